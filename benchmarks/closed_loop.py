@@ -20,14 +20,14 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, simulated_figures
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, compare_with_simulation
 from dynident.simulation.controller import Controller
 from dynident.simulation.gains import identify_gains
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
-from dynident.study.study import study_robot, study_samples
+from dynident.study.study import read_study_samples, study_robot
 from dynident_papers import published
-from dynident_papers.experiment import twin_controller
+from dynident_papers.experiment import build_twin_controller
 from dynident_papers.twin import load_twin
 
 OUT = FIGURES / "closed_loop.md"
@@ -57,7 +57,7 @@ def emps() -> Slide:
     """What the EMPS study says."""
     study = di.read_study(EMPS / "study.toml")
     robot = study_robot(study)
-    samples = study_samples(study.log[0], robot, study.prepare)
+    samples = read_study_samples(study.log[0], robot, study.prepare)
     section = study.controller
     assert section is not None
     controller, _ = build_controller(section, robot, (samples,))
@@ -103,7 +103,7 @@ def emps_tables(lines: list[str]) -> None:
     for method in METHODS:
         simulation = Simulation(controller, width=width, start=START)
         found = fitted(method, problem, simulation)
-        figure = simulated_figures(
+        figure = compare_with_simulation(
             auxiliary_model(problem, simulation), problem.base.standard(found.beta)
         )[0]
         cells = [
@@ -221,12 +221,12 @@ def tx40_table(lines: list[str]) -> None:
     """IDIM-IV on the TX40 log beside WLS, parameter by parameter."""
     study = di.read_study(TX40 / "study.toml")
     robot = study_robot(study)
-    samples = study_samples(study.log[0], robot, study.prepare)
+    samples = read_study_samples(study.log[0], robot, study.prepare)
     problem = di.Problem(robot, samples)
     found = reconstruct(samples.measured, samples.rate, samples.runs)
     twin = load_twin()
     simulation = Simulation(
-        twin_controller(twin), substeps=2, width=0.05, references=(found.reference,)
+        build_twin_controller(twin), substeps=2, width=0.05, references=(found.reference,)
     )
     wls = ESTIMATORS["wls"](problem)
     iv = ESTIMATORS["idim-iv"](problem, simulation)

@@ -29,14 +29,19 @@ import pinocchio as pin
 import scipy.linalg
 from common import FIGURES, timed
 
-from dynident.conic.active_set import certify, polished
-from dynident.conic.cones import Cone, Definite, Equal, names_of
+from dynident.conic.active_set import certify_answer, polish_answer
+from dynident.conic.cones import Cone, Definite, Equal, list_constraint_names
 from dynident.conic.interior import Form
-from dynident.conic.solve import ConeSolution, compressed, finished, solve_cone_problem
+from dynident.conic.solve import (
+    ConeSolution,
+    compress_to_triangle,
+    finish_solution,
+    solve_cone_problem,
+)
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.threads import one_thread
-from dynident.dynamics.base import base_parameters, random_states
+from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.idim import build_idim
 from dynident.regression.factors import System
 from dynident.robot import load_robot
@@ -138,16 +143,16 @@ def build(name: str, prior: str, level: float, seed: int = 0) -> Case:
     drives = rng.uniform(0.02, 0.2, len(idim.parameters) - idim.inertial)
     theta = np.concatenate([robot.nominal.ravel(), drives])
     samples = int(np.ceil(6.0 * base.count / idim.tree.dof))
-    X = idim.regressor(*random_states(idim, samples, seed))
+    X = idim.regressor(*draw_random_states(idim, samples, seed))
     y = X @ theta
     sigma = level * np.sqrt(np.mean(y**2, axis=0))
     y = y + sigma * rng.normal(size=y.shape)
     A = (X[:, :, base.kept] / sigma[:, None]).reshape(-1, base.count)
-    R, c = compressed(A, (y / sigma).ravel())
+    R, c = compress_to_triangle(A, (y / sigma).ravel())
     system = System(R, c, 0.0)
     admitted = build_feasible_set(base, system, Knowledge(prior=prior))
     rows, target, _ = admitted.rows(system)
-    R, c = compressed(rows, target)
+    R, c = compress_to_triangle(rows, target)
     free = np.linalg.lstsq(R, c, rcond=None)[0]
     outside = within(admitted.cones, free, 0.0)
     words = "no prior" if prior == "none" else "prior: the file's bodies"
@@ -271,7 +276,7 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
         for cone in case.cones
         if isinstance(cone, Definite)
     )
-    proof = certify(case.R, case.c, outcome.x, case.cones, outcome.multipliers or ())
+    proof = certify_answer(case.R, case.c, outcome.x, case.cones, outcome.multipliers or ())
     return (
         f"| {value - reference:+.1e} | {proof.primal:.0e} | {proof.dual:.0e} | {proof.gap:.0e} "
         f"| {lowest:.1e} | {outcome.words} |"
@@ -279,11 +284,11 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
 
 
 PARTS: dict[str, Callable[..., object]] = {
-    "triangular factor": compressed,
+    "triangular factor": compress_to_triangle,
     "the problem as Clarabel has it": Form.__init__,
     "Clarabel": Form.solve,
-    "Newton's method on the face": polished,
-    "certificate": finished,
+    "Newton's method on the face": polish_answer,
+    "certificate": finish_solution,
 }
 """Functions whose cumulative time is shown."""
 
@@ -308,7 +313,7 @@ def profile(case: Case, runs: int) -> list[str]:
     return [*lines, f"| the rest | {100.0 * left:.0f} % |"]
 
 
-@one_thread
+@limit_to_one_thread
 def measure(only: str | None, runs: int) -> list[str]:
     """All cases, as the lines of the page."""
     times, answers, profiled = [], [], []
@@ -326,7 +331,7 @@ def measure(only: str | None, runs: int) -> list[str]:
                 for outcome in others.values()
             )
             times.append(
-                f"| {case.name} | {len(case.c)} | {len(names_of(case.cones))} "
+                f"| {case.name} | {len(case.c)} | {len(list_constraint_names(case.cones))} "
                 f"| {case.free} | {within(case.cones, cold.x, NEAR)} | {given.asked:.0f} "
                 f"| **{cold.milliseconds:.1f}** | {warm.milliseconds:.1f} | {beside} |"
             )

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from robots import fall
 
 import dynident as di
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.recording.prepare import Samples
 from dynident.results.identification import Identification
 from dynident.robot.model import Robot
@@ -78,7 +78,7 @@ def fallen(robot: Robot, fit: Identification) -> str:
 def inconsistent(fit: Identification) -> str:
     if fit.phi is None:
         return "none given"
-    return f"{int(np.sum(smallest_eigenvalue(fit.phi) <= 0.0))} of {len(fit.phi)}"
+    return f"{int(np.sum(find_smallest_eigenvalue(fit.phi) <= 0.0))} of {len(fit.phi)}"
 
 
 def table(label: str, problem: di.Problem, test: Samples, lowpass: float) -> str:

@@ -26,9 +26,9 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
-from dynident.results.diagnosis.examine import Finding, examine
-from dynident.results.diagnosis.signals import signs
-from dynident.results.diagnosis.verdict import TRUSTED, finding_reasons, verdict
+from dynident.results.diagnosis.examine import Finding, examine_logs
+from dynident.results.diagnosis.signals import find_signs
+from dynident.results.diagnosis.verdict import TRUSTED, list_finding_reasons, reach_verdict
 from dynident.results.identification import Identification
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
@@ -775,16 +775,16 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
             s.name, kind, size, (), (), REFUSED, REFUSED, np.nan, np.nan, np.nan, (str(error),)
         )
     reasons = result.verdict.reasons
-    held_out = {HELD_OUT, *(reason.words for reason in finding_reasons(result.findings))}
+    held_out = {HELD_OUT, *(reason.words for reason in list_finding_reasons(result.findings))}
     others = [r for r in reasons if not any(words in r.words for words in held_out)]
-    (found,) = examine(result.base, result.samples)
-    alone = verdict([*others, *finding_reasons(found)], 1)
+    (found,) = examine_logs(result.base, result.samples)
+    alone = reach_verdict([*others, *list_finding_reasons(found)], 1)
     return Outcome(
         s.name,
         kind,
         size,
         tuple(f.diagnosis for f in result.findings),
-        tuple(sign.kind for sign in signs(robot, result.samples[0])),
+        tuple(sign.kind for sign in find_signs(robot, result.samples[0])),
         result.verdict.state,
         alone.state,
         result.identification[0].overall_percent,
@@ -804,7 +804,9 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification)
     held = di.prepare(s.held, bandwidth=BANDWIDTH)
     mending = Mending()
     mendable = False
-    for found in itertools.chain(*examine(result.base, [*result.samples, held], thorough=True)):
+    for found in itertools.chain(
+        *examine_logs(result.base, [*result.samples, held], thorough=True)
+    ):
         if found.log != log.name:
             continue  # of the held-out log, which is not mended here
         if found.unit is not None:

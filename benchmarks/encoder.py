@@ -25,7 +25,7 @@ from scipy import optimize
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, with_law
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.simulation.controller import pd
 from dynident.simulation.rollout import rollout
@@ -133,7 +133,7 @@ def differences(case: Case) -> Score:
     """The same drives over the same rollouts, by scipy with forward differences."""
     robot, first, last = parts(case)
     simulation = Simulation(pd(case.kp, case.kd)).of_encoders()
-    problem = di.Problem(robot, with_law(first, simulation))
+    problem = di.Problem(robot, fill_missing_torque(first, simulation))
     n, idim = robot.n, problem.idim
 
     def errors(x: Array, log: Samples) -> Array:

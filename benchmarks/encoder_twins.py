@@ -22,8 +22,8 @@ import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.encoder import Fitting, loop_columns
-from dynident.estimators.encoder_errors import linearised
+from dynident.estimators.encoder import Fitting, choose_loop_columns
+from dynident.estimators.encoder_errors import linearise_encoder_errors
 from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.estimators.estimate import Fitted
 from dynident.simulation.controller import pd
@@ -102,7 +102,7 @@ def bound(problem: di.Problem, simulation: Simulation, fitting: Fitting, x: Arra
     encoders; what is known is no unknown.
     """
     simulation, idim = simulation.of_encoders(), problem.idim
-    own = loop_columns(fitting, simulation, problem.robot.n)
+    own = choose_loop_columns(fitting, simulation, problem.robot.n)
     unknowns = Unknowns(idim, own, np.ones(len(x)), idim.inertial, 1)
     known = [
         name
@@ -112,7 +112,7 @@ def bound(problem: di.Problem, simulation: Simulation, fitting: Fitting, x: Arra
     ]
     free = np.array([name not in known for name in unknowns.names])
     white = np.hypot(NOISE, COUNT / np.sqrt(12.0))
-    factors = linearised(problem, simulation, unknowns, x).factors
+    factors = linearise_encoder_errors(problem, simulation, unknowns, x).factors
     A = np.vstack([group.factor[:, :-1] for group in factors])[:, free] / white
     scale = np.linalg.norm(A, axis=0)
     R = np.linalg.qr(A / scale, mode="r")

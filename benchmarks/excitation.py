@@ -29,28 +29,34 @@ from common import FIGURES, ROOT, TX40, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
-from dynident.dynamics import inverse_dynamics
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
+from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.options import estimate
 from dynident.excitation.certificate import FINER
 from dynident.excitation.criteria import CRITERIA
-from dynident.excitation.design import Task, design, polished, program_of, random_start
-from dynident.excitation.excite import Excitation, excite, fine_motion
-from dynident.excitation.information import Motion, quadrature
+from dynident.excitation.design import (
+    Task,
+    build_program,
+    design_trajectory,
+    draw_random_start,
+    polish_trajectory,
+)
+from dynident.excitation.excite import Excitation, excite, sample_fine_motion
+from dynident.excitation.information import Motion, build_quadrature
 from dynident.excitation.interior import Program
 from dynident.excitation.trajectories import Trajectory
-from dynident.recording.prepare import Preparation, Samples, prepare, prepared
+from dynident.recording.prepare import Preparation, Samples, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-from dynident.regression.row_kinds import every_sample
+from dynident.regression.row_kinds import take_every_sample
 from dynident.robot import load_robot
-from dynident.robot.cut import beyond
+from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import Robot
-from dynident.study.excite import information_of
-from dynident.study.study import study_robot, study_samples
+from dynident.study.excite import compute_information_matrix
+from dynident.study.study import read_study_samples, study_robot
 from dynident_papers.zhang2018 import simulated
 
 PAGE = FIGURES / "excitation.md"
@@ -172,7 +178,7 @@ def shipped() -> tuple[Robot, Samples, str]:
     study = di.read_study(TX40 / "study.toml")
     robot = study_robot(study)
     (log,) = (each for each in study.log if each.use == "identify")
-    return robot, study_samples(log, robot, study.prepare), study.robot.friction
+    return robot, read_study_samples(log, robot, study.prepare), study.robot.friction
 
 
 def both(factors: Factors) -> tuple[float, float]:
@@ -229,7 +235,7 @@ def followed(found: Excitation, robot: Robot, wanted: Preparation, tau: Array | 
     """Samples along a designed trajectory, prepared as a log is."""
     reference = found.trajectory.reference(found.rate, found.periods)
     torque = np.zeros_like(reference.q) if tau is None else tau
-    return prepared(
+    return prepare_by_options(
         Recording("designed", found.rate, reference.q, torque, drives=robot.drives), wanted
     )
 
@@ -394,7 +400,7 @@ def plain(task: Task, program: Program, z: Array) -> Any:
     C = z.reshape(family.count, n)
     trajectory = Trajectory(family, C)
     times = family.grid(task.step)
-    middles, duration = quadrature(trajectory.family, task.step)
+    middles, duration = build_quadrature(trajectory.family, task.step)
     q, dq, ddq = (trajectory.at(middles, k) for k in range(3))
     motion = Motion(q, dq, ddq, duration)
     f, _ = CRITERIA[task.criterion](task.experiment.information(motion), task.asked)
@@ -467,12 +473,12 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
     found, spent = designed(robot, "coulomb-viscous", iterations=40 if quick else 300, **options)
     task = found.design.task
     n = len(task.names)
-    program = program_of(task, task.limits, task.family.grid(task.step))
+    program = build_program(task, task.limits, task.family.grid(task.step))
     information = replace(task.experiment, width=None)
 
     def line(name: str, C: Array, how: str, seconds: float) -> list[str]:
         trajectory = Trajectory(task.family, C.reshape(-1, n))
-        M = information.information(fine_motion(trajectory))
+        M = information.information(sample_fine_motion(trajectory))
         over, lack = violations(task, trajectory)
         logdet = float(np.linalg.slogdet(M)[1])
         value = task.value(trajectory)
@@ -497,7 +503,7 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
         begun = time.process_time()
         watch, rng, count = Watch(program, spent), np.random.default_rng(0), 0
         while not watch.over:
-            search(watch, random_start(task, program, rng).ravel())
+            search(watch, draw_random_start(task, program, rng).ravel())
             count += 1
         seconds = time.process_time() - begun
         how = f"{count} starts, {watch.calls} evaluations"
@@ -583,7 +589,8 @@ def long(quick: bool) -> list[str]:
     exact = replace(task.experiment, width=None)
     each = [(short.design.value, short.trajectory), *((d[0], d[1]) for d in found)]
     dets = [
-        float(np.linalg.slogdet(exact.information(fine_motion(motion)))[1]) for _, motion in each
+        float(np.linalg.slogdet(exact.information(sample_fine_motion(motion)))[1])
+        for _, motion in each
     ]
     words = (
         "3 starts, 300 iterations each",
@@ -629,7 +636,7 @@ def searched_long(
     with suppress(KeyboardInterrupt):
         while time.process_time() - begun < RANDOM * budget:
             with suppress(di.ComputationError):
-                each = design(task, 1, 1000 + starts, ENDLESS, iterations)
+                each = design_trajectory(task, 1, 1000 + starts, ENDLESS, iterations)
                 pool.append((each.value, each.trajectory, each.certificate))
                 pool = sorted(pool, key=lambda one: one[0])[:KEEP]
             starts += 1
@@ -640,7 +647,7 @@ def searched_long(
     with suppress(KeyboardInterrupt):
         while time.process_time() - begun < budget:
             one = turn % len(pool)
-            better = polished(task, pool[one], turn, min(SLICE, budget))
+            better = polish_trajectory(task, pool[one], turn, min(SLICE, budget))
             pool[one] = min(pool[one], better, key=lambda each: each[0])
             turn += 1
             told(f"after polishing the one of rank {one + 1}", min(each[0] for each in pool))
@@ -788,7 +795,7 @@ def montecarlo(quick: bool) -> list[str]:
             given = {"bandwidth": 10.0, "drop_below": 0.02, **options}
             samples = simulated_log(found, theta, base, rng, sigma, encoder, given)
             problem = Problem(robot, samples, "coulomb-viscous")
-            fit = estimate(every_sample(problem) if whole else problem, "wls")
+            fit = estimate(take_every_sample(problem) if whole else problem, "wls")
             beta.append(fit.beta)
             told.append(fit.covariance.std)
         spread = np.std(beta, axis=0, ddof=1)
@@ -902,7 +909,7 @@ def sensor(quick: bool) -> list[str]:
     for link in ("panda_link5", "panda_hand"):
         both, _ = designed(robot, "coulomb-viscous", sensor=link, sensor_sigma=noise, **options)
         exact = replace(both.design.task.experiment, width=None, drop_below=np.full(robot.n, 0.02))
-        M = [exact.information(fine_motion(each.trajectory)) for each in (both, alone)]
+        M = [exact.information(sample_fine_motion(each.trajectory)) for each in (both, alone)]
         std = [np.sqrt(np.diag(np.linalg.inv(each))) for each in M]
         own = exact.base.count
         gain = [
@@ -931,14 +938,16 @@ def sensed_spread(found: Excitation, link: str, noise: tuple[float, float], runs
     robot, known = found.robot, found.design.task.experiment.sensor
     assert known is not None
     assert found.sensed is not None
-    limb, base = beyond(robot, link), found.prediction.base
+    limb, base = cut_off_limb(robot, link), found.prediction.base
     reference = found.trajectory.reference(found.rate)
     motion = reference.q, reference.dq, reference.ddq
     tau = base.idim.torque(truth_of(base, robot), *motion)
     held = known.base.idim
     first = held.robot.n - 6 - limb.n
     phi = held.split(held.nominal)[0]
-    wrench = inverse_dynamics(held.tree, phi, *map(known.spread, motion))[:, first : first + 6]
+    wrench = evaluate_inverse_dynamics(held.tree, phi, *map(known.spread, motion))[
+        :, first : first + 6
+    ]
     beta = []
     for seed in range(runs):
         rng = np.random.default_rng([seed, 5])
@@ -969,7 +978,7 @@ def wrong(robot: Robot, by: float, seed: int) -> Robot:
     bodies = []
     for phi in robot.nominal:
         stretch = np.diag(1.0 + 0.5 * by * rng.choice([-1.0, 1.0], 4))
-        bodies.append(from_pseudo_inertia(stretch @ pseudo_inertia(phi) @ stretch))
+        bodies.append(to_inertial_parameters(stretch @ to_pseudo_inertia(phi) @ stretch))
     return replace(robot, nominal=np.array(bodies))
 
 
@@ -1018,7 +1027,7 @@ def round_trip(nominal: Robot, real: Robot, seed: int, quick: bool) -> list[str]
         logs.append(simulated_log(found, theta, base, rng, sigma))
         problem = Problem(nominal, logs, friction)
         fits.append(estimate(problem, "wls").beta)
-        known = information_of(problem)
+        known = compute_information_matrix(problem)
     assert first is not None
     assert known is not None
     task = first.design.task
@@ -1028,13 +1037,13 @@ def round_trip(nominal: Robot, real: Robot, seed: int, quick: bool) -> list[str]
     # one random experiment of both lengths together
     long_family = excite_family(20.0, 10)
     slow = replace(task, family=long_family)
-    program = program_of(slow, slow.limits, long_family.grid(slow.step))
-    motion = Trajectory(long_family, random_start(slow, program, rng))
+    program = build_program(slow, slow.limits, long_family.grid(slow.step))
+    motion = Trajectory(long_family, draw_random_start(slow, program, rng))
     at_random = replace(first, design=replace(first.design, trajectory=motion))
     samples = simulated_log(at_random, theta, base, rng, sigma)
     problem = Problem(nominal, samples, friction)
     fits.append(estimate(problem, "wls").beta)
-    randomly = information_of(problem)
+    randomly = compute_information_matrix(problem)
     errors = [held_out(task, base, theta, beta, seed) for beta in (nominal_beta(base), *fits)]
     ratio = np.sqrt(np.diag(np.linalg.inv(known)) / np.diag(np.linalg.inv(randomly)))
     cells = [f"{error:.2f}" for error in errors]
@@ -1056,10 +1065,10 @@ def nominal_beta(base: BaseParameters) -> Array:
 def held_out(task: Task, base: BaseParameters, theta: Array, beta: Array, seed: int) -> float:
     """Relative error of the torques along other motions [%]."""
     rng = np.random.default_rng([seed, 11])
-    program = program_of(task, task.limits, task.family.grid(task.step))
+    program = build_program(task, task.limits, task.family.grid(task.step))
     wrongs, torques = [], []
     for _ in range(3):
-        motion = Trajectory(task.family, random_start(task, program, rng)).reference(200.0)
+        motion = Trajectory(task.family, draw_random_start(task, program, rng)).reference(200.0)
         y = base.idim.torque(theta, motion.q, motion.dq, motion.ddq)
         X = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
         wrongs.append(y - X @ beta)

@@ -34,9 +34,9 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
 from dynident.results.c_code import c_code
-from dynident.results.pinocchio import pinocchio_model
+from dynident.results.pinocchio import build_pinocchio_model
 from dynident.study.engines import ENGINES
-from dynident.study.replay import overall, replay
+from dynident.study.replay import combine_joint_rms, replay
 
 ROBOTS = {
     "Panda, 7 joints": ("panda", ("panda_finger_joint1", "panda_finger_joint2")),
@@ -98,7 +98,7 @@ def code_rows(folder: Path) -> list[list[str]]:
         theta = idim.join(bodies(robot.n), np.linspace(0.5, 1.5, len(idim.drives)))
         model = Model(idim, theta)
         q, dq, ddq = states(robot, SAMPLES)
-        there = pinocchio_model(model).model
+        there = build_pinocchio_model(model).model
         data = there.createData()
         at = [pin_q(there, each) for each in q]
 
@@ -139,7 +139,9 @@ def replay_rows(case: Case, folder: Path) -> list[list[str]]:
         assert found.theirs is not None
         assert found.apart is not None
         assert found.nominal is not None
-        milli = [overall(rms) for rms in (found.ours, found.theirs, found.apart, found.nominal)]
+        milli = [
+            combine_joint_rms(rms) for rms in (found.ours, found.theirs, found.apart, found.nominal)
+        ]
         notes = "; ".join(found.notes)
         share = 100.0 * (milli[1] / milli[0] - 1.0)
         figures = [f"{1e3 * value:.2f}" for value in milli]

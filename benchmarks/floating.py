@@ -22,10 +22,10 @@ from common import FIGURES, ROOT, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.recording.floating import Floating, floating_columns, logged_robot, to_rpy
+from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns, to_rpy
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, with_contacts
-from dynident.robot.cut import beyond
+from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import EQUATIONS, Equations, Robot
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -65,7 +65,7 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
     joints = whole.joint_names
     body = {
         key: stacked(names)
-        for key, names in floating_columns(logged_robot(robot)).items()
+        for key, names in list_floating_columns(find_logged_robot(robot)).items()
         if {*names} <= columns.keys() and not (equations == "null-space" and key[0] == "w")
     }
     position, turn = log.mount
@@ -136,7 +136,7 @@ def prepared(log: Any, case: Case, robot: Robot) -> di.Samples:
 def robot_for(log: Any, case: Case) -> Robot:
     """The robot, or the limb beyond the sensor."""
     whole = robot_of(log)
-    return whole if case.sensor is None else beyond(whole, case.sensor)
+    return whole if case.sensor is None else cut_off_limb(whole, case.sensor)
 
 
 COVERAGE = (

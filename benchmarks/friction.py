@@ -22,7 +22,7 @@ from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
-from dynident.study.study import study_robot, study_samples
+from dynident.study.study import read_study_samples, study_robot
 
 KR300 = ROOT / ".." / "shared" / "data" / "kr300"
 MOVING = (450, 2051)
@@ -53,7 +53,7 @@ def emps() -> Task:
     robot = study_robot(study)
     (log,) = (log for log in study.log if log.use == "identify")
     halves = [
-        study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
+        read_study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
         for rows in ((0, 12000), (12840, 24841))
     ]
     return Task("EMPS", robot, ((halves[0], halves[1]), (halves[1], halves[0])))

@@ -7,7 +7,7 @@ from common import ROOT, TX40
 import dynident as di
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import Study, read_study_samples, study_robot
 
 LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"
 LWR4_MISSING = "The LWR4+ logs were not there when this page was made."
@@ -21,7 +21,7 @@ def tx40_halves() -> tuple[Study, Robot, Samples, Samples]:
     (log,) = study.log
     robot = study_robot(study)
     first, second = (
-        study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
+        read_study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
         for rows in HALVES
     )
     return study, robot, first, second

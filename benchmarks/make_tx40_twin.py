@@ -24,11 +24,11 @@ from common import FIGURES, ROOT, TX40
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints import CONSISTENCY
-from dynident.consistency.prior import Prior, believed
-from dynident.consistency.space import LENGTH, Space, standard_space
+from dynident.consistency.prior import Prior, build_belief
+from dynident.consistency.space import LENGTH, Space, build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.files import write_files
-from dynident.core.inertia import smallest_eigenvalue, to_com, transform
+from dynident.core.inertia import find_smallest_eigenvalue, to_com, transform_body
 from dynident.core.schema import read_toml
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
@@ -39,10 +39,10 @@ from dynident_papers.published import (
     TX40_MASSES,
     TX40_ROTORS,
     Published,
-    published_sums,
+    build_published_sums,
     read_tx40_table,
 )
-from dynident_papers.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assembled
+from dynident_papers.twin import DRIVES_FILE, FRICTION, ROBOT_FILE, Twin, assemble_twin
 
 DATA = ROOT / "src" / "dynident_papers"
 PAGE = FIGURES / "tx40_twin.md"
@@ -99,19 +99,19 @@ def published_rows(base: BaseParameters, rotations: list[Array], names: list[str
     """
     change = np.eye(len(base.idim.parameters))
     for k, rotation in enumerate(rotations):
-        block = [transform(phi, rotation.T, np.zeros(3)) for phi in np.eye(10)]
+        block = [transform_body(phi, rotation.T, np.zeros(3)) for phi in np.eye(10)]
         change[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = np.transpose(block)
     plain = [name.removesuffix("R") for name in base.names]
     if sorted(plain) != sorted(names):
         raise SystemExit(f"not the published names: {sorted(set(plain) ^ set(names))}")
-    rows = dict(zip(plain, published_sums(plain) @ base.matrix @ change, strict=True))
+    rows = dict(zip(plain, build_published_sums(plain) @ base.matrix @ change, strict=True))
     return np.array([rows[name] for name in names])
 
 
 def with_prior_inertials(urdf: Robot, table: Robot, rotations: list[Array]) -> Robot:
     """The DH robot with the URDF's inertials in its frames, scaled to the prior's masses."""
     bodies = [
-        transform(phi, rotation, np.zeros(3)) * (mass / phi[0])
+        transform_body(phi, rotation, np.zeros(3)) * (mass / phi[0])
         for phi, rotation, mass in zip(urdf.nominal, rotations, TX40_MASSES, strict=True)
     ]
     return replace(table, nominal=np.array(bodies))
@@ -140,7 +140,7 @@ def cones(space: Space) -> list[Cone]:
 
 def prior(idim: Idim) -> tuple[Array, Array]:
     """Whitened rows and target: nominal inertials, masses, rotors."""
-    belief = Prior(believed(idim.robot.nominal, idim.robot.links))
+    belief = Prior(build_belief(idim.robot.nominal, idim.robot.links))
     sure, aim = belief.rows(len(idim.parameters))
     centre = {f"m{k}": (m, MASS_SHARE) for k, m in enumerate(TX40_MASSES, start=1)}
     centre |= {name: (value, ROTOR_SHARE) for name, value in TX40_ROTORS.items()}
@@ -156,7 +156,7 @@ def fit(idim: Idim, rows: Array, value: Array, std: Array) -> Array:
     data, b = rows / std[:, None], value / std
     pull, target = prior(idim)
     base = base_parameters(idim)  # the rows are combinations of base parameters
-    space = standard_space(base, data[:, base.kept], b)
+    space = build_standard_space(base, data[:, base.kept], b)
     solution = solve_cone_problem(
         np.vstack([data, pull]) * space.unit, np.concatenate([b, target]), cones(space)
     )
@@ -254,7 +254,7 @@ def page(twin: Twin, rows: Array, names: list[str], table: dict[str, tuple[Publi
         centre_mm = ", ".join(f"{1e3 * c + 0.0:.0f}" for c in com)
         lines.append(
             f"| {k + 1} | {mass:.2f} | {prior_mass:g} | {centre_mm} | {1e3 * spread:.0f} "
-            f"| {smallest_eigenvalue(phi):.1e} |"
+            f"| {find_smallest_eigenvalue(phi):.1e} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -277,7 +277,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:  # what is compared is what the files say
         for name, text in contents.items():
             (Path(place) / name).write_text(text)
-        twin = assembled(load_robot(Path(place) / ROBOT_FILE), Path(place) / DRIVES_FILE)
+        twin = assemble_twin(load_robot(Path(place) / ROBOT_FILE), Path(place) / DRIVES_FILE)
     text = page(twin, rows, names, table)
     written = {arguments.data / name: text.encode() for name, text in contents.items()}
     write_files({**written, arguments.page: text.encode()})

@@ -20,7 +20,7 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.estimators.options import estimate
 from dynident.recording.prepare import Samples
-from dynident.regression.propagation import encoder_noise
+from dynident.regression.propagation import estimate_encoder_noise
 from dynident.robot.model import Robot
 
 METHODS = ("wls", "ml")
@@ -99,7 +99,7 @@ def held_out(
     """Errors on rows of a log that was not fitted, of each method."""
     problem = di.Problem(robot, fitted, friction)
     test = problem.on(other)
-    encoders = np.sqrt(np.mean([encoder_noise(log) ** 2 for log in fitted], axis=0))
+    encoders = np.sqrt(np.mean([estimate_encoder_noise(log) ** 2 for log in fitted], axis=0))
     lines, first = [], None
     for method in COMPARED:
         one = estimate(problem, method)

@@ -31,20 +31,20 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrumental import literature_std as instruments_std
+from dynident.estimators.instrumental import compute_iv_literature_std as instruments_std
 from dynident.estimators.iteration import (
     CONVERGED,
     ITERATIONS,
     Stepped,
-    gain_scale,
-    settled,
-    steps,
+    has_converged,
+    make_gain_scale,
+    simulate_and_step,
 )
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import Residuals
-from dynident.regression.weighted import literature_std as least_squares_std
+from dynident.regression.weighted import compute_literature_std as least_squares_std
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.controller import CONTROLLERS, Controller
@@ -214,9 +214,11 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
         system = rows.instrument_factors.weighted(sigma)
         return Stepped(rows, system.projected.solve(), sigma, instruments_std(system))
 
-    for moved in islice(steps(auxiliary, beta, gain_scale(auxiliary, False), step), ITERATIONS):
+    for moved in islice(
+        simulate_and_step(auxiliary, beta, make_gain_scale(auxiliary, False), step), ITERATIONS
+    ):
         new = moved.stepped
-        if moved.whole and settled(new.beta, moved.old, new.std, CONVERGED):
+        if moved.whole and has_converged(new.beta, moved.old, new.std, CONVERGED):
             return new.beta, True
     return new.beta, False
 

@@ -141,11 +141,13 @@ def agreement() -> list[str]:
     rows = []
     for name, folder in (("TX40", TX40), ("EMPS", EMPS)):
         study = di.read_study(folder / "study.toml")
-        from dynident.study.study import study_robot, study_samples
+        from dynident.study.study import read_study_samples, study_robot
 
         robot = study_robot(study)
         logs = [
-            study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"
+            read_study_samples(log, robot, study.prepare)
+            for log in study.log
+            if log.use == "identify"
         ]
         problem = di.Problem(robot, logs, study.robot.friction, study.robot.rotor)
         batch = ESTIMATORS["wls"](problem)

@@ -23,14 +23,14 @@ import toy
 
 import dynident as di
 from dynident.consistency.bootstrap import Bootstrap
-from dynident.consistency.disbelief import disbelieved
+from dynident.consistency.disbelief import find_disbelieved_bodies
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import believed
+from dynident.consistency.prior import build_belief
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.constrained import Setting, setting
+from dynident.estimators.constrained import Setting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
@@ -209,14 +209,14 @@ def yielding(given: Setting) -> tuple[FeasiblePoint, Links]:
 def named_links(given: Setting, point: FeasiblePoint) -> Links:
     """Links that the warning of `identify` names."""
     named = np.zeros(given.admitted.space.idim.tree.bodies, dtype=bool)
-    named[[own.body for own in disbelieved(given.admitted, point)]] = True
+    named[[own.body for own in find_disbelieved_bodies(given.admitted, point)]] = True
     return named
 
 
 def told(given: Setting, bodies: Array) -> FeasiblePoint:
     """The estimate with the default prior about the true bodies."""
     admitted = given.admitted
-    belief = believed(bodies, given.problem.robot.links)
+    belief = build_belief(bodies, given.problem.robot.links)
     return replace(admitted, prior=replace(admitted.prior, belief=belief)).solve(given.system)
 
 
@@ -234,7 +234,7 @@ class Answers:
 
 def answers(c: Case, yields: bool) -> Answers:
     """Of one log; with Huber where asked for, and what is told the truth where that is known."""
-    given = setting(c.fit, Knowledge(), Bootstrap(0), ErrorBars())
+    given = build_constrained_setting(c.fit, Knowledge(), Bootstrap(0), ErrorBars())
     kappa = given.admitted.kappa
     free = build_feasible_set(c.fit.base, given.system, Knowledge(prior="none"), kappa)
     point = given.admitted.solve(given.system)

@@ -10,7 +10,7 @@ import sys
 
 from common import FIGURES
 
-from dynident.cli.progress import progress_on_stderr
+from dynident.cli.progress import show_progress
 from dynident_papers import REPRODUCTIONS
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("name", choices=REPRODUCTIONS)
     parser.add_argument("--reduced", action="store_true", help="shorter, printed only")
     chosen = parser.parse_args()
-    with progress_on_stderr() as progress:
+    with show_progress() as progress:
         text = REPRODUCTIONS[chosen.name](progress=progress, reduced=chosen.reduced).text()
     if not chosen.reduced:
         (FIGURES / f"{chosen.name}.md").write_text(f"```text\n{text}```\n")

@@ -20,23 +20,23 @@ from logs import HALVES, LWR4, LWR4_MISSING, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.space import standard_space
+from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.estimators import ESTIMATORS
 from dynident.recording.prepare import Samples
-from dynident.regression.essential import essential_parameters
-from dynident.results.figures import all_samples_figure, fitted_figure
-from dynident_papers.report import listed
+from dynident.regression.essential import select_essential_parameters
+from dynident.results.figures import score_all_samples, score_fitted_rows
+from dynident_papers.report import join_words
 from dynident_papers.routes import (
     ROUTES,
     cad_difference,
-    cad_values,
-    exactly_consistent,
-    share_inconsistent,
-    share_positive_drives,
+    find_exactly_consistent,
+    fit_cad_values,
+    measure_inconsistent_share,
+    measure_positive_share,
     truncated_svd,
-    weighed,
+    weigh_rows,
 )
 
 OUT = FIGURES / "routes.md"
@@ -98,13 +98,13 @@ def constrained(problem: di.Problem, known: Knowledge) -> np.ndarray:
 
 def candidates(problem: di.Problem) -> dict[str, np.ndarray | str]:
     """Standard parameters by every route; a message where there are none."""
-    given = weighed(problem)
-    unit = standard_space(problem.base, given.system.A, given.system.b).unit
+    given = weigh_rows(problem)
+    unit = build_standard_space(problem.base, given.system.A, given.system.b).unit
     file = np.zeros(len(problem.idim.parameters))
     file[: problem.idim.inertial] = problem.robot.nominal.ravel()
     makers: dict[str, Callable[[], np.ndarray]] = {
         FILE: lambda: file,
-        FITTED_DRIVES: partial(cad_values, problem),
+        FITTED_DRIVES: partial(fit_cad_values, problem),
         **{name: partial(route, problem) for name, route in ROUTES.items()},
         SVD_SCALED: partial(truncated_svd, problem, unit),
         CAD_SCALED: partial(cad_difference, problem, unit),
@@ -125,7 +125,7 @@ def evaluated(case: Case) -> dict[str, Row]:
     problem, idim = case.problem, case.problem.idim
     found = candidates(problem)
     sets = {name: theta for name, theta in found.items() if not isinstance(theta, str)}
-    held_out = all_samples_figure(idim, list(sets.values()), [case.held_out], LOWPASS_HZ)
+    held_out = score_all_samples(idim, list(sets.values()), [case.held_out], LOWPASS_HZ)
     wls = ESTIMATORS["wls"](problem)
     links = idim.tree.bodies
     drives = sum(p.positive for p in idim.parameters)
@@ -136,11 +136,11 @@ def evaluated(case: Case) -> dict[str, Row]:
         bodies = theta[: idim.inertial].reshape(-1, 10)
         rows[name] = Row(
             theta,
-            fitted=fitted_figure(problem.factors, beta).overall_percent,
+            fitted=score_fitted_rows(problem.factors, beta).overall_percent,
             held_out=test.overall_percent,
-            inconsistent=round(links * share_inconsistent(theta, idim)),
-            lost_drives=round(drives * (1.0 - share_positive_drives(theta, idim))),
-            eigenvalue=float(smallest_eigenvalue(bodies).min()),
+            inconsistent=round(links * measure_inconsistent_share(theta, idim)),
+            lost_drives=round(drives * (1.0 - measure_positive_share(theta, idim))),
+            eigenvalue=float(find_smallest_eigenvalue(bodies).min()),
             distance=float(np.sqrt(np.mean(deviation**2))),
         )
     return {name: rows[name] for name in found}
@@ -177,7 +177,7 @@ def sums(results: list[tuple[Case, dict[str, Row]]], name: str) -> tuple[int, in
 
 def figures(results: list[tuple[Case, dict[str, Row]]], name: str, what: str) -> str:
     """A figure of a route in each case."""
-    return listed(
+    return join_words(
         [
             "none" if rows[name].theta is None else f"{getattr(rows[name], what):.3g}"
             for _, rows in results
@@ -191,17 +191,17 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
     best: list[str] = []
     sound: list[str] = []
     for case, rows in results:
-        problem, given = case.problem, weighed(case.problem)
+        problem, given = case.problem, weigh_rows(case.problem)
         sets = {name: row.theta for name, row in rows.items() if row.theta is not None}
         least_norm = sets["minimum-norm"]
         size = np.linalg.norm(least_norm)
         same.append(float(np.linalg.norm(least_norm - sets["truncated-svd"]) / size))
         other.append(float(np.linalg.norm(least_norm - sets[SVD_SCALED]) / size))
-        feasible.append("yes" if exactly_consistent(given, given.beta) is not None else "no")
+        feasible.append("yes" if find_exactly_consistent(given, given.beta) is not None else "no")
         if "sousa-correction" in sets and NO_PRIOR in sets:
             step = problem.base.matrix @ (sets["sousa-correction"] - sets[NO_PRIOR])
             moved.append(float(np.abs(step / ESTIMATORS["wls"](problem).covariance.std).max()))
-        count = len(essential_parameters(problem.factors, given.sigma).kept)
+        count = len(select_essential_parameters(problem.factors, given.sigma).kept)
         kept.append(f"{count} of {problem.base.count}")
         solved = {name: rows[name] for name in sets}
         possible = {n: r for n, r in solved.items() if not r.inconsistent and not r.lost_drives}
@@ -227,20 +227,20 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
         "* `truncated-svd` is `minimum-norm`: the two differ by "
         f"{max(same):.1g} of the set's norm at most. With columns in units of each link's mass "
         "and 0.1 m the same formula gives the same torques by another set, "
-        f"{listed([f'{100 * o:.0f}' for o in other])} % of that norm away: what is filled in "
+        f"{join_words([f'{100 * o:.0f}' for o in other])} % of that norm away: what is filled in "
         "rests on the units.",
         "* Links that cannot exist, over all cases: "
         + ", ".join(f"`{name}` {links[name]}" for name in LINEAR)
         + f", `{CAD_SCALED}` {links[CAD_SCALED]}; the fit is that of least squares in all of "
         "them." + warning,
-        f"* Essential parameters ({listed(kept)} kept) leave {links['cad-difference-essential']} "
-        "links inconsistent; fitted error "
+        f"* Essential parameters ({join_words(kept)} kept) leave "
+        f"{links['cad-difference-essential']} links inconsistent; fitted error "
         f"{figures(results, 'cad-difference-essential', 'fitted')} % against "
         f"{figures(results, 'cad-difference', 'fitted')} % of all base parameters, held out "
         f"{figures(results, 'cad-difference-essential', 'held_out')} % against "
         f"{figures(results, 'cad-difference', 'held_out')} %.",
         "* Does a consistent set exist for the least-squares estimate itself? "
-        f"{listed(feasible).capitalize()}.",
+        f"{join_words(feasible).capitalize()}.",
         "* `sousa-correction`, with the distance weighted by the covariance, has the criterion of "
         f"`{NO_PRIOR}` up to a constant: {agreement}. With the authors' distance, which weights "
         "nothing, the fitted error is "

@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 import dynident as di
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.options import estimate
-from dynident.estimators.ranges import Region, task
+from dynident.estimators.ranges import Region, build_search_task
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -74,7 +74,7 @@ def disturbed(robot: Robot) -> Robot:
     bodies = []
     for phi in robot.nominal:
         stretch = np.diag(1.0 + ERROR / 2.0 * rng.uniform(-1.0, 1.0, 4))
-        bodies.append(from_pseudo_inertia(stretch @ pseudo_inertia(phi) @ stretch))
+        bodies.append(to_inertial_parameters(stretch @ to_pseudo_inertia(phi) @ stretch))
     return replace(robot, nominal=np.array(bodies))
 
 
@@ -144,7 +144,7 @@ def scores(
 
 def evolution(problem: Problem, truth: tuple[Idim, Array] | None) -> list[str]:
     """scipy's differential evolution on the same criterion and ranges, its settings as they are."""
-    known = task(problem, Region(), Knowledge(consistency="none"), ErrorBars())
+    known = build_search_task(problem, Region(), Knowledge(consistency="none"), ErrorBars())
 
     def criterion(sets: Any, /) -> Any:
         return known.cost(sets.T)

@@ -21,7 +21,7 @@ from dynident.dynamics.parameters import Attached
 from dynident.excitation.selection import Selecting, Selection
 from dynident.friction.elements import gas_spring
 from dynident.recording.prepare import Samples
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 
 KR300 = ROOT / ".." / "shared" / "data" / "kr300"
@@ -133,7 +133,7 @@ def table(case: Case) -> list[str]:
     problem = case.problem
     methods = ("wls", "pc-idim-ls")
     every = [f"{held_out(problem, case.held_out, method):.2f}" for method in methods]
-    _, sigma, _ = weighted_solution(problem.factors)
+    _, sigma, _ = solve_wls(problem.factors)
     condition = problem.factors.weighted(sigma).condition()[0]
     rows = [["all rows", "100", f"{condition:.1f}", "", *every]]
     for gain in GAINS:

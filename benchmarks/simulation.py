@@ -29,7 +29,7 @@ from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.rollout import rollout, sensitive_rollout
-from dynident_papers.experiment import twin_controller, tx40_reference
+from dynident_papers.experiment import build_twin_controller, build_tx40_reference
 from dynident_papers.published import ARDIANI_SECONDS, ARDIANI_SIMULATION, BRUNOT_TIMES
 from dynident_papers.twin import Twin, load_twin
 
@@ -92,11 +92,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     twin = load_twin()
-    reference = tx40_reference(twin, RATE, SECONDS)
+    reference = build_tx40_reference(twin, RATE, SECONDS)
     width = np.full(twin.robot.n, WIDTH)
     samples = len(reference.q)
-    sampled = Loop(twin.idim, twin_controller(twin), reference, width=width)
-    continuous = Loop(twin.idim, twin_controller(twin, rate=None), reference, width=width)
+    sampled = Loop(twin.idim, build_twin_controller(twin), reference, width=width)
+    continuous = Loop(twin.idim, build_twin_controller(twin, rate=None), reference, width=width)
 
     ours_sampled = timed(lambda: rollout(sampled, twin.theta), repeats)
     ours_continuous = timed(lambda: rollout(continuous, twin.theta), repeats)
@@ -112,7 +112,7 @@ def main() -> None:
         qref=reference.q, dqref=reference.dq,
     )  # fmt: skip
     data = prepare(log, bandwidth=10.0)
-    simulation = Simulation(twin_controller(twin), width=WIDTH, start="rotors")
+    simulation = Simulation(build_twin_controller(twin), width=WIDTH, start="rotors")
 
     def estimate(method: str, **options: bool) -> tuple[float, str, int]:
         found = []
@@ -135,7 +135,7 @@ def main() -> None:
     }
     problem = Problem(twin.robot, data, "coulomb-viscous")
     kept = problem.base.kept
-    model = Loop(problem.idim, twin_controller(twin), reference, width=width)
+    model = Loop(problem.idim, build_twin_controller(twin), reference, width=width)
     theta = problem.base.standard(problem.base.matrix @ twin.values(problem.idim.names))
     exact = timed(lambda: list(sensitive_rollout(model, theta, kept, ("tau",))), repeats)
     single = timed(lambda: rollout(model, theta), repeats)

@@ -65,7 +65,7 @@ def regressor() -> dict:
             pin.computeJointTorqueRegressor(model, data, q[k], dq[k], ddq[k])
 
     phi = idim.robot.nominal
-    from dynident.dynamics import inverse_dynamics, mass_matrix
+    from dynident.dynamics import compute_mass_matrix, evaluate_inverse_dynamics
 
     def rnea() -> None:
         for k in range(samples):
@@ -82,11 +82,11 @@ def regressor() -> dict:
             timed(theirs, 3) * scale,
         ),
         "inverse dynamics": (
-            timed(lambda: inverse_dynamics(idim.tree, phi, q, dq, ddq), RUNS) * scale,
+            timed(lambda: evaluate_inverse_dynamics(idim.tree, phi, q, dq, ddq), RUNS) * scale,
             timed(rnea, 3) * scale,
         ),
         "mass matrix": (
-            timed(lambda: mass_matrix(idim.tree, phi, q), RUNS) * scale,
+            timed(lambda: compute_mass_matrix(idim.tree, phi, q), RUNS) * scale,
             timed(crba, 3) * scale,
         ),
     }

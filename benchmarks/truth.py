@@ -71,7 +71,7 @@ def tx40_errors() -> str:
 def tx40_parameters() -> str:
     fit = tx40({"drop_below": SLOW}, method="wls")
     names = [name.removesuffix("R") for name in fit.base.names]
-    listed = published.published_sums(names) @ fit.estimate.beta
+    listed = published.build_published_sums(names) @ fit.estimate.beta
     ours = dict(zip(names, listed, strict=True))
     std = dict(zip(names, fit.estimate.covariance.std, strict=True))
     table_of_the_log = published.read_tx40_table(TX40 / "TX40_bp_5.csv")

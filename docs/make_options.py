@@ -13,15 +13,15 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from dynident.api import EVERY_METHOD
 from dynident.cli.flags import Flag
-from dynident.cli.options import declared, spelled
+from dynident.cli.options import list_flag_spellings, spell_flag
 from dynident.consistency.constraints import CONSTRAINTS
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.makers import Maker, arguments
-from dynident.core.options import Option, table
-from dynident.core.schema import choices_of
+from dynident.core.makers import Maker, list_arguments
+from dynident.core.options import Option, collect_options
+from dynident.core.schema import list_choices
 from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import every_option, methods_with
+from dynident.estimators.options import list_all_options, list_methods_with_option
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
@@ -154,7 +154,7 @@ def choices(kind: Any) -> tuple[str, ...]:
     """Words that an option may be, where it is one of some."""
     if get_origin(kind) is Annotated:
         inner, *notes = get_args(kind)
-        named = next((known for note in notes if (known := choices_of(note))), ())
+        named = next((known for note in notes if (known := list_choices(note))), ())
         return named or choices(inner)
     if get_origin(kind) in (Union, types.UnionType):
         return tuple(word for part in get_args(kind) for word in choices(part))
@@ -165,7 +165,7 @@ def choices(kind: Any) -> tuple[str, ...]:
 
 def of_methods(option: Option) -> str:
     """The methods that have it, shortened."""
-    having = methods_with(option.name)
+    having = list_methods_with_option(option.name)
     if not having or len(having) == len(ESTIMATORS):
         return "every method"
     constrained = [method for method in ESTIMATORS if method.startswith("pc-")]
@@ -176,7 +176,7 @@ def of_methods(option: Option) -> str:
 
 def options() -> list[Option]:
     """Options that a study and the command line can hold, those of the methods first."""
-    every = [*every_option().values(), *table(EVERY_METHOD).values()]
+    every = [*list_all_options().values(), *collect_options(EVERY_METHOD).values()]
     return [option for option in every if not option.in_python]
 
 
@@ -184,7 +184,7 @@ def of_family(family: type) -> list[tuple[str, ...]]:
     """The rows of a family whose options have no flags."""
     return [
         (named(o), o.words, values(o), default(o))
-        for o in table([family]).values()
+        for o in collect_options([family]).values()
         if not o.in_python
     ]
 
@@ -193,7 +193,7 @@ def of_makers(makers: Mapping[str, Maker], leave: tuple[str, ...] = ()) -> list[
     """The kinds of a section, and the keys that each has to be given and takes."""
     found = []
     for kind, maker in makers.items():
-        known = arguments(maker, leave).values()
+        known = list_arguments(maker, leave).values()
         keys = [
             ", ".join(f"`{a.name}`" for a in known if a.required is has) for has in (True, False)
         ]
@@ -357,7 +357,7 @@ def own_rows(families: Sequence[type], *names: str) -> tuple[tuple[str, str, str
     """
     chosen = [
         o
-        for o in table(families).values()
+        for o in collect_options(families).values()
         if not o.in_python and o.name not in NESTED and (not names or o.name in names)
     ]
     return tuple(flag_row(option, "", default(option).strip("`")) for option in chosen)
@@ -366,10 +366,12 @@ def own_rows(families: Sequence[type], *names: str) -> tuple[tuple[str, str, str
 def with_flags(families: Sequence[type]) -> list[tuple[str, ...]]:
     """The rows of a command's options, with their flags."""
     known = (Flag(*row) for row in own_rows(families))
-    flags = {flag.name: "`, `".join(declared(flag)).replace("/", "`, `") for flag in known}
+    flags = {
+        flag.name: "`, `".join(list_flag_spellings(flag)).replace("/", "`, `") for flag in known
+    }
     return [
         (called(o), f"`{flags[o.name]}`" if o.name in flags else "", o.words, values(o), default(o))
-        for o in table(families).values()
+        for o in collect_options(families).values()
         if not o.in_python
     ]
 
@@ -403,7 +405,7 @@ def inner(kind: Any) -> set[Any]:
 
 def spelled_flags() -> list[str]:
     """How the flags are written on the command line."""
-    return [spelled(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
+    return [spell_flag(Flag(*row)).replace("/", "`, `") for row in flag_rows()]
 
 
 def defaults() -> dict[str, str]:

@@ -10,7 +10,7 @@ import pinocchio as pin
 from robots import urdf
 
 from dynident.core.arrays import Array
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.floating import Base
 from dynident.recording.recording import Recording
@@ -92,7 +92,7 @@ def solo(
     motion = np.hstack([p, quaternion, q]), np.hstack([twist, dq]), np.hstack([spatial, ddq])
     tau = idim.torque(theta, *motion)
     J = np.concatenate(
-        [contact_motion(idim.tree, robot, c, motion[0]).jacobian[:, :3] for c in robot.contacts],
+        [follow_contact(idim.tree, robot, c, motion[0]).jacobian[:, :3] for c in robot.contacts],
         axis=1,
     )
     # the feet share the base's wrench, and push against each other

@@ -35,8 +35,8 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 from tables import write_table
 
-from dynident.core.arrays import Array, Booleans, Integers, frozen
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, transform
+from dynident.core.arrays import Array, Booleans, Integers, freeze_array
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia, transform_body
 
 FORCE, MOMENT = ("fx", "fy", "fz"), ("mx", "my", "mz")
 KNOTS = 250.0
@@ -230,7 +230,7 @@ def write_csv(log: LeggedLog, path: Path, columns: Sequence[str] | None = None) 
 
 def settled(columns: Mapping[str, Array]) -> Mapping[str, Array]:
     """Columns that nobody can change."""
-    return MappingProxyType({name: frozen(values) for name, values in columns.items()})
+    return MappingProxyType({name: freeze_array(values) for name, values in columns.items()})
 
 
 def continuous(quaternions: Array) -> Array:
@@ -456,7 +456,7 @@ def true_robot(name: str, seed: int = 0) -> Truth:
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
     maps = []
     for inertia in list(model.inertias)[1:]:
-        J = pseudo_inertia(inertia.toDynamicParameters())
+        J = to_pseudo_inertia(inertia.toDynamicParameters())
         com = J[:3, 3] / J[3, 3]
         spread = np.sqrt(np.trace(J[:3, :3] / J[3, 3] - np.outer(com, com)) / 3.0)
         stretch = np.eye(3) + rng.uniform(-0.08, 0.08, (3, 3))
@@ -466,7 +466,7 @@ def true_robot(name: str, seed: int = 0) -> Truth:
         maps.append(T * np.sqrt(rng.uniform(0.75, 1.3)))
 
     def moved(body: int, phi: Array) -> Array:
-        return from_pseudo_inertia(maps[body] @ pseudo_inertia(phi) @ maps[body].T)
+        return to_inertial_parameters(maps[body] @ to_pseudo_inertia(phi) @ maps[body].T)
 
     phi = np.array(
         [moved(b, i.toDynamicParameters()) for b, i in enumerate(list(model.inertias)[1:])]
@@ -497,10 +497,17 @@ def true_robot(name: str, seed: int = 0) -> Truth:
             for f in sorted(beyond)
             if model.frames[f].type == pin.FrameType.JOINT and f != first
         )
-        cuts.append(Cut(frame, frame, names, transform(part, back.rotation, back.translation)))
+        cuts.append(Cut(frame, frame, names, transform_body(part, back.rotation, back.translation)))
         held.append(part)
     return Truth(
-        machine, path, model, frozen(phi), frozen(Ia), frozen(fv), tuple(cuts), tuple(held)
+        machine,
+        path,
+        model,
+        freeze_array(phi),
+        freeze_array(Ia),
+        freeze_array(fv),
+        tuple(cuts),
+        tuple(held),
     )
 
 

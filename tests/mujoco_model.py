@@ -11,7 +11,7 @@ from lxml import etree
 from robots import SHARED, relative, states
 
 from dynident.core.arrays import Array
-from dynident.dynamics import bias, build_tree, mass_matrix
+from dynident.dynamics import build_tree, compute_bias_torque, compute_mass_matrix
 from dynident.robot import Robot
 
 UNITREE = SHARED / "unitree"
@@ -80,5 +80,5 @@ def agree(path: Path, robot: Robot, phi: Array | None = None, samples: int = 6) 
     q, dq, _ = states(robot, samples)
     M, b, armature = engine_terms(model, robot, q, dq)
     tree = build_tree(robot)
-    ours = mass_matrix(tree, phi, q) + np.diag(armature)
-    return max(relative(ours, M), relative(bias(tree, phi, q, dq), b))
+    ours = compute_mass_matrix(tree, phi, q) + np.diag(armature)
+    return max(relative(ours, M), relative(compute_bias_torque(tree, phi, q, dq), b))

@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from dynident.core.arrays import Array
-from dynident.core.inertia import from_pseudo_inertia
+from dynident.core.inertia import to_inertial_parameters
 from dynident.robot.model import Robot
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -93,7 +93,7 @@ def bodies(count: int, seed: int = 0) -> Array:
     for _ in range(count):
         half = rng.normal(size=(4, 4)) * [[0.2], [0.2], [0.2], [1.0]]
         out.append(half @ half.T + np.diag([0.01, 0.01, 0.01, 0.5]))
-    return from_pseudo_inertia(np.array(out))
+    return to_inertial_parameters(np.array(out))
 
 
 def relative(ours: Array, theirs: Array) -> float:

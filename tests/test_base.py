@@ -3,7 +3,7 @@ import pytest
 import toy
 from robots import EXAMPLES, urdf
 
-from dynident.dynamics.base import base_parameters, random_states
+from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
 from dynident_papers.published import read_tx40_table
@@ -28,7 +28,7 @@ def test_tx40_has_60_base_parameters_with_the_published_names(tx40):
 
 def test_a_second_rotor_at_joint_6_makes_61(tx40):
     idim = tx40.idim
-    q, dq, ddq = random_states(idim, 60, seed=1)
+    q, dq, ddq = draw_random_states(idim, 60, seed=1)
     rows = idim.regressor(q, dq, ddq)
     own = np.zeros((*rows.shape[:2], 1))
     own[:, 5, 0] = ddq[:, 5]
@@ -75,7 +75,7 @@ def test_textbook_ranks():
 def test_regrouped_columns_are_the_dropped_ones(coupled):
     idim = build_idim(toy.arm(4, coupled=coupled))
     found = base_parameters(idim)
-    rows = idim.regressor(*random_states(idim, 50, seed=9)).reshape(-1, len(idim.parameters))
+    rows = idim.regressor(*draw_random_states(idim, 50, seed=9)).reshape(-1, len(idim.parameters))
     np.testing.assert_allclose(
         rows[:, found.kept] @ found.K, rows[:, found.dropped], atol=1e-9 * np.abs(rows).max()
     )

@@ -23,10 +23,10 @@ from thin import first
 import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, pseudo_inertia
+from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.results.urdf import urdf_from_robot
+from dynident.results.urdf import render_fresh_urdf
 from dynident.robot import load_robot
 from dynident.study import run as facade
 from dynident.study.document import Document
@@ -63,7 +63,7 @@ def stocked(tmp_path_factory) -> Path:
     """A directory with a robot, two logs, a study and stored results."""
     place = tmp_path_factory.mktemp("cli")
     robot = toy.arm(2)
-    document, _ = urdf_from_robot(robot, robot.nominal)
+    document, _ = render_fresh_urdf(robot, robot.nominal)
     (place / "arm.urdf").write_bytes(document)
     bare = re.sub(rb"\s*<inertial>.*?</inertial>", b"", document, flags=re.S)
     (place / "bare.urdf").write_bytes(bare)
@@ -1699,7 +1699,7 @@ def smallest_of(path: str) -> float:
     """Smallest pseudo-inertia eigenvalue of a URDF's moving bodies, as Pinocchio reads it."""
     model = pin.buildModelFromUrdf(path)
     bodies = [inertia.toDynamicParameters() for inertia in list(model.inertias)[1:]]
-    return float(np.linalg.eigvalsh(pseudo_inertia(np.array(bodies))).min())
+    return float(np.linalg.eigvalsh(to_pseudo_inertia(np.array(bodies))).min())
 
 
 def spoiled_urdf(path: str = "spoiled.urdf") -> str:

@@ -13,14 +13,19 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.instrument_tests import (
-    endogeneity_test,
-    identity_test,
-    remaining,
+    run_endogeneity_test,
+    run_identity_test,
+    sum_squared_residuals,
 )
-from dynident.estimators.iteration import Search, nominal_values, settled, start_values
-from dynident.regression.factors import GroupFactor, InstrumentFactors, triangular
+from dynident.estimators.iteration import (
+    Search,
+    choose_start_values,
+    fit_nominal_drives,
+    has_converged,
+)
+from dynident.regression.factors import GroupFactor, InstrumentFactors, triangularise_rows
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.statistics import autoregression, residuals, whiteness
+from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test
 from dynident.simulation.controller import pd
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
@@ -133,7 +138,7 @@ def test_endogeneity_test_is_that_of_linearmodels(noisy):
     keep = np.linalg.norm(X - Z @ np.linalg.lstsq(Z, X, rcond=None)[0], axis=0) > 1e-9
     # columns that are their own instruments (offsets) are exogenous
     theirs = IV2SLS(y, X[:, ~keep], X[:, keep], Z[:, keep]).fit(debiased=True).wu_hausman()
-    ours = endogeneity_test(instrumented.instrument_factors.weighted(estimate.sigma))
+    ours = run_endogeneity_test(instrumented.instrument_factors.weighted(estimate.sigma))
     assert ours.statistic == pytest.approx(theirs.stat, rel=1e-4)
     assert ours.p_value == pytest.approx(theirs.pval, rel=1e-3, abs=1e-8)
 
@@ -145,21 +150,21 @@ def test_identity_test_accepts_equal_means_and_rejects_others():
     X = Z + 0.3 * rng.normal(size=(rows, p))
 
     def system(X):
-        factor = triangular(np.column_stack([Z, X, X.sum(axis=1)]))
+        factor = triangularise_rows(np.column_stack([Z, X, X.sum(axis=1)]))
         return InstrumentFactors((GroupFactor("all", factor, rows),), p).weighted(np.ones(1))
 
-    assert not identity_test(system(X)).rejected
-    assert identity_test(system(X + 0.05 * Z)).rejected
+    assert not run_identity_test(system(X)).rejected
+    assert run_identity_test(system(X + 0.05 * Z)).rejected
     # a column that is its own instrument says nothing
     X[:, 2] = Z[:, 2] = 1.0
-    assert not identity_test(system(X)).rejected
+    assert not run_identity_test(system(X)).rejected
 
 
 def test_squared_residual_of_a_fit():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 4)) * [1, 1e6, 1e-6, 1], rng.normal(size=50)
     rest = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
-    assert remaining(X, y) == pytest.approx(rest @ rest)
+    assert sum_squared_residuals(X, y) == pytest.approx(rest @ rest)
 
 
 def test_a_wrong_controller_spoils_didim_but_not_iv():
@@ -187,10 +192,10 @@ def test_whitened_rows_have_white_errors_and_the_same_truth():
     problem, truth, control = closed_loop(2, noise=2e-4, torque_noise=0.5)
     white = ROWS["noise-model"](problem)
     beta = ESTIMATORS["wls"](white).beta
-    every = residuals(ROWS["all"](problem), beta).error
-    found = residuals(white, beta).error
+    every = compute_residuals(ROWS["all"](problem), beta).error
+    found = compute_residuals(white, beta).error
     for raw, own in zip(every, found, strict=True):
-        assert whiteness(raw).statistic > 20.0 * whiteness(own).statistic
+        assert run_whiteness_test(raw).statistic > 20.0 * run_whiteness_test(own).statistic
     estimate = ESTIMATORS["idim-iv"](white, Simulation(control, width=WIDTH))
     assert np.all(np.abs(estimate.beta - truth) < 6.0 * estimate.covariance.std + 0.03)
 
@@ -201,27 +206,27 @@ def test_autoregression_finds_the_coefficients_and_even_orders():
     e = np.zeros_like(w)
     for t in range(2, len(w)):
         e[t] = 1.2 * e[t - 1] - 0.5 * e[t - 2] + w[t]
-    np.testing.assert_allclose(autoregression(e), [-1.2, 0.5], atol=0.03)
-    assert len(autoregression(w)) % 2 == 0
-    assert len(autoregression(np.zeros(100))) == 0
+    np.testing.assert_allclose(fit_autoregression(e), [-1.2, 0.5], atol=0.03)
+    assert len(fit_autoregression(w)) % 2 == 0
+    assert len(fit_autoregression(np.zeros(100))) == 0
 
 
 def test_start_values():
     problem, truth, _ = closed_loop(2)
-    np.testing.assert_allclose(start_values(problem, {problem.base.names[0]: 2.0})[0], 2.0)
-    fitted = problem.base.matrix @ nominal_values(problem)
+    np.testing.assert_allclose(choose_start_values(problem, {problem.base.names[0]: 2.0})[0], 2.0)
+    fitted = problem.base.matrix @ fit_nominal_drives(problem)
     assert off(fitted, truth) < 0.1
     with pytest.raises(InputError, match="'nonsense' is no base parameter"):
-        start_values(problem, {"nonsense": 1.0})
+        choose_start_values(problem, {"nonsense": 1.0})
     with pytest.raises(InputError, match=r"start 'nominals' is not known.*nominal"):
         Simulation(controller(2), start="nominals")
 
 
 def test_convergence_is_that_of_the_seed_but_for_values_within_noise_of_zero():
     std = np.array([0.1, 0.1])
-    assert settled(np.array([10.0, 0.0]), np.array([10.05, 0.0005]), std, 0.01)
-    assert not settled(np.array([10.0, 0.0]), np.array([10.2, 0.0]), std, 0.01)
-    assert not settled(np.array([10.0, 0.0]), np.array([10.0, 0.002]), std, 0.01)
+    assert has_converged(np.array([10.0, 0.0]), np.array([10.05, 0.0005]), std, 0.01)
+    assert not has_converged(np.array([10.0, 0.0]), np.array([10.2, 0.0]), std, 0.01)
+    assert not has_converged(np.array([10.0, 0.0]), np.array([10.0, 0.002]), std, 0.01)
 
 
 def test_refusals():

@@ -17,16 +17,22 @@ from tables import write_table
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.recording.filters import edge
+from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.results.comparison import Comparison, Scores, comparison_dict, eligible, jackknife
+from dynident.results.comparison import (
+    Comparison,
+    Scores,
+    jackknife_statistic,
+    select_best_verdicts,
+    serialise_comparison,
+)
 from dynident.results.diagnosis.verdict import STATES
-from dynident.results.html import comparison_page
-from dynident.results.json import finite
-from dynident.results.plots import curve, friction_figure
-from dynident.results.urdf import urdf_from_robot
-from dynident.study.compare import blocks_of, compare, complement, cut
+from dynident.results.html import render_comparison_page
+from dynident.results.json import replace_nonfinite
+from dynident.results.plots import average_friction_by_speed, plot_friction
+from dynident.results.urdf import render_fresh_urdf
+from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
 from dynident.study.study import Study, read_study
 
 RATE = 500.0
@@ -47,7 +53,7 @@ def place(tmp_path_factory) -> Path:
     """An arm, and logs of it with friction that is linear and with a cube root."""
     place = tmp_path_factory.mktemp("compare")
     robot = toy.arm(2)
-    (place / "arm.urdf").write_bytes(urdf_from_robot(robot, robot.nominal)[0])
+    (place / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
     for friction in ("coulomb-viscous", "cube-root"):
         idim = build_idim(robot, friction)
         drive = [VALUES[p.symbol] for p in idim.parameters[idim.inertial :]]
@@ -87,7 +93,7 @@ def test_blocks_are_all_that_may_be_fitted_in_order_and_of_one_length():
     log = samples()
     start, stop = log.segments[0]
     gap = replace(log, segments=((start, 2000), (2600, stop)))
-    blocks = blocks_of([gap, log], 5)
+    blocks = split_into_blocks([gap, log], 5)
     taken = [(k, i) for spans in blocks for k, a, b in spans for i in range(a, b)]
     every = [
         (k, i) for k, one in enumerate((gap, log)) for a, b in one.segments for i in range(a, b)
@@ -99,11 +105,11 @@ def test_blocks_are_all_that_may_be_fitted_in_order_and_of_one_length():
 
 def test_no_fitted_row_reaches_into_what_is_held_out():
     log = samples()
-    guard = edge(50.0, log.rate)
+    guard = count_filter_edge(50.0, log.rate)
     half = log.filters[0].half
     rows = Problem(toy.arm(2), log).rows
-    for spans in blocks_of([log], 4):
-        held, own = cut([log], spans), cut([log], complement([log], spans))
+    for spans in split_into_blocks([log], 4):
+        held, own = cut_logs([log], spans), cut_logs([log], complement_spans([log], spans))
         ((_, first, last),) = spans
         inside = np.concatenate([r.sample[0] for r in Problem(toy.arm(2), held).rows()])
         beside = np.concatenate([r.sample[0] for r in Problem(toy.arm(2), own).rows()])
@@ -116,8 +122,8 @@ def test_no_fitted_row_reaches_into_what_is_held_out():
 def test_stretches_too_short_for_a_row_are_none():
     log = samples()
     shortest = 2 * log.filters[0].half + 1
-    assert cut([log], [(0, 100, 100 + shortest - 1)]) == ()
-    (found,) = cut([log, log], [(1, 100, 100 + shortest)])
+    assert cut_logs([log], [(0, 100, 100 + shortest - 1)]) == ()
+    (found,) = cut_logs([log, log], [(1, 100, 100 + shortest)])
     assert found.segments == ((100, 100 + shortest),)
     assert found.runs == log.runs
 
@@ -127,7 +133,7 @@ def test_stretches_too_short_for_a_row_are_none():
 
 def test_the_jackknife_of_a_mean_is_its_standard_error():
     values = np.array([1.0, 4.0, 2.0, 7.0, 3.0])
-    mean, std = jackknife(lambda kept: float(values[kept].mean()), 5)
+    mean, std = jackknife_statistic(lambda kept: float(values[kept].mean()), 5)
     assert mean == pytest.approx(values.mean())
     assert std == pytest.approx(values.std(ddof=1) / np.sqrt(5))
 
@@ -207,9 +213,9 @@ def test_doubtful_results_come_last(place):
     for k, state in enumerate(STATES[:-1]):
         worse = replace(root, verdict=STATES[k + 1])
         better = replace(plain, verdict=state)
-        assert eligible([better, worse]) == [better]
+        assert select_best_verdicts([better, worse]) == [better]
     both = [replace(c, verdict=STATES[-1]) for c in (plain, root)]
-    assert eligible(both) == both
+    assert select_best_verdicts(both) == both
     poor = replace(compared(place / "cube-root.toml"), candidates=tuple(both))
     assert poor.recommendations[0].reason.endswith("; like the others, it is refuted")
     found = replace(
@@ -283,7 +289,7 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
     printed = json.loads(capfd.readouterr().out)
     assert sorted(os.listdir("out")) == ["comparison.html", "comparison.json"]
     assert json.loads(Path("out/comparison.json").read_text()) == printed
-    expected = finite(comparison_dict(compared(place / "cube-root.toml")))
+    expected = replace_nonfinite(serialise_comparison(compared(place / "cube-root.toml")))
     for one in (printed, expected):
         one.pop("seconds")
         for candidate in one["candidates"]:
@@ -294,7 +300,7 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
 
 
 def test_the_page_is_whole_and_draws_every_model(place):
-    page = comparison_page(compared(place / "cube-root.toml"))
+    page = render_comparison_page(compared(place / "cube-root.toml"))
     root = lxml.html.document_fromstring(page)
     assert not root.xpath("//script | //link | //iframe")
     text = root.text_content()
@@ -305,7 +311,7 @@ def test_the_page_is_whole_and_draws_every_model(place):
 
 def test_curves_of_friction_are_the_models(place):
     candidate = compared(place / "cube-root.toml").candidates[1]
-    speed, friction = curve(candidate.series, 0)
+    speed, friction = average_friction_by_speed(candidate.series, 0)
     assert np.all(np.diff(speed) > 0.0)
     fast = np.abs(speed) > 0.5
     model = 0.5 + 2.0 * speed + np.sign(speed) * (3.0 + 4.0 * np.abs(speed) ** (1.0 / 3.0))
@@ -315,4 +321,4 @@ def test_curves_of_friction_are_the_models(place):
 def test_a_robot_at_rest_has_a_figure_too(place):
     found = compared(place / "cube-root.toml")
     still = [replace(s, speed=0.0 * s.speed) for s in found.choice.series]
-    assert "<svg" in friction_figure(found.robot, still)
+    assert "<svg" in plot_friction(found.robot, still)

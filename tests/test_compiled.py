@@ -76,9 +76,9 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Nothing settled yet, and a temporary directory of one's own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
-    compiled.temporary_cache.cache_clear()
+    compiled.use_temporary_cache.cache_clear()
     yield tmp_path
-    compiled.temporary_cache.cache_clear()
+    compiled.use_temporary_cache.cache_clear()
 
 
 def sourceless() -> object:
@@ -94,9 +94,9 @@ def test_without_any_directory_functions_are_compiled_at_every_start(
     def full() -> Path:
         raise OSError("no usable temporary directory")
 
-    monkeypatch.setattr(compiled, "private_directory", full)
+    monkeypatch.setattr(compiled, "make_private_directory", full)
     with caplog.at_level(logging.WARNING, "dynident"):
-        first, second = (compiled.compiled(nogil=True)(sourceless()) for _ in range(2))
+        first, second = (compiled.make_compiler(nogil=True)(sourceless()) for _ in range(2))
     assert first(3) == second(3) == 6
     assert [r.getMessage().partition(";")[0] for r in caplog.records] == [
         "no directory can be written, so functions are compiled anew at every start"
@@ -104,8 +104,8 @@ def test_without_any_directory_functions_are_compiled_at_every_start(
 
 
 def test_the_directory_is_the_same_at_every_start(fresh: Path) -> None:
-    place = compiled.private_directory()
-    assert place == fresh / f"dynident-{os.getuid()}" == compiled.private_directory()
+    place = compiled.make_private_directory()
+    assert place == fresh / f"dynident-{os.getuid()}" == compiled.make_private_directory()
     assert place.stat().st_mode & 0o777 == 0o700
 
 
@@ -120,14 +120,14 @@ def test_what_others_may_have_put_there_is_not_run(fresh: Path, kind: str) -> No
         usual.symlink_to(fresh / "theirs")
     else:
         usual.touch()
-    place = compiled.private_directory()
+    place = compiled.make_private_directory()
     assert place.parent == fresh
     assert place not in (usual, fresh / "theirs")
     assert place.stat().st_mode & 0o777 == 0o700
 
 
 def test_laws_of_friction_are_compiled_at_their_first_start_alone() -> None:
-    compile_again = kernel.compiled.__wrapped__
+    compile_again = kernel.compile_law.__wrapped__
     compile_again(memoryless.sigmoid)
     assert compile_again(memoryless.sigmoid).cache_hits == 1
 
@@ -136,5 +136,5 @@ def test_a_law_from_a_prompt_is_compiled_where_it_is(caplog: pytest.LogCaptureFi
     names = {"__name__": "prompt"}
     source = "def law(at, shape, z, out):\n    out[0, 0] = at.speed\n"
     exec(compile(source, "<stdin>", "exec"), names)
-    assert kernel.compiled.__wrapped__(names["law"]).cache_hits == 0
+    assert kernel.compile_law.__wrapped__(names["law"]).cache_hits == 0
     assert not caplog.records

@@ -11,16 +11,24 @@ import robots
 from scipy.spatial.transform import Rotation
 
 from dynident.conic import solve as solve_module
-from dynident.conic.active_set import Face, Linearised, linearise
-from dynident.conic.cones import Definite, Equal, Positive, names_of, smat, svec, violation
-from dynident.conic.infeasible import feasible, nearest_possible
+from dynident.conic.active_set import Face, Linearised, linearise_constraints
+from dynident.conic.cones import (
+    Definite,
+    Equal,
+    Positive,
+    list_constraint_names,
+    measure_cone_violation,
+    smat,
+    svec,
+)
+from dynident.conic.infeasible import bound_nearest_distance, is_feasible
 from dynident.conic.interior import STEPS, Form
-from dynident.conic.solve import Repeated, compressed, solve_cone_problem
+from dynident.conic.solve import Repeated, compress_to_triangle, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InfeasibleError
-from dynident.core.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.core.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.regression.factors import System
@@ -136,7 +144,7 @@ def feasible_for_cvxpy(cones, kept, p):
 def assert_irreducible(conflict, cones, p):
     """The named constraints cannot all hold, and without any one of them they can."""
     assert conflict
-    assert set(conflict) <= set(names_of(cones))
+    assert set(conflict) <= set(list_constraint_names(cones))
     assert not feasible_for_cvxpy(cones, set(conflict), p), conflict
     for spared in set(conflict):
         assert feasible_for_cvxpy(cones, set(conflict) - {spared}, p), (spared, conflict)
@@ -213,17 +221,17 @@ def test_inside_the_cones_it_is_least_squares():
     assert not any(np.any(m) for m in solution.multipliers)
     assert not any(np.any(f) if f.ndim == 1 else f.shape[1] for f in solution.faces)
     assert solution.iterations == 0
-    assert np.linalg.eigvalsh(pseudo_inertia(solution.x[:10]))[0] > 0.04
+    assert np.linalg.eigvalsh(to_pseudo_inertia(solution.x[:10]))[0] > 0.04
 
 
 def test_the_same_torques_where_only_some_of_the_equal_answers_are_inside():
     """Fewer rows than unknowns: the shortest answer is outside, others are not."""
     A, b, cones = interior_problem(rows=20)
     shortest = np.linalg.lstsq(A, b)[0]
-    assert any(violation(cone, shortest) > 1e-3 for cone in cones)
+    assert any(measure_cone_violation(cone, shortest) > 1e-3 for cone in cones)
     solution = solve_cone_problem(A, b, cones)
     assert np.linalg.norm(A @ (solution.x - shortest)) <= 1e-7 * np.linalg.norm(b)
-    assert max(violation(cone, solution.x) for cone in cones) < 1e-8
+    assert max(measure_cone_violation(cone, solution.x) for cone in cones) < 1e-8
     for multiplier in solution.multipliers:
         assert np.abs(multiplier).max() < 1e-7 * np.linalg.norm(A.T @ b)
 
@@ -309,7 +317,7 @@ def test_conflicts_through_definite_matrices_are_irreducible(seed):
     assert_irreducible(refused.value.conflict, cones, p)
     # mass at 1 m needs 1 kg m^2 of second moment: a trace of 2.1 leaves room for it
     cones[-2] = far_and_slender(p, 3, at=1, trace=2.1)
-    assert max(violation(c, solve_cone_problem(A, b, cones).x) for c in cones) < 1e-8
+    assert max(measure_cone_violation(c, solve_cone_problem(A, b, cones).x) for c in cones) < 1e-8
 
 
 def test_conflicts_between_linear_constraints_are_irreducible():
@@ -336,23 +344,23 @@ def test_of_several_conflicts_one_is_named():
 
 def test_feasibility_is_decided_by_any_point():
     cones = bodies(10, 1)
-    assert feasible(cones)
-    assert feasible([])
-    assert not feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))])
+    assert is_feasible(cones)
+    assert is_feasible([])
+    assert not is_feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))])
     # a body may be far from the origin of the unknowns, or hardly have any room
-    assert feasible([*cones, Positive(("m > 1e4",), np.eye(10)[[0]], np.full(1, 1e4))])
+    assert is_feasible([*cones, Positive(("m > 1e4",), np.eye(10)[[0]], np.full(1, 1e4))])
     tight = [Positive((f"x{k} >= 1", f"x{k} <= 1"), np.array([e, -e]), np.array([1.0, -1.0]))
              for k, e in enumerate(np.eye(10)[:1])]  # fmt: skip
-    assert feasible([*cones, *tight])
+    assert is_feasible([*cones, *tight])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sensitivity_on_a_curved_face_is_that_of_differences(seed):
     A, b, cones = mixed(seed)
     solution = solve_cone_problem(A, b, cones)
-    R, _ = compressed(A, b)
+    R, _ = compress_to_triangle(A, b)
     halves = [0.5 * m for m in solution.multipliers]
-    active, _ = linearise(cones, solution.x, solution.faces, halves)
+    active, _ = linearise_constraints(cones, solution.x, solution.faces, halves)
     assert len(active.F), "a face without curvature tests nothing"
     K = Face(R, active).sensitivity()
     flat = Face(R, Linearised(active.c, active.C, active.F[:0])).sensitivity()
@@ -581,12 +589,12 @@ def test_what_is_visible_does_not_depend_on_the_axes_of_a_face(seed):
 def test_a_proof_says_how_far_away_an_answer_would_be():
     above = Positive(("x > 2",), np.array([[1.0]]), np.array([2.0]))
     below = Positive(("x < 1",), np.array([[-1.0]]), np.array([-1.0]))
-    assert nearest_possible([above, below], np.array([1.0, 1.0])) == np.inf
-    assert nearest_possible([above], np.array([1.0])) == 2.0
+    assert bound_nearest_distance([above, below], np.array([1.0, 1.0])) == np.inf
+    assert bound_nearest_distance([above], np.array([1.0])) == 2.0
     # multipliers that are none prove nothing
-    assert nearest_possible([above, below], np.array([-1.0, -1.0])) == 0.0
+    assert bound_nearest_distance([above, below], np.array([-1.0, -1.0])) == 0.0
     far = Positive(("1e-7 x > 1",), np.array([[1e-7]]), np.array([1.0]))
-    assert nearest_possible([far], np.array([1.0])) == pytest.approx(1e7)
+    assert bound_nearest_distance([far], np.array([1.0])) == pytest.approx(1e7)
 
 
 @pytest.mark.parametrize("state", [129, 151, 168, 212, 293])

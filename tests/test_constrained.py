@@ -16,22 +16,25 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.consistency.weight import WEIGHTS, block_factors
+from dynident.consistency.weight import WEIGHTS, factor_blocks
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
-from dynident.core.inertia import from_com, pseudo_inertia
+from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.constrained import constrained_start, setting
+from dynident.estimators.constrained import build_constrained_setting, choose_constrained_start
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.instrumental import instrumental
-from dynident.estimators.iteration import Search, iterate
+from dynident.estimators.instrumental import make_iv_step
+from dynident.estimators.iteration import Search, iterate_until_settled
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import long_run_ratio, residuals
-from dynident_papers.ardiani2024.prediction import predict, predict_by_instruments
+from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
+from dynident_papers.ardiani2024.prediction import (
+    predict_by_instruments,
+    predict_constrained_estimate,
+)
 
 FREE = {"pc-idim-ls": "wls", "pc-idim-iv": "idim-iv", "pc-didim": "didim", "pc-clie": "clie"}
 """Constrained methods and what they are without constraints."""
@@ -97,7 +100,7 @@ def test_clean_logs_give_the_true_parameters_whatever_the_file_believes(method):
     # the measured regressor carries the position filter's attenuation with it
     assert off(estimate.beta, truth) < (2e-3 if method in ("pc-idim-ls", "pc-idim-iv") else 1e-4)
     bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
-    assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
+    assert np.linalg.eigvalsh(to_pseudo_inertia(bodies)).min() > 0.0
     np.testing.assert_allclose(estimate.beta, problem.base.matrix @ estimate.theta, atol=1e-12)
 
 
@@ -145,11 +148,11 @@ def bound_pair(truth, names):
 
 def last_system(problem, simulation, knowledge):
     """The system of PC-IDIM-IV's final instruments, and the setting."""
-    given = setting(problem, knowledge, Bootstrap(), ErrorBars())
+    given = build_constrained_setting(problem, knowledge, Bootstrap(), ErrorBars())
     auxiliary = auxiliary_model(problem, simulation)
-    start = constrained_start(given, auxiliary)
-    step = instrumental(auxiliary, False, given.inner())
-    found = iterate(auxiliary, start, Search(), step, "no advice")
+    start = choose_constrained_start(given, auxiliary)
+    step = make_iv_step(auxiliary, False, given.inner())
+    found = iterate_until_settled(auxiliary, start, Search(), step, "no advice")
     return given, found.rows.instrument_factors.weighted(found.sigma)
 
 
@@ -161,7 +164,7 @@ def test_active_bounds_are_predicted_exactly_from_the_free_estimate(loop):
     assert set(estimate.active) == {f"Izz1R <= {values[0]:g}", f"fv2 >= {values[1]:g}"}
     np.testing.assert_allclose(estimate.beta[fixed], values, rtol=1e-12)
     _, system = last_system(problem, simulation, knowledge)
-    expected = predict(system.projected, fixed, values)
+    expected = predict_constrained_estimate(system.projected, fixed, values)
     np.testing.assert_allclose(estimate.beta, expected, rtol=0, atol=1e-8)
 
 
@@ -173,7 +176,9 @@ def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
     def gap(system):
         A = system.projected.A
         by_paper = predict_by_instruments(system, fixed, values)
-        return np.linalg.norm(A @ (by_paper - predict(system.projected, fixed, values)))
+        return np.linalg.norm(
+            A @ (by_paper - predict_constrained_estimate(system.projected, fixed, values))
+        )
 
     z, p = 14, 14
     _, system = last_system(problem, simulation, knowledge)
@@ -190,7 +195,10 @@ def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
     # ours stays exact with the wrong controller
     estimate = run("pc-idim-iv", problem, wrong, knowledge=knowledge)
     np.testing.assert_allclose(
-        estimate.beta, predict(spoiled.projected, fixed, values), rtol=0, atol=1e-8
+        estimate.beta,
+        predict_constrained_estimate(spoiled.projected, fixed, values),
+        rtol=0,
+        atol=1e-8,
     )
 
 
@@ -217,7 +225,7 @@ def test_price_shift_and_gradient_of_one_bound(loop, method):
 def test_multiplier_is_the_slope_of_the_criterion(loop):
     problem, truth, _ = loop
     k = problem.base.names.index("fv2")
-    given = setting(problem, BASE, Bootstrap(), ErrorBars())
+    given = build_constrained_setting(problem, BASE, Bootstrap(), ErrorBars())
     size = np.linalg.norm(given.admitted.space.row("fv2"))
 
     def criterion(value):
@@ -344,10 +352,10 @@ def test_inertia_admits_what_the_triangle_inequality_forbids():
         about_com = inertia - m * (c @ c * np.eye(3) - np.outer(c, c))
         assert m > 0.0
         assert np.linalg.eigvalsh(about_com).min() > 0.0
-    assert np.linalg.eigvalsh(pseudo_inertia(older.theta[10:20]))[0] < -0.01
+    assert np.linalg.eigvalsh(to_pseudo_inertia(older.theta[10:20]))[0] < -0.01
     assert {"pseudo-inertia link_2", "Ia2 > 0"} <= set(whole.active)
     assert whole.restriction.rejected
-    assert np.linalg.eigvalsh(pseudo_inertia(whole.theta[:20].reshape(-1, 10))).min() > 0.0
+    assert np.linalg.eigvalsh(to_pseudo_inertia(whole.theta[:20].reshape(-1, 10))).min() > 0.0
     fit = identify(problem, "pc-idim-ls", prior="none", consistency="inertia")
     assert not fit.consistent
     assert fit.smallest_eigenvalue < 0.0
@@ -454,11 +462,11 @@ def test_kappa_counts_slow_errors_where_the_motion_is():
         slow = signal.lfilter([2.0 * np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)
         noisy = replace(recording, tau=recording.tau + slow)
         problem = Problem(robot, toy.on_its_motion(noisy, 10.0))
-        given = setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+        given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
         free = given.system.solve()
         found.append(given.admitted.kappa**2)
         errs.append(np.mean((given.system.A @ (free - problem.base.matrix @ theta)) ** 2))
-        average.append(long_run_ratio(residuals(problem, free).error))
+        average.append(estimate_long_run_ratio(compute_residuals(problem, free).error))
     # the fit takes some of the errors away
     assert 0.5 < np.mean(found) / np.mean(errs) < 1.1
     assert np.mean(average) > 1.5 * np.mean(errs)
@@ -472,7 +480,7 @@ def test_held_out_blocks_choose_a_weight_that_the_file_deserves():
     chosen = {}
     for name, factor in (("right", 1.0), ("wrong", 0.1)):
         given = Knowledge(prior_weight="held-out")
-        used = setting(
+        used = build_constrained_setting(
             wrong_file(problem, factor), given, Bootstrap(), ErrorBars()
         ).knowledge.prior_weight
         assert used in WEIGHTS
@@ -487,7 +495,7 @@ def test_held_out_blocks_choose_a_weight_that_the_file_deserves():
 
 def test_blocks_are_all_rows_once(loop):
     problem, truth, _ = loop
-    blocks = block_factors(problem, 5)
+    blocks = factor_blocks(problem, 5)
     whole = problem.factors
     assert [sum(b.groups[j].rows for b in blocks) for j in range(2)] == [
         g.rows for g in whole.groups

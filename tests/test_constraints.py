@@ -10,7 +10,13 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
-from dynident.conic.cones import Definite, Equal, Positive, names_of, violation
+from dynident.conic.cones import (
+    Definite,
+    Equal,
+    Positive,
+    list_constraint_names,
+    measure_cone_violation,
+)
 from dynident.consistency.constraints import (
     CONSISTENCY,
     CONSTRAINTS,
@@ -27,18 +33,29 @@ from dynident.consistency.constraints import (
     PseudoInertia,
     Symmetric,
     TotalMass,
-    described,
+    serialise_constraint,
 )
 from dynident.consistency.constraints.consistency import (
     FLOOR,
     SPATIAL_INERTIA_BASIS,
-    never_negative,
+    is_never_negative,
 )
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.space import LENGTH, base_space, indices, standard_space
+from dynident.consistency.space import (
+    LENGTH,
+    build_base_space,
+    build_standard_space,
+    list_body_indices,
+)
 from dynident.core.errors import InfeasibleError, InputError
-from dynident.core.inertia import from_com, from_pseudo_inertia, pseudo_inertia, to_com, transform
+from dynident.core.inertia import (
+    from_com,
+    to_com,
+    to_inertial_parameters,
+    to_pseudo_inertia,
+    transform_body,
+)
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.regression.factors import System
@@ -66,7 +83,11 @@ def setup(robot, theta=None, noise=0.01, friction="coulomb-viscous", seed=0, sam
 def spaces(robot, **options):
     """Scaled standard and base parameters of a robot, and its true ones."""
     base, system, theta = setup(robot, **options)
-    return standard_space(base, system.A, system.b), base_space(base, system.A, system.b), theta
+    return (
+        build_standard_space(base, system.A, system.b),
+        build_base_space(base, system.A, system.b),
+        theta,
+    )
 
 
 def missed(constraint, space, theta):
@@ -77,7 +98,7 @@ def missed(constraint, space, theta):
 def beyond(cones, space, theta):
     """The same of cones."""
     values = theta if space.standard else space.base.matrix @ theta
-    return max((violation(c, values / space.unit) for c in cones), default=0.0)
+    return max((measure_cone_violation(c, values / space.unit) for c in cones), default=0.0)
 
 
 def fitted(robot, constraints=(), theta=None, noise=0.01, friction="coulomb-viscous", **known):
@@ -123,9 +144,9 @@ def test_rows_of_bodies_and_their_units():
         assert STANDARD.mass(k) == MASSES[k]
         # scaled, a body is of order one
         assert np.abs(x[10 * k : 10 * k + 10]).max() < 10.0
-    assert indices(STANDARD, "all") == [0, 1, 2]
-    assert indices(STANDARD, "link_2") == [1]
-    assert indices(STANDARD, ("link_3", "link_1")) == [2, 0]
+    assert list_body_indices(STANDARD, "all") == [0, 1, 2]
+    assert list_body_indices(STANDARD, "link_2") == [1]
+    assert list_body_indices(STANDARD, ("link_3", "link_1")) == [2, 0]
 
 
 def test_without_inertials_in_the_file_masses_count_in_kilograms():
@@ -139,7 +160,7 @@ def test_a_drive_that_never_moves_has_the_unit_of_the_others():
     A = system.A.copy()
     still = [k for k, name in enumerate(base.names) if name.startswith("fv3")]
     A[:, still] = 0.0
-    space = standard_space(base, A, system.b)
+    space = build_standard_space(base, A, system.b)
     units = dict(zip(space.names, space.unit, strict=True))
     assert units["fv3"] == min(units["fv1"], units["fv2"])
 
@@ -253,8 +274,8 @@ def test_a_fit_finds_the_impossible_body_only_where_it_is_admitted():
     for mass, _, inertia in (to_com(phi) for phi in bodies_of(older.theta, 2)):
         assert mass > 0.0
         assert np.linalg.eigvalsh(inertia)[0] > 0.0
-    assert np.linalg.eigvalsh(pseudo_inertia(older.theta[:10]))[0] < -1e-3
-    assert np.linalg.eigvalsh(pseudo_inertia(bodies_of(newer.theta, 2))).min() > 0.0
+    assert np.linalg.eigvalsh(to_pseudo_inertia(older.theta[:10]))[0] < -1e-3
+    assert np.linalg.eigvalsh(to_pseudo_inertia(bodies_of(newer.theta, 2))).min() > 0.0
     cost = [np.sum((h.A[: h.data] @ h.x - h.b[: h.data]) ** 2) for h in (older, newer)]
     assert cost[0] < 30.0
     assert cost[1] > 1000.0
@@ -271,7 +292,7 @@ def test_drives_are_positive_but_offsets_have_any_sign(robot, friction):
     space, _, _ = spaces(robot, theta=theta, friction=friction)
     cones = PositiveDrives().cones(space)
     chosen = [p.name for p in idim.parameters[idim.inertial :] if p.symbol != "off"]
-    assert names_of(cones) == tuple(f"{name} > 0" for name in chosen)
+    assert list_constraint_names(cones) == tuple(f"{name} > 0" for name in chosen)
     assert missed(PositiveDrives(), space, theta) == 0.0
     for k in range(idim.inertial, len(theta)):
         wrong = theta.copy()
@@ -348,12 +369,12 @@ def test_base_parameters_that_no_consistent_robot_has_negative(robot, friction):
     base = base_parameters(idim)
     rng = np.random.default_rng(5)
     sample = np.array([random_consistent(idim, rng) for _ in range(200)])
-    lowest = np.linalg.eigvalsh(pseudo_inertia(sample[:, : idim.inertial].reshape(-1, 10)))[:, 0]
+    lowest = np.linalg.eigvalsh(to_pseudo_inertia(sample[:, : idim.inertial].reshape(-1, 10)))[:, 0]
     assert lowest.min() > 0.0
     beta = sample @ base.matrix.T
     size = np.maximum(np.abs(sample) @ np.abs(base.matrix).T, 1e-30)
     space = spaces(robot, theta=sample[0], friction=friction)[1]
-    chosen = [never_negative(space, row) for row in base.matrix]
+    chosen = [is_never_negative(space, row) for row in base.matrix]
     assert any(chosen)
     assert not all(chosen)
     for k, selected in enumerate(chosen):
@@ -361,7 +382,7 @@ def test_base_parameters_that_no_consistent_robot_has_negative(robot, friction):
         assert (least > -1e-9) == selected, (base.regroupings[k], least)
     cones = BasePositive().cones(space)
     wanted = tuple(f"{n} > 0" for n, c in zip(base.names, chosen, strict=True) if c)
-    assert names_of(cones) == wanted
+    assert list_constraint_names(cones) == wanted
     for theta in sample[:50]:
         assert beyond(cones, space, theta) < EXACT
 
@@ -370,7 +391,7 @@ def test_a_fit_on_base_parameters_keeps_the_selected_ones_positive():
     held = fitted(ARM, noise=30.0, consistency="base")
     assert held.theta is None
     beta = dict(zip(BASE.names, held.beta, strict=True))
-    names = names_of(BasePositive().cones(BASE))
+    names = list_constraint_names(BasePositive().cones(BASE))
     assert min(beta[name.removesuffix(" > 0")] for name in names) > -1e-9
     free = fitted(ARM, noise=30.0, consistency="none")
     base, system, _ = setup(ARM, noise=30.0)
@@ -382,7 +403,9 @@ def test_a_robot_without_any_such_parameter_has_no_row():
     slide = Joint("slide", "cart", "prismatic", 0, np.eye(3), np.zeros(3), np.array([1.0, 0, 0]))
     robot = Robot("cart", (slide,), robots.bodies(1), Drives.direct(1))
     _, space, _ = spaces(robot, theta=robots.bodies(1).ravel(), friction="none")
-    assert names_of(BasePositive().cones(space)) == tuple(f"{n} > 0" for n in space.base.names)
+    assert list_constraint_names(BasePositive().cones(space)) == tuple(
+        f"{n} > 0" for n in space.base.names
+    )
 
 
 # Values
@@ -470,7 +493,7 @@ def test_several_constraints_hold_together():
     ]  # fmt: skip
     held = fitted(ARM, known)
     assert max(missed(c, STANDARD, held.theta) for c in known) < 1e-7
-    names = names_of(tuple(cone for c in known for cone in c.cones(STANDARD)))
+    names = list_constraint_names(tuple(cone for c in known for cone in c.cones(STANDARD)))
     assert names == ("fv1 = 1.8", "mass of link_2 = 2.1", "total mass = 7.5", "Ixx2 <= 0.02")
 
 
@@ -577,7 +600,7 @@ def test_constraints_that_do_not_fit_the_robot_are_refused_by_their_number(const
 def test_numbers_of_numpy_are_numbers():
     """Kept and described as a study has them."""
     found = [
-        described(constraint)
+        serialise_constraint(constraint)
         for constraint in (
             TotalMass(np.float64(6.0)),
             LinkMass(np.array(["link_1", "link_2"]), lower=np.int64(1)),
@@ -605,8 +628,8 @@ def test_every_kind_is_documented(kind):
 
 
 def test_constraints_as_a_study_has_them():
-    assert described(TotalMass(7.0)) == {"kind": "total-mass", "value": 7.0}
-    assert described(Bounds(("fv1",), upper=1.0)) == {
+    assert serialise_constraint(TotalMass(7.0)) == {"kind": "total-mass", "value": 7.0}
+    assert serialise_constraint(Bounds(("fv1",), upper=1.0)) == {
         "kind": "bounds", "parameters": ("fv1",), "upper": 1.0,
     }  # fmt: skip
     for name, parts in CONSISTENCY.items():
@@ -691,8 +714,8 @@ def two_arms(seed=0):
         joints.append(Joint(f"right{k}", f"right{k}", "revolute", parent, own[:3, :3], own[:3, 3],
                             axis))  # fmt: skip
         map_ = np.linalg.inv(world[k]) @ MIRROR @ world[twin]
-        J = map_ @ pseudo_inertia(bodies[twin - 1]) @ map_.T
-        bodies.append(from_pseudo_inertia(J))
+        J = map_ @ to_pseudo_inertia(bodies[twin - 1]) @ map_.T
+        bodies.append(to_inertial_parameters(J))
         parent = k
     return Robot("two arms", tuple(joints), np.array(bodies), Drives.direct(5)), world
 
@@ -741,21 +764,21 @@ def test_a_fit_makes_the_right_arm_the_image_of_the_left():
     assert held.solution.certificate.worst < 1e-7
     phis = bodies_of(held.theta, 5)
     for left, right in ((1, 3), (2, 4)):
-        J = pseudo_inertia(phis)
+        J = to_pseudo_inertia(phis)
         seen_left = WORLD[left + 1] @ J[left] @ WORLD[left + 1].T
         seen_right = WORLD[right + 1] @ J[right] @ WORLD[right + 1].T
         np.testing.assert_allclose(seen_right, MIRROR @ seen_left @ MIRROR, atol=1e-6)
 
 
 def test_symmetry_says_it_of_base_frames_turned_with_a_link():
-    """`transform` and the placements agree: an image twice over is the body itself."""
+    """`transform_body` and the placements agree: an image twice over is the body itself."""
     map_ = np.linalg.inv(WORLD[4]) @ MIRROR @ WORLD[2]
     back = np.linalg.inv(WORLD[2]) @ MIRROR @ WORLD[4]
     np.testing.assert_allclose(back @ map_, np.eye(4), atol=1e-12)
     turn = WORLD[2][:3, :3]
-    seen = transform(TWO.nominal[1], turn, WORLD[2][:3, 3])
-    J = WORLD[2] @ pseudo_inertia(TWO.nominal[1]) @ WORLD[2].T
-    np.testing.assert_allclose(pseudo_inertia(seen), J, atol=1e-12)
+    seen = transform_body(TWO.nominal[1], turn, WORLD[2][:3, 3])
+    J = WORLD[2] @ to_pseudo_inertia(TWO.nominal[1]) @ WORLD[2].T
+    np.testing.assert_allclose(to_pseudo_inertia(seen), J, atol=1e-12)
 
 
 def test_a_known_payload_leaves_a_consistent_link():
@@ -767,7 +790,7 @@ def test_a_known_payload_leaves_a_consistent_link():
     assert isinstance(cone, Definite)
     assert cone.name == "link_3 without its payload"
     held = fitted(ARM, [known], theta=theta, noise=2.0)
-    rest = pseudo_inertia(bodies_of(held.theta, 3)[2] - load)
+    rest = to_pseudo_inertia(bodies_of(held.theta, 3)[2] - load)
     assert np.linalg.eigvalsh(rest)[0] > 0.0
     # the payload alone, without a link to carry it, is on the boundary and refused
     assert missed(known, STANDARD, with_body(TRUTH, 2, load)) > 0.0
@@ -783,7 +806,7 @@ def test_an_unknown_payload_is_what_the_link_has_beyond_the_file():
     assert missed(unknown, STANDARD, lighter) > 1e-3
     held = fitted(ARM, [unknown], theta=theta, noise=0.5)
     found = bodies_of(held.theta, 3)[2] - ARM.nominal[2]
-    assert np.linalg.eigvalsh(pseudo_inertia(found))[0] > 0.0
+    assert np.linalg.eigvalsh(to_pseudo_inertia(found))[0] > 0.0
 
 
 def test_an_unknown_payload_needs_inertials_in_the_file():

@@ -10,25 +10,25 @@ import pytest
 import toy
 from scipy import linalg
 
-from dynident.consistency.bootstrap import block_sums, normal_sums
-from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, redraw_of
+from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
+from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, make_score_redraw
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
 from dynident.regression.covariance import (
     Adjoint,
-    filtered_correlation,
-    independent_sum,
-    innovations,
-    prewhitened_series,
-    prewhitened_sum,
-    score_series,
-    scores_of,
-    whitened,
+    correlate_filtered_noise,
+    fit_innovations,
+    make_scores,
+    stream_prewhitened_scores,
+    stream_scores,
+    sum_independent_scores,
+    sum_prewhitened_scores,
+    whiten_errors,
 )
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import LAGS, residuals, whiteness_rejected
-from dynident.regression.weighted import group_sigma, weighted_solution
+from dynident.regression.statistics import LAGS, compute_residuals, is_whiteness_rejected
+from dynident.regression.weighted import estimate_group_sigma, solve_wls
 
 
 def coloured(rng, shape, rho):
@@ -69,7 +69,7 @@ def test_rearranged_sums_are_the_same_sums(order):
     a = np.array([0.6, -0.3, 0.2])[:order]
     instant = np.concatenate([np.arange(40), np.arange(60, 95), [100], np.arange(120, 160)])
     Z, e = rng.normal(size=(len(instant), 4)), rng.normal(size=(len(instant), 1))
-    w = whitened(instant, e, a)
+    w = whiten_errors(instant, e, a)
     adjoint = Adjoint(a, 4)
     cuts = [0, 17, 40, 41, 90, len(instant)]
     parts = [adjoint.push(instant[i:j], Z[i:j]) for i, j in pairwise(cuts)]
@@ -78,9 +78,9 @@ def test_rearranged_sums_are_the_same_sums(order):
 
 def test_series_add_up_to_the_score_of_the_estimate():
     problem, truth = noisy_problem(drop=0.05)
-    scores = scores_of(problem, truth, np.array([0.1, 1.0]))
-    plain = sum(u.sum(axis=0) for log in score_series(scores) for _, u in log)
-    series, words = prewhitened_series(scores)
+    scores = make_scores(problem, truth, np.array([0.1, 1.0]))
+    plain = sum(u.sum(axis=0) for log in stream_scores(scores) for _, u in log)
+    series, words = stream_prewhitened_scores(scores)
     same = sum(v.sum(axis=0) for log in series for _, v in log)
     assert words.startswith("AR(")
     np.testing.assert_allclose(same, plain, rtol=1e-8, atol=1e-8 * np.abs(plain).max())
@@ -91,9 +91,9 @@ def test_covariance_is_the_exact_one_of_an_autoregression():
     """Against the closed form sum_st X_s gamma(s - t) X_t^T of the fitted autoregression."""
     problem, _ = noisy_problem(rho=0.995, seed=3, runs=40, scale=(0.3, 0.3))
     beta, gain = fit(problem)
-    total, _ = prewhitened_sum(scores_of(problem, beta, problem.factors.ones))
+    total, _ = sum_prewhitened_scores(make_scores(problem, beta, problem.factors.ones))
     # the errors of a decimated first-order process, from their own long sample
-    errors = residuals(problem, beta).error
+    errors = compute_residuals(problem, beta).error
     exact = np.zeros_like(gain)
     first = next(iter(problem.passes()))
     X = [np.vstack(parts) for parts in zip(*(rows.X for rows in first), strict=True)]
@@ -109,13 +109,13 @@ def test_covariance_is_the_exact_one_of_an_autoregression():
 
 def test_of_white_errors_it_is_the_sum_of_white():
     problem, truth = noisy_problem(rho=0.0, scale=(1.0, 1.0))
-    scores = scores_of(problem, truth, problem.factors.ones)
-    total, words = prewhitened_sum(scores)
-    if all(len(a) == 0 for a in innovations(scores).a):
-        np.testing.assert_allclose(total[0], independent_sum(scores), rtol=1e-12)
+    scores = make_scores(problem, truth, problem.factors.ones)
+    total, words = sum_prewhitened_scores(scores)
+    if all(len(a) == 0 for a in fit_innovations(scores).a):
+        np.testing.assert_allclose(total[0], sum_independent_scores(scores), rtol=1e-12)
     else:
         assert words != "AR(0)"
-        ratio = np.diag(total[0]) / np.diag(independent_sum(scores))
+        ratio = np.diag(total[0]) / np.diag(sum_independent_scores(scores))
         assert np.all((ratio > 0.6) & (ratio < 1.7))
 
 
@@ -128,7 +128,7 @@ def test_every_covariance_is_positive_and_free_of_chunks(name, monkeypatch):
 
     def matrix():
         own = Problem.of(problem.base, problem.samples)
-        scores = Scores(own, beta, own.factors.ones, sigma, residuals(own, beta))
+        scores = Scores(own, beta, own.factors.ones, sigma, compute_residuals(own, beta))
         return COVARIANCES[name](scores, gain).matrix
 
     whole = matrix()
@@ -150,7 +150,7 @@ def test_intervals_cover_where_errors_are_correlated():
         sigma = np.array([0.1, 1.0])
         system = problem.factors.weighted(sigma)
         beta, inverse = system.solve(), system.inverse()
-        scores = Scores(problem, beta, sigma, sigma, residuals(problem, beta))
+        scores = Scores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
         for name in inside:
             spread = COVARIANCES[name](scores, inverse @ inverse.T)
             std = np.sqrt(np.diag(spread.matrix))
@@ -175,7 +175,7 @@ def test_noise_that_was_white_before_the_filter_spreads_as_the_filter_says():
         gamma = [padded[step * k :] @ padded[: len(padded) - step * k] for k in range(len(own))]
         exact[np.ix_(columns, columns)] += own.T @ linalg.toeplitz(gamma) @ own / gamma[0] / s**2
     expected = np.sqrt(np.diag(gain @ exact @ gain))
-    scores = Scores(problem, truth, sigma, sigma, residuals(problem, truth))
+    scores = Scores(problem, truth, sigma, sigma, compute_residuals(problem, truth))
     filtered, white = (
         np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix)) / expected
         for name in ("filtered", "sandwich")
@@ -185,9 +185,9 @@ def test_noise_that_was_white_before_the_filter_spreads_as_the_filter_says():
     # what the filter does to white noise is no reason to doubt it, however long the log
     rng = np.random.default_rng(5)
     rows = np.convolve(rng.normal(size=5000 * step), taps, "valid")[::step]
-    rho = filtered_correlation(problem)
-    assert whiteness_rejected((rows,) * 2)
-    assert not whiteness_rejected((rows,) * 2, rho[:, :LAGS])
+    rho = correlate_filtered_noise(problem)
+    assert is_whiteness_rejected((rows,) * 2)
+    assert not is_whiteness_rejected((rows,) * 2, rho[:, :LAGS])
 
 
 def test_white_errors_are_redrawn_as_large_as_they_are():
@@ -201,8 +201,8 @@ def test_white_errors_are_redrawn_as_large_as_they_are():
     for _ in range(copies):
         e = rng.normal(size=rows)
         e -= X @ (gain @ e)
-        normal = normal_sums(X * np.sqrt(e @ e / (rows - p)))
-        blocks = block_sums((X * e[:, None],), rows, 1)
+        normal = make_normal_redraw(X * np.sqrt(e @ e / (rows - p)))
+        blocks = make_block_redraw((X * e[:, None],), rows, 1)
         for k, redraw in enumerate((normal, blocks)):
             drawn = np.array([redraw(rng) for _ in range(20)])
             found[k] += np.mean((drawn @ (gain @ gain.T)) ** 2, axis=0) / copies
@@ -213,8 +213,8 @@ def test_white_errors_are_redrawn_as_large_as_they_are():
 
 def test_what_is_redrawn_is_what_the_covariance_names():
     problem, _ = noisy_problem(rho=0.0)
-    beta, sigma, _ = weighted_solution(problem.factors)
-    scores = Scores(problem, beta, sigma, sigma, residuals(problem, beta))
+    beta, sigma, _ = solve_wls(problem.factors)
+    scores = Scores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
     rng = np.random.default_rng(1)
     gain = problem.factors.weighted(sigma).inverse()
     gain = gain @ gain.T
@@ -223,13 +223,15 @@ def test_what_is_redrawn_is_what_the_covariance_names():
         ("filtered", "white errors before the filters"),
         ("robust", "blocks of 1 instants"),
     ):
-        redraw, told = redraw_of(scores, ErrorBars(name), None)
+        redraw, told = make_score_redraw(scores, ErrorBars(name), None)
         assert told.startswith(words)
         drawn = np.array([redraw(rng) for _ in range(400)]) @ gain
         claimed = np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix))
         assert np.all(np.abs(drawn.std(axis=0) / claimed - 1.0) < 0.15)
     # white before the filters unless they are found not to be
-    assert redraw_of(scores, ErrorBars(), None)[1].startswith("white errors before the filters")
+    assert make_score_redraw(scores, ErrorBars(), None)[1].startswith(
+        "white errors before the filters"
+    )
 
 
 def test_groups_of_one_noise_share_their_sigma():
@@ -237,7 +239,7 @@ def test_groups_of_one_noise_share_their_sigma():
     apart = problem.factors
     shared = Factors(tuple(replace(group, noise="all") for group in apart.groups))
     ones = apart.ones
-    one, two = group_sigma(apart, truth, ones), group_sigma(shared, truth, ones)
+    one, two = estimate_group_sigma(apart, truth, ones), estimate_group_sigma(shared, truth, ones)
     assert one[0] != one[1]
     assert two[0] == two[1]
     assert min(one) < two[0] < max(one)

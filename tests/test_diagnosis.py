@@ -21,17 +21,22 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results.diagnosis.diagnoses import (
     DIAGNOSES,
-    columns_at_rest,
-    fitted_difference,
+    build_gravity_columns,
+    fit_difference,
     has_corner,
 )
-from dynident.results.diagnosis.examine import examine
-from dynident.results.diagnosis.screening import left_together
-from dynident.results.diagnosis.signals import Sign, signs, smallest_step
+from dynident.results.diagnosis.examine import examine_logs
+from dynident.results.diagnosis.screening import evaluate_free_errors
+from dynident.results.diagnosis.signals import Sign, estimate_smallest_step, find_signs
 from dynident.results.diagnosis.snapshot import take_snapshot
-from dynident.results.diagnosis.springs import SURE, sprung, sure_spring, under_constraints
-from dynident.results.diagnosis.suspicion import Reading, consistent
-from dynident.results.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, sign_reasons
+from dynident.results.diagnosis.springs import (
+    SURE,
+    build_spring_family,
+    find_sure_spring,
+    fit_under_constraints,
+)
+from dynident.results.diagnosis.suspicion import Reading, fit_consistent_model
+from dynident.results.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 
 N = 4
 
@@ -50,7 +55,7 @@ def base():
 
 
 def findings(base, recording):
-    return examine(base, [prepare(recording, 10.0)], thorough=True)[0]
+    return examine_logs(base, [prepare(recording, 10.0)], thorough=True)[0]
 
 
 def damaged(recording, mending):
@@ -64,7 +69,7 @@ def damaged(recording, mending):
 
 def test_a_sound_log_is_left_alone(base, sound):
     assert findings(base, sound) == ()
-    assert signs(toy.arm(N), prepare(sound, 10.0)) == ()
+    assert find_signs(toy.arm(N), prepare(sound, 10.0)) == ()
 
 
 MENDINGS = {
@@ -162,14 +167,14 @@ def test_readings_that_are_looked_at_together_are_those_looked_at_one_by_one(bas
         reads += [brief.quicker(3.0), brief.quicker(40.0), brief.lagged(np.full(N, 0.02))]
         late = replace(brief.motion.at, settling=8.0)
         reads.append(replace(brief, motion=replace(brief.motion, at=late)))
-        together = left_together(reads, brief)
+        together = evaluate_free_errors(reads, brief)
         assert [errors is None for errors in together] == [False] * (len(reads) - 1) + [True]
         for read, errors in zip(reads, together, strict=True):
             assert (errors is not None) == read.normal.as_many_as(brief.normal)
             if errors is not None:
                 np.testing.assert_allclose(errors, read.normal.free_errors(), atol=1e-6)
         silent = replace(brief, torque=brief.torque * [1.0, 0.0, 1.0, 1.0])
-        assert left_together([silent], brief) == [None]
+        assert evaluate_free_errors([silent], brief) == [None]
 
 
 def test_a_magnitude_that_turned_is_told_from_a_torque_that_comes_near_zero():
@@ -367,8 +372,8 @@ def test_the_torque_of_one_joint_may_be_that_of_another_run(base, sound, joint):
 def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
     hurt = replace(sound, tau=sound.tau + [0.0, 400.0, 0.0, 0.0] * sound.q)
     s = take_snapshot(base, prepare(hurt, 10.0))
-    family = sprung(N, 1)
-    size = under_constraints(s, family, consistent(s.normal))
+    family = build_spring_family(N, 1)
+    size = fit_under_constraints(s, family, fit_consistent_model(s.normal))
     assert size[0] == pytest.approx(400.0, rel=0.02)
     left = [family.read(s, k * size).normal for k in (1.0, 0.9, 1.1)]
     best, *others = (np.sum(normal.errors(normal.consistent()) ** 2) for normal in left)
@@ -386,23 +391,25 @@ def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
     tau = idim.torque(theta, short, dq, ddq) + noise
     known = base_parameters(idim)
     log = replace(sound, q=short, tau=tau)
-    assert sure_spring(take_snapshot(known, prepare(log, 10.0))) is None
+    assert find_sure_spring(take_snapshot(known, prepare(log, 10.0))) is None
     assert findings(known, log) == ()
     pulled = replace(log, tau=tau + [0.0, 100.0, 0.0, 0.0] * short)
     s = take_snapshot(known, prepare(pulled, 10.0))
-    found = sure_spring(s)
+    found = find_sure_spring(s)
     assert found.joint == 1
     assert found.by_file
     assert found.size == pytest.approx(100.0, abs=SURE * found.error)
     assert "if the robot file's inertials are right" in found.suspicion(s).what
-    assert [f.diagnosis for f in examine(known, [prepare(pulled, 10.0)])[0]] == ["spring"]
-    assert sure_spring(take_snapshot(base, prepare(pulled, 10.0))) is None  # bodies could be it
+    assert [f.diagnosis for f in examine_logs(known, [prepare(pulled, 10.0)])[0]] == ["spring"]
+    assert (
+        find_sure_spring(take_snapshot(base, prepare(pulled, 10.0))) is None
+    )  # bodies could be it
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():
     log, _ = toy.log(toy.arm(2), seconds=8.0, noise=0.5)  # Ia is most of what joint 1 turns
     base = base_parameters(build_idim(toy.arm(2)))
-    assert examine(base, [prepare(log, 5.0)]) == ((),)
+    assert examine_logs(base, [prepare(log, 5.0)]) == ((),)
 
 
 # ---- logs beside each other
@@ -446,19 +453,19 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_what_a_log_hides_alone_another_log_shows(base, sound, other, name):
     hurt, beside = prepare(CONTRADICTIONS[name](sound), 10.0), prepare(other, 10.0)
-    (found,) = examine(base, [hurt], [beside])
+    (found,) = examine_logs(base, [hurt], [beside])
     assert found[0].diagnosis == name
     assert found[0].after < 0.5 * found[0].before
     if name == "torque scale":  # alone it fits as well as before
         assert found[0].against == "other log"
         assert "or else other log is wrong" in found[0].words
-        assert examine(base, [hurt]) == ((),)
+        assert examine_logs(base, [hurt]) == ((),)
 
 
 def test_scales_are_those_of_each_joint(base, sound, other):
     factors = np.array([0.01, 0.02, 0.005, 0.01])
     hurt = prepare(replace(sound, tau=factors * sound.tau), 10.0)
-    ((found,),) = examine(base, [hurt], [prepare(other, 10.0)])
+    ((found,),) = examine_logs(base, [hurt], [prepare(other, 10.0)])
     assert found.diagnosis == "torque scale"
     told = found.what.removeprefix("the torques are ").removesuffix(" times those of the other log")
     np.testing.assert_allclose([float(word) for word in told.split(", ")], factors, rtol=0.01)
@@ -466,24 +473,24 @@ def test_scales_are_those_of_each_joint(base, sound, other):
 
 def test_sound_logs_do_not_contradict_each_other(base, sound, other):
     logs = [prepare(log, 10.0) for log in (sound, other)]
-    assert examine(base, logs, thorough=True) == ((), ())
+    assert examine_logs(base, logs, thorough=True) == ((), ())
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["rate", "encoder offset", "torque scale of a joint"])
 def test_what_one_log_has_is_not_said_of_the_other(base, sound, other, name):
     logs = [prepare(log, 10.0) for log in (CONTRADICTIONS[name](sound), other)]
-    found, none = examine(base, logs, thorough=True)
+    found, none = examine_logs(base, logs, thorough=True)
     assert [f.diagnosis for f in found] == [name]
     assert none == ()
 
 
 def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, sound):
     snapshot = take_snapshot(base, prepare(sound, 10.0))
-    beta = consistent(snapshot.normal)
+    beta = fit_consistent_model(snapshot.normal)
     torque = snapshot.torque * [1.0, 1.0, 0.0, 1.0]
-    columns = columns_at_rest(snapshot)
-    missing, rows = fitted_difference(replace(snapshot, torque=torque), beta, columns)
+    columns = build_gravity_columns(snapshot)
+    missing, rows = fit_difference(replace(snapshot, torque=torque), beta, columns)
     assert np.all(np.isfinite(missing))
     assert not np.any(rows.reshape(columns.shape)[:, 2])
 
@@ -491,7 +498,7 @@ def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, s
 @pytest.mark.parametrize("slow", [10.0, 1000.0])
 def test_a_clock_is_too_slow_whatever_that_makes_of_the_filters(base, sound, other, slow):
     hurt = replace(sound, rate=sound.rate / slow)
-    ((found,),) = examine(base, [prepare(hurt)], [prepare(other)])
+    ((found,),) = examine_logs(base, [prepare(hurt)], [prepare(other)])
     assert found.diagnosis == "rate"
     assert found.rate == pytest.approx(sound.rate)
     assert found.after < 0.05 * found.before
@@ -502,7 +509,7 @@ def test_another_load_is_measured_and_no_log_is_called_damaged(base, sound):
     bodies[-1] *= 3.0
     loaded, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=7, bodies=bodies)
     beside = prepare(replace(loaded, dq=None, ddq=None), 10.0)
-    ((found,),) = examine(base, [prepare(sound, 10.0)], [beside])
+    ((found,),) = examine_logs(base, [prepare(sound, 10.0)], [beside])
     assert found.diagnosis == "load"
     assert found.what == "the last link carries 2 kg less than in the other log"
 
@@ -569,7 +576,7 @@ def test_what_does_not_fit_the_log_is_refused(sound, options, message):
 
 
 def kinds(recording):
-    return {sign.kind for sign in signs(toy.arm(N), prepare(recording, 10.0))}
+    return {sign.kind for sign in find_signs(toy.arm(N), prepare(recording, 10.0))}
 
 
 def test_signals_show_what_is_wrong_with_them(sound):
@@ -598,21 +605,21 @@ def test_reversals_of_coulomb_friction_are_no_spikes(sound):
     tau[:, 1] += 0.3 * np.random.default_rng(0).normal(size=len(tau))
     assert kinds(replace(sound, tau=tau)) == set()
     tau[[1000, 2000, 3000], 1] += 60.0
-    (found,) = signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
+    (found,) = find_signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
     assert found.what == "torque of joint_2 has 3 samples far from the others"
 
 
 def test_steps_of_positions_are_told_with_their_unit_and_what_to_do(sound):
     steps = np.radians(0.5)
     rounded = replace(sound, q=steps * np.round(sound.q / steps))
-    assert signs(toy.arm(N), prepare(rounded, 10.0))[0].what == (
+    assert find_signs(toy.arm(N), prepare(rounded, 10.0))[0].what == (
         "position of joint_1 comes in steps of 0.00873 rad (0.5 deg): lower the bandwidth, or log "
         "a finer signal of its encoder"
     )
     # of fast motion, as printed with few digits
     counts = np.repeat([1, 2, 3, 4], [20, 400, 500, 80])
     printed = np.round(4.79e-5 * np.cumsum(counts), 6)
-    assert smallest_step(np.diff(printed, prepend=0.0)) == pytest.approx(4.79e-5, rel=0.03)
+    assert estimate_smallest_step(np.diff(printed, prepend=0.0)) == pytest.approx(4.79e-5, rel=0.03)
 
 
 def resting(sound):
@@ -632,9 +639,9 @@ def test_a_joint_that_rests_under_torque_is_not_stuck(sound):
     q[3000:6000, 0] = q[3000, 0]
     assert kinds(replace(sound, q=q)) == {"stuck"}
     q[:, 0] = 0.2  # of which the log itself warns as it is read
-    (said,) = signs(toy.arm(N), prepare(replace(sound, q=q), 10.0))
+    (said,) = find_signs(toy.arm(N), prepare(replace(sound, q=q), 10.0))
     assert said.kind == "still"
-    assert sign_reasons("log", toy.arm(N).joint_names, [said]) == []
+    assert list_sign_reasons("log", toy.arm(N).joint_names, [said]) == []
     assert said.what == "position of joint_1 never changes: is its encoder dead, or does it rest?"
 
 
@@ -642,7 +649,7 @@ def test_columns_of_another_joint_and_positions_that_end_in_motion_show(sound):
     q, tau = sound.q.copy(), sound.tau.copy()
     tau[:, 1] = tau[:, 3]
     assert "torques of joint_2 and joint_4 are one column" in [
-        sign.what for sign in signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
+        sign.what for sign in find_signs(toy.arm(N), prepare(replace(sound, tau=tau), 10.0))
     ]
     q[:, 2] = q[:, 0]
     assert "copied" in kinds(replace(sound, q=q))
@@ -722,7 +729,7 @@ def test_a_signs_like_is_said_once():
     what = "position of {} comes in steps of {}"
     steps = [Sign("coarse", what.format(*each)) for each in (("a", 0.1), ("a_2", 2e-5), ("b", 1))]
     others = [Sign("rate", "the rate is 1 Hz"), Sign("copied", "torque of a is that of b")]
-    reasons = sign_reasons("log", ("a", "b", "a_2"), [*steps, *others])
+    reasons = list_sign_reasons("log", ("a", "b", "a_2"), [*steps, *others])
     assert [reason.words for reason in reasons] == [
         "log: position of a comes in steps of 0.1 (likewise a_2, b)",
         "log: the rate is 1 Hz",

@@ -18,14 +18,20 @@ import dynident as di
 from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
 from dynident.consistency.constraints import Bounds, TotalMass
-from dynident.consistency.draws import Normal, Region, between, drawn, hit_and_run
-from dynident.consistency.extremes import extremes
+from dynident.consistency.draws import (
+    Normal,
+    Region,
+    draw_by_hit_and_run,
+    draw_truncated_normal,
+    draw_within_cones,
+)
+from dynident.consistency.extremes import find_extreme_eigenvalues
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import smallest_eigenvalue
-from dynident.results.draws import certified
-from dynident.results.urdf import model_urdf
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.results.draws import certify_draws
+from dynident.results.urdf import render_urdf
 from dynident.simulation.controller import pd
-from dynident.study.calibration import inside
+from dynident.study.calibration import count_inside_band
 
 
 @cache
@@ -39,7 +45,7 @@ def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object
 def files(tmp_path: Path, noise: float = 1.0) -> Path:
     """The toy's URDF, a log and a result of it."""
     robot = toy.arm(2)
-    (tmp_path / "toy.urdf").write_bytes(model_urdf(robot, robot.nominal)[0])
+    (tmp_path / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a", 0), ("b", 5)):
         recording, _ = toy.log(robot, noise=noise, seed=seed)
         time = np.arange(len(recording.q)) / toy.RATE
@@ -64,12 +70,12 @@ def test_hit_and_run_draws_what_rejection_draws():
     rng = np.random.default_rng(0)
     z = normal.mean + rng.normal(size=(60000, 3))
     right = z[region.admits(z)]
-    found, _ = hit_and_run(region, normal.mean, 4000, rng)
+    found, _ = draw_by_hit_and_run(region, normal.mean, 4000, rng)
     assert np.all(region.admits(found))
     error = 4.0 / np.sqrt(4000)
     np.testing.assert_allclose(found.mean(axis=0), right.mean(axis=0), atol=error)
     np.testing.assert_allclose(np.cov(found.T), np.cov(right.T), atol=1.5 * error)
-    share = drawn(normal, cones, 500, rng).share
+    share = draw_within_cones(normal, cones, 500, rng).share
     assert share == pytest.approx(len(right) / len(z), abs=0.06)
 
 
@@ -83,7 +89,7 @@ def test_extremes_are_those_of_all_eigenvalues(size):
     change[:5], change[5:10] = 0.0, np.eye(size)
     change[10:15, 1:] = 0.0
     change[15:20] = factor[15:20] @ np.swapaxes(factor[15:20], -1, -2)
-    least, most = extremes(factor, change)
+    least, most = find_extreme_eigenvalues(factor, change)
     inverse = np.linalg.inv(factor)
     values = np.linalg.eigvalsh(inverse @ change @ np.swapaxes(inverse, -1, -2))
     scale = 1e-12 * np.abs(values).max(axis=(1, 2))
@@ -94,13 +100,13 @@ def test_extremes_are_those_of_all_eigenvalues(size):
 def test_normal_numbers_between_bounds_follow_the_tail():
     rng = np.random.default_rng(1)
     low, high = np.full(20000, 30.0), np.full(20000, np.inf)
-    far = between(low, high, rng)
+    far = draw_truncated_normal(low, high, rng)
     # beyond 30 the tail is exponential at rate 30
     assert np.mean(far - 30.0) == pytest.approx(1.0 / 30.0, rel=0.05)
-    near = between(np.full(20000, -0.5), np.full(20000, 2.0), rng)
+    near = draw_truncated_normal(np.full(20000, -0.5), np.full(20000, 2.0), rng)
     assert -0.5 <= near.min() < -0.49
     assert 1.95 < near.max() <= 2.0
-    np.testing.assert_allclose(between(-high, -low, rng).max(), -30.0, atol=1e-3)
+    np.testing.assert_allclose(draw_truncated_normal(-high, -low, rng).max(), -30.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
@@ -109,9 +115,9 @@ def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
     draws = di.sample(fit, 600, seed=3)
     idim = fit.idim
     bodies = draws.theta[:, : idim.inertial].reshape(600, -1, 10)
-    assert np.all(smallest_eigenvalue(bodies) > 0.0)
+    assert np.all(find_smallest_eigenvalue(bodies) > 0.0)
     assert all(idim.is_consistent(theta) for theta in draws.theta)
-    assert draws.margin == pytest.approx(smallest_eigenvalue(bodies).min())
+    assert draws.margin == pytest.approx(find_smallest_eigenvalue(bodies).min())
     std = fit.estimate.covariance.std
     z = (draws.beta - fit.estimate.beta) / std
     assert np.abs(z.mean(axis=0)).max() < 0.35
@@ -154,14 +160,14 @@ def test_a_draw_that_is_not_consistent_is_refused():
     theta = np.tile(fit.theta, (2, 1))
     theta[1, 0] = -1.0
     with pytest.raises(ComputationError, match="a draw is not physically consistent"):
-        certified(fit.base, theta, (), np.zeros((2, 0)), seed=0, share=1.0, way="")
+        certify_draws(fit.base, theta, (), np.zeros((2, 0)), seed=0, share=1.0, way="")
 
 
 def test_bands_with_noise_hold_what_noise_moved():
     rng = np.random.default_rng(0)
     drawn_rows = rng.normal(size=(4000, 200)) * 0.5
     measured = rng.normal(size=4000) * np.hypot(0.5, 2.0)
-    alone, noisy = inside(drawn_rows, measured, 2.0) / 4000
+    alone, noisy = count_inside_band(drawn_rows, measured, 2.0) / 4000
     assert noisy == pytest.approx(0.95, abs=0.02)
     assert alone == pytest.approx(0.365, abs=0.05)  # |normal| < 0.98 / 2.06
 
@@ -184,14 +190,14 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     masses = []
     for name in listed:
         robot = di.load_robot(str(out / name))
-        assert np.all(smallest_eigenvalue(robot.nominal) > 0.0)
+        assert np.all(find_smallest_eigenvalue(robot.nominal) > 0.0)
         masses.append(robot.nominal[1, 0])
     told = next(row for row in found["parameters"] if row["name"] == "m2")
     assert np.mean(masses) == pytest.approx(told["mean"], rel=1e-6)
     assert f"  m2: {{mean: {told['mean']:.9g}, " in text
     assert run([*arguments, "--format", "mjcf"]) == 0
     robot = di.load_robot(str(out / "draw_00.xml"))
-    assert np.all(smallest_eigenvalue(robot.nominal) > 0.0)
+    assert np.all(find_smallest_eigenvalue(robot.nominal) > 0.0)
     assert robot.nominal[1, 0] == pytest.approx(masses[0], rel=1e-6)
     assert run([*arguments, "--format", "npz"]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["draws.npz", "draws.yaml"]

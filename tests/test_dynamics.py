@@ -12,17 +12,17 @@ from robots import bodies, pin_model, pin_q, relative, states, urdf
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.dynamics import (
-    bias,
     build_tree,
-    derivatives,
-    forward_dynamics,
-    inverse_dynamics,
-    mass_matrix,
-    regressor,
+    compute_bias_torque,
+    compute_mass_matrix,
+    differentiate_dynamics,
+    evaluate_inverse_dynamics,
+    evaluate_regressor,
+    solve_forward_dynamics,
 )
-from dynident.dynamics.regressor import dense_slots, fill_regressor
+from dynident.dynamics.regressor import build_dense_slots, fill_regressor
 from dynident.robot import Robot, load_robot
-from dynident.robot.urdf import from_pinocchio
+from dynident.robot.urdf import convert_pinocchio_model
 
 TOLERANCE = 1e-10
 SAMPLES = 20
@@ -106,18 +106,18 @@ def test_inverse_dynamics_and_bias(both: tuple[Robot, pin.Model, Array]) -> None
     theirs = np.array(
         [pin.rnea(model, data, pin_q(model, a), b, c) for a, b, c in zip(q, dq, ddq, strict=True)]
     )
-    assert relative(inverse_dynamics(tree, phi, q, dq, ddq), theirs) < TOLERANCE
+    assert relative(evaluate_inverse_dynamics(tree, phi, q, dq, ddq), theirs) < TOLERANCE
     theirs = np.array(
         [pin.nonLinearEffects(model, data, pin_q(model, a), b) for a, b in zip(q, dq, strict=True)]
     )
-    assert relative(bias(tree, phi, q, dq), theirs) < TOLERANCE
+    assert relative(compute_bias_torque(tree, phi, q, dq), theirs) < TOLERANCE
 
 
 def test_mass_matrix(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, _, _ = states(robot, SAMPLES)
     data = model.createData()
-    ours = mass_matrix(build_tree(robot), phi, q)
+    ours = compute_mass_matrix(build_tree(robot), phi, q)
     for a, mine in zip(q, ours, strict=True):
         upper = np.triu(pin.crba(model, data, pin_q(model, a)))
         theirs = upper + np.triu(upper, 1).T
@@ -134,20 +134,22 @@ def test_forward_dynamics(both: tuple[Robot, pin.Model, Array]) -> None:
     theirs = np.array(
         [pin.aba(model, data, pin_q(model, a), b, c) for a, b, c in zip(q, dq, tau, strict=True)]
     )
-    assert relative(forward_dynamics(build_tree(robot), phi, q, dq, tau, rotors), theirs) < 1e-9
+    assert (
+        relative(solve_forward_dynamics(build_tree(robot), phi, q, dq, tau, rotors), theirs) < 1e-9
+    )
 
 
 def test_forward_dynamics_refuses_a_mass_matrix_that_is_not_positive(tmp_path: Path) -> None:
     robot, _ = load("ur5", tmp_path)
     with pytest.raises(ComputationError, match="mass matrix of sample 0 is not positive definite"):
-        forward_dynamics(build_tree(robot), -robot.nominal, *states(robot, 2))
+        solve_forward_dynamics(build_tree(robot), -robot.nominal, *states(robot, 2))
 
 
 def test_derivatives(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, dq, ddq = states(robot, SAMPLES)
     data = model.createData()
-    by_q, by_dq = derivatives(build_tree(robot), phi, q, dq, ddq)
+    by_q, by_dq = differentiate_dynamics(build_tree(robot), phi, q, dq, ddq)
     for k in range(SAMPLES):
         pin.computeRNEADerivatives(model, data, pin_q(model, q[k]), dq[k], ddq[k])
         assert relative(by_q[k], data.dtau_dq) < TOLERANCE
@@ -158,11 +160,11 @@ def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, dq, ddq = states(robot, SAMPLES)
     data, tree = model.createData(), build_tree(robot)
-    ours = regressor(tree, q, dq, ddq)
+    ours = evaluate_regressor(tree, q, dq, ddq)
     for k in range(SAMPLES):
         theirs = pin.computeJointTorqueRegressor(model, data, pin_q(model, q[k]), dq[k], ddq[k])
         assert relative(ours[k], theirs) < TOLERANCE
-    torques = inverse_dynamics(tree, phi, q, dq, ddq)
+    torques = evaluate_inverse_dynamics(tree, phi, q, dq, ddq)
     assert relative(ours @ phi.ravel(), torques) < TOLERANCE
 
 
@@ -170,14 +172,14 @@ def test_regressor_fills_only_the_slots_that_are_asked_for(tmp_path: Path) -> No
     robot, _ = load("branched", tmp_path)
     tree = build_tree(robot)
     q, dq, ddq = states(robot, 3)
-    dense = dense_slots(tree)
+    dense = build_dense_slots(tree)
     wanted = np.unique(dense[dense >= 0])[::3]
     slot = np.full_like(dense, -1)
     for column, entry in enumerate(wanted):
         slot[dense == entry] = column
     out = np.full((3, len(wanted) + 1), 7.0)
     fill_regressor(tree, slot, q, dq, ddq, out)
-    full = regressor(tree, q, dq, ddq).reshape(3, -1)
+    full = evaluate_regressor(tree, q, dq, ddq).reshape(3, -1)
     assert relative(out[:, :-1], full[:, wanted]) < 1e-14
     np.testing.assert_array_equal(out[:, -1], 7.0)
 
@@ -189,15 +191,18 @@ def test_gravity_is_the_robots() -> None:
     model.gravity.linear = np.array([1.0, -2.0, 3.0])
     q, dq, _ = states(robot, 1)
     theirs = pin.nonLinearEffects(model, model.createData(), q[0], dq[0])
-    assert relative(bias(build_tree(robot), robot.nominal, q, dq)[0], theirs) < TOLERANCE
+    assert (
+        relative(compute_bias_torque(build_tree(robot), robot.nominal, q, dq)[0], theirs)
+        < TOLERANCE
+    )
 
 
 def test_robot_of_a_pinocchio_model_has_its_nominal_torques() -> None:
     model = pin.buildSampleModelManipulator()
-    robot = from_pinocchio(model, Path("sample"), False)
+    robot = convert_pinocchio_model(model, Path("sample"), False)
     q, dq, ddq = states(robot, 5)
     data = model.createData()
     model.armature = np.zeros(model.nv)
     theirs = np.array([pin.rnea(model, data, q[k], dq[k], ddq[k]) for k in range(5)])
-    ours = inverse_dynamics(build_tree(robot), robot.nominal, q, dq, ddq)
+    ours = evaluate_inverse_dynamics(build_tree(robot), robot.nominal, q, dq, ddq)
     assert relative(ours, theirs) < TOLERANCE

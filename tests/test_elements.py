@@ -20,7 +20,7 @@ from dynident.friction.elements import (
     gas_spring,
     known,
     linkage,
-    numbered,
+    number_symbols,
     ripple,
     spring,
 )
@@ -34,7 +34,7 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.reference import fourier
 from dynident.simulation.rollout import rollout
 from dynident.study.elements import build_elements
-from dynident.study.study import read_study, study_idim, study_robot
+from dynident.study.study import build_study_idim, read_study, study_robot
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "kr300"
 RATE = 500.0
@@ -214,7 +214,7 @@ def test_a_ratio_that_is_not_known_follows_from_three_springs():
     robot, stiffness, ratio = toy.arm(3), 20.0, -0.5
     cable = (Attached(0, spring(), over=2, ratio=ratio),)
     samples, _ = log_with(robot, cable, "coulomb-viscous", {"ks1": stiffness, "ps1": 3.0})
-    both = Attached(0, numbered(spring(), 1), over=2)
+    both = Attached(0, number_symbols(spring(), 1), over=2)
     elements = (Attached(0, spring()), Attached(2, spring()), both)
     fit = di.identify(Problem(robot, samples, elements=elements), "wls", doctor=False)
     names = list(fit.base.names)
@@ -312,7 +312,7 @@ def study(tmp_path):
 
 def test_a_study_has_elements_and_friction_joint_by_joint(study):
     found = read_study(study(STUDY + ELEMENT))
-    idim = study_idim(found, study_robot(found))
+    idim = build_study_idim(found, study_robot(found))
     names = [p.name for p in idim.drives]
     assert names[:2] == ["Ia1", "fv1"]
     assert names[-6:] == ["ks2", "ps2", "rs2", "rc2", "rsb2", "rcb2"]

@@ -13,16 +13,16 @@ from test_result import result as identified
 from test_whole import consistent
 
 from dynident.core.errors import InputError
-from dynident.dynamics import inverse_dynamics
+from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import ELEMENTS
-from dynident.results.mjcf import standard_mjcf
-from dynident.results.mujoco import mujoco_model, velocities
-from dynident.results.pinocchio import PinocchioModel, pinocchio_model
+from dynident.results.mjcf import render_identified_mjcf
+from dynident.results.mujoco import find_velocity_rows, mujoco_model
+from dynident.results.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.results.softness import SLOPE
-from dynident.results.terms import joint_terms, simulable
+from dynident.results.terms import make_simulable, sort_joint_terms
 from dynident.robot import load_robot
 
 ROBOTS = {
@@ -36,7 +36,7 @@ ROBOTS = {
 
 def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[Model, PinocchioModel]:
     model = Model(idim, theta)
-    return model, pinocchio_model(model)
+    return model, build_pinocchio_model(model)
 
 
 def check_pinocchio(model: Model, there: PinocchioModel) -> None:
@@ -99,7 +99,7 @@ def test_what_simulators_lack_is_named():
     idim = build_idim(toy.arm(2), "stribeck, uneven", elements=[spring])
     theta = idim.nominal
     theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))
-    terms = joint_terms(Model(idim, theta))
+    terms = sort_joint_terms(Model(idim, theta))
     own = dict(zip(idim.names, theta, strict=True))
     assert terms.left == ("fs1", "fcs2", "fcc2", "ks2", "ps2")
     assert terms.motors == ()
@@ -107,7 +107,7 @@ def test_what_simulators_lack_is_named():
         assert getattr(terms, place).tolist() == [own[f"{symbol}1"], own[f"{symbol}2"]]
     assert terms.offset.tolist() == [own["off1"], own["off2"]]
     theta[idim.names.index("fs1")] = 0.0
-    assert "fs1" not in joint_terms(Model(idim, theta)).left
+    assert "fs1" not in sort_joint_terms(Model(idim, theta)).left
 
 
 def test_what_simulators_lack_is_stood_for_by_what_they_have():
@@ -122,7 +122,7 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
         (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
         for _ in range(2)
     ]
-    found, notes = simulable(model, logs, 0.2)
+    found, notes = make_simulable(model, logs, 0.2)
     values = dict(zip(found.idim.names, found.theta, strict=True))
     assert found.idim.friction == "coulomb-viscous"
     assert [values[f"{s}1"] for s in ("Ia", "fv", "fc", "off")] == [0.3, 2.0, 1.0, 0.5]
@@ -149,7 +149,7 @@ def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction
     theta[idim.inertial :] = 1.0
     model = Model(idim, theta)
     motion = [states(idim.robot, 20)]
-    assert simulable(model, motion) == (model, ())
+    assert make_simulable(model, motion) == (model, ())
 
 
 def test_friction_under_load_is_stood_for_too():
@@ -157,7 +157,7 @@ def test_friction_under_load_is_stood_for_too():
     theta = idim.nominal
     theta[idim.inertial :] = 0.2
     model, motion = Model(idim, theta), [states(idim.robot, 200)]
-    found, notes = simulable(model, motion)
+    found, notes = make_simulable(model, motion)
     q, dq, ddq = motion[0]
     gone = theta.copy()
     gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
@@ -191,10 +191,10 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     q, dq, _ = states(robot, 6)
     M, bias, _ = engine_terms(there, robot, q, dq)
     assert relative(M, model.mass_matrix(q)) < 1e-6  # coupled rotors are tendons'
-    weighed = inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
+    weighed = evaluate_inverse_dynamics(idim.tree, model.phi, q, dq, np.zeros_like(dq))
     assert relative(bias, weighed) < 1e-6
-    rows = velocities(there, robot.joint_names)
-    terms = joint_terms(model)
+    rows = find_velocity_rows(there, robot.joint_names)
+    terms = sort_joint_terms(model)
     np.testing.assert_array_equal(there.dof_damping[rows], terms.damping)
     np.testing.assert_array_equal(there.dof_frictionloss[rows], terms.friction)
     springs = [there.joint(joint) for joint in robot.joint_names]
@@ -246,14 +246,16 @@ def test_an_mjcf_says_how_soft_its_friction_loss_is(name, tmp_path):
         idim = build_idim(robot)
         model = Model(idim, consistent(idim))
     width = np.linspace(0.05, 0.2, model.idim.robot.n)
-    text = standard_mjcf(model.idim, model.theta, None, width)[0].decode()
+    text = render_identified_mjcf(model.idim, model.theta, None, width)[0].decode()
     found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width)
     assert found.opt.timestep == there.opt.timestep
     for key in ("dof_solref", "dof_solimp", "tendon_solref_fri", "tendon_solimp_fri"):
         np.testing.assert_allclose(getattr(found, key), getattr(there, key), rtol=1e-6)
-    rows = velocities(found, model.idim.robot.joint_names)
+    rows = find_velocity_rows(found, model.idim.robot.joint_names)
     assert np.all(found.dof_solref[rows, 1] < 0.0)
-    plain = mujoco.MjModel.from_xml_string(standard_mjcf(model.idim, model.theta)[0].decode())
+    plain = mujoco.MjModel.from_xml_string(
+        render_identified_mjcf(model.idim, model.theta)[0].decode()
+    )
     assert np.all(plain.dof_solref[rows, 0] > 0.0)
 
 

@@ -10,7 +10,7 @@ from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import pseudo_inertia
+from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
@@ -21,8 +21,8 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.statistics import automatic_lag
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.statistics import choose_bartlett_lag
+from dynident.regression.weighted import solve_wls
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
@@ -114,7 +114,7 @@ def test_intervals_cover_in_many_runs(method):
 def test_weights_find_the_noise_of_each_joint():
     noise = np.array([0.5, 2.0, 8.0])
     problem, _ = exact_problem(toy.arm(3), noise=noise, seconds=60.0)
-    _, sigma, _ = weighted_solution(problem.factors)
+    _, sigma, _ = solve_wls(problem.factors)
     taps = problem.samples[0].filters[0].taps
     np.testing.assert_allclose(sigma, noise * np.sqrt(np.sum(taps**2)), rtol=0.1)
 
@@ -140,7 +140,7 @@ def test_consistent_whatever_the_noise(seed):
     for prior in ("nominal", "none"):
         estimate = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior=prior), Bootstrap(0))
         bodies = estimate.theta[: problem.idim.inertial].reshape(-1, 10)
-        assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
+        assert np.linalg.eigvalsh(to_pseudo_inertia(bodies)).min() > 0.0
         positive = [p.positive for p in problem.idim.parameters]
         assert estimate.theta[positive].min() > 0.0
         certificate = estimate.certificate
@@ -245,7 +245,7 @@ def test_a_run_may_be_shorter_than_the_memory_of_its_errors(method):
     first, *_ = problem.rows()
     estimate = ESTIMATORS[method](problem)
     assert "hac" in estimate.covariance.name
-    lag = automatic_lag(estimate.residuals.error)
+    lag = choose_bartlett_lag(estimate.residuals.error)
     assert 0 < max(len(y) for y in first.y) < lag, (len(first.y[0]), lag)
     assert np.all(np.isfinite(estimate.covariance.std))
 

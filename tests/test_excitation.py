@@ -16,31 +16,31 @@ from toy import arm
 
 import dynident as di
 from dynident.core.errors import ComputationError, InputError
-from dynident.dynamics import regressor
+from dynident.dynamics import evaluate_regressor
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.contacts import carried
-from dynident.dynamics.contraction import contract
+from dynident.dynamics.contacts import evaluate_seat_motion
+from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
-from dynident.excitation.certificate import certify
+from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.design import program_of, random_start
-from dynident.excitation.excite import excite, prior_information
-from dynident.excitation.information import Experiment, Motion, motion_of
-from dynident.excitation.interior import Program, minimise
-from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
-from dynident.excitation.majorants import torque_majorants
+from dynident.excitation.design import build_program, draw_random_start
+from dynident.excitation.excite import compute_prior_information, excite
+from dynident.excitation.information import Experiment, Motion, sample_motion
+from dynident.excitation.interior import Program, minimise_program
+from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
+from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
-from dynident.results.json import finite, to_json
-from dynident.results.trajectory import summary, trajectory_dict
+from dynident.results.json import replace_nonfinite, to_json
+from dynident.results.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
-from dynident.robot.cut import beyond
-from dynident.robot.geometry import disabled_pairs, frame_placement
+from dynident.robot.cut import cut_off_limb
+from dynident.robot.geometry import locate_frame, read_disabled_pairs
 from dynident.robot.model import Robot
 from dynident.study.excite import read_task
 from dynident.study.study import PrepareSection, read_study
@@ -175,10 +175,10 @@ def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
     weights = rng.normal(size=(3, tree.dof, tree.bodies, 10))
 
     def value(q, dq, ddq):
-        W = regressor(tree, q, dq, ddq).reshape(weights.shape)
+        W = evaluate_regressor(tree, q, dq, ddq).reshape(weights.shape)
         return float(np.sum(W * weights))
 
-    slopes = contract(tree, weights, q, dq, ddq)
+    slopes = differentiate_regressor_sum(tree, weights, q, dq, ddq)
     h = 1e-6
     for k, slope in enumerate(slopes):
         along = rng.normal(size=q.shape)
@@ -196,14 +196,14 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
     experiment = Experiment(base, np.full(3, 0.5), 100.0, width=np.full(3, 0.05))
     trajectory = random_trajectory(("fourier", {}), seed=3)
     rng = np.random.default_rng(4)
-    scale = 1.0 / np.sqrt(np.diag(experiment.information(motion_of(trajectory, 0.1))))
+    scale = 1.0 / np.sqrt(np.diag(experiment.information(sample_motion(trajectory, 0.1))))
     asked = Asked(scale, rng.normal(size=(4, base.count)) / scale, np.diag(0.1 / scale**2))
 
     def value(C):
-        M = experiment.information(motion_of(replace(trajectory, C=C), 0.1))
+        M = experiment.information(sample_motion(replace(trajectory, C=C), 0.1))
         return CRITERIA[criterion](M, asked)
 
-    motion = motion_of(trajectory, 0.1)
+    motion = sample_motion(trajectory, 0.1)
     _, by_M = value(trajectory.C)
     pulls = experiment.pull(motion, by_M)
     times = motion_times(trajectory)
@@ -217,16 +217,16 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
 
 
 def motion_times(trajectory):
-    from dynident.excitation.information import quadrature
+    from dynident.excitation.information import build_quadrature
 
-    return quadrature(trajectory.family, 0.1)[0]
+    return build_quadrature(trajectory.family, 0.1)[0]
 
 
 def test_the_information_is_that_of_weighted_rows():
     robot = arm(2)
     base = base_parameters(build_idim(robot))
     sigma = np.array([0.5, 2.0])
-    motion = motion_of(random_trajectory(("fourier", {}), n=2), 0.05)
+    motion = sample_motion(random_trajectory(("fourier", {}), n=2), 0.05)
     known = np.eye(base.count)
     experiment = Experiment(base, sigma, 100.0, repeats=2.0, known=known)
     X = base.idim.regressor(motion.q, motion.dq, motion.ddq)[:, :, base.kept]
@@ -248,7 +248,7 @@ def test_no_torque_changes_faster_than_its_majorants(name):
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
     tau = Nominal(idim, idim.nominal, wrench=True).torque(q, dq, ddq)
     speeds = np.array([trajectory.bound(order) for order in range(1, 6)])
-    bound = torque_majorants(idim, robot.nominal, speeds, np.abs(q).max(axis=0))
+    bound = bound_torques(idim, robot.nominal, speeds, np.abs(q).max(axis=0))
     damped = np.append([joint.damping for joint in robot.joints], np.zeros(6))
     found = [tau, np.gradient(tau, h, axis=0), np.diff(tau, 2, axis=0) / h**2]
     for order, each in enumerate(found):
@@ -314,14 +314,14 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
     robot = limited(arm(1))
     trajectory = random_trajectory(("fourier", {"harmonics": 5}), n=1, size=0.5)
     peak = float(np.abs(trajectory.at(np.linspace(0.0, 10.0, 100_001), 1)).max())
-    limits = limits_of(robot, acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    limits = build_limits(robot, acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
     grid = trajectory.family.grid(2.0)
     assert np.abs(trajectory.at(grid, 1)).max() < 0.99 * peak
-    broken = certify(trajectory, limits, None, None, robot.joint_names, 0.1)
+    broken = certify_trajectory(trajectory, limits, None, None, robot.joint_names, 0.1)
     assert not broken.ok
     assert broken.worst.what == "speed"
     wider = replace(limits, speed=np.array([peak * 1.001]))
-    assert certify(trajectory, wider, None, None, robot.joint_names, 0.1).ok
+    assert certify_trajectory(trajectory, wider, None, None, robot.joint_names, 0.1).ok
 
 
 def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
@@ -333,8 +333,8 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     C[0] = middle - (trajectory.at(np.array([0.0]))[0] - C[0])
     trajectory = replace(trajectory, C=C)
     clearance = build_clearance(panda)
-    limits = replace(limits_of(panda, acceleration=np.full(7, 50.0)), clearance=0.0)
-    found = certify(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
+    limits = replace(build_limits(panda, acceleration=np.full(7, 50.0)), clearance=0.0)
+    found = certify_trajectory(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
     times = np.random.default_rng(6).uniform(0.0, 10.0, 400)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
     tau = np.abs(nominal.torque(q, dq, ddq)).max(axis=0)
@@ -346,12 +346,12 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
 
 def test_limits_come_from_the_file_or_from_what_is_given():
     robot = limited(arm(2))
-    limits = limits_of(robot, acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
+    limits = build_limits(robot, acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
     np.testing.assert_allclose(limits.upper, 1.0)
     np.testing.assert_allclose(limits.speed, 1.0)
     np.testing.assert_allclose(limits.torque, 30.0)
     np.testing.assert_allclose(limits.acceleration, [3.0, 4.0])
-    endless = limits_of(arm(2), acceleration=np.full(2, 3.0))
+    endless = build_limits(arm(2), acceleration=np.full(2, 3.0))
     np.testing.assert_allclose(endless.upper - endless.lower, 2.0 * np.pi)
 
 
@@ -366,16 +366,16 @@ def test_limits_come_from_the_file_or_from_what_is_given():
 )
 def test_robots_without_what_is_needed_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        limits_of(limited(arm(2), **change))
+        build_limits(limited(arm(2), **change))
 
 
 def test_a_load_is_added_to_the_last_link():
-    robot = loaded(arm(2), 2.0, np.array([0.1, 0.0, 0.2]))
+    robot = add_point_mass(arm(2), 2.0, np.array([0.1, 0.0, 0.2]))
     added = robot.nominal - arm(2).nominal
     np.testing.assert_allclose(added[0], 0.0)
     np.testing.assert_allclose(added[1, :4], [2.0, 0.2, 0.0, 0.4])
     with pytest.raises(InputError, match="there is no link"):
-        loaded(arm(2), 1.0, np.zeros(3), "hand")
+        add_point_mass(arm(2), 1.0, np.zeros(3), "hand")
 
 
 # ------------------------------------------------------------------------ distances
@@ -441,7 +441,7 @@ def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
     srdf = urdf("panda").parent.parent / "srdf" / "panda.srdf"
     every = {pair.names for pair in build_clearance(panda).pairs}
     fewer = {pair.names for pair in build_clearance(panda, srdf=srdf).pairs}
-    disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+    disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
     assert fewer == {pair for pair in every if frozenset(pair) not in disabled}
     assert len(fewer) < len(every)
     for text, message in (
@@ -492,7 +492,7 @@ def test_the_barrier_method_ends_where_another_does():
 
     high = np.concatenate([np.ones(40), [2.0]])
     program = Program(evaluate, np.concatenate([-np.ones(40), [-np.inf]]), high, np.ones(41))
-    found = minimise(program, np.zeros(6), iterations=300, tolerance=1e-7)
+    found = minimise_program(program, np.zeros(6), iterations=300, tolerance=1e-7)
     other = minimize(
         lambda z: evaluate(z)[0],
         np.zeros(6),
@@ -509,7 +509,7 @@ def test_the_barrier_method_ends_where_another_does():
     np.testing.assert_allclose(found.z, other.x, atol=2e-3)
     assert np.all(np.abs(A @ found.z) < 1.0)
     with pytest.raises(ComputationError, match="begin within"):
-        minimise(program, np.full(6, 10.0))
+        minimise_program(program, np.full(6, 10.0))
 
 
 ROBOT = limited(arm(2))
@@ -542,8 +542,8 @@ def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(ki
     assert np.all(np.abs(tau) <= limits.torque)
     # far better than the random motion from which it began
     task = design.task
-    program = program_of(task, limits, task.family.grid(task.step))
-    start = random_start(task, program, np.random.default_rng(QUICK.get("seed", 0)))
+    program = build_program(task, limits, task.family.grid(task.step))
+    start = draw_random_start(task, program, np.random.default_rng(QUICK.get("seed", 0)))
     assert design.value < task.value(Trajectory(task.family, start)) - 1.0
     assert np.all(np.isfinite(found.prediction.std))
 
@@ -555,9 +555,9 @@ def test_a_start_that_finds_no_place_costs_nothing(monkeypatch, panda):
         calls.append(args)
         if len(calls) > 1:
             raise ComputationError("standing still already breaks the limits")
-        return random_start(*args)
+        return draw_random_start(*args)
 
-    monkeypatch.setattr("dynident.excitation.design.random_start", once)
+    monkeypatch.setattr("dynident.excitation.design.draw_random_start", once)
     few = QUICK | {"iterations": 8}
     several = excite(panda, **few | {"starts": 3})
     assert len(calls) == 3
@@ -575,8 +575,8 @@ def test_the_answer_depends_on_the_seed_alone():
 
 def searched(task, trajectory):
     """Where the barrier method leads from a trajectory inside of all limits."""
-    program = program_of(task, task.limits, task.family.grid(task.step))
-    z = minimise(program, trajectory.C.ravel(), 60).z
+    program = build_program(task, task.limits, task.family.grid(task.step))
+    z = minimise_program(program, trajectory.C.ravel(), 60).z
     return Trajectory(task.family, z.reshape(trajectory.C.shape))
 
 
@@ -584,8 +584,8 @@ def searched(task, trajectory):
 def test_every_criterion_is_searched_by_its_own_measure():
     """Which valley a search ends in is chance; that it goes down by its own measure is not."""
     task = plain().design.task
-    program = program_of(task, task.limits, task.family.grid(task.step))
-    begun = Trajectory(task.family, random_start(task, program, np.random.default_rng(0)))
+    program = build_program(task, task.limits, task.family.grid(task.step))
+    begun = Trajectory(task.family, draw_random_start(task, program, np.random.default_rng(0)))
     for kind in ("d", "a", "e", "column-condition"):
         own = replace(task, criterion=kind)
         assert own.value(searched(own, begun)) < own.value(begun) - 1.0, kind
@@ -612,7 +612,7 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
     X = task.experiment.base.idim.regressor(reference.q, reference.dq, reference.ddq)
     X = X[:, :, task.experiment.base.kept]
     exact = replace(task.experiment, width=None)
-    P = np.linalg.inv(exact.information(motion_of(own.trajectory, 0.25 * task.step)))
+    P = np.linalg.inv(exact.information(sample_motion(own.trajectory, 0.25 * task.step)))
     std = np.sqrt(np.einsum("tji,ik,tjk->tj", X, P, X))
     assert np.sqrt(np.mean(std**2)) == pytest.approx(np.exp(0.5 * own.design.value), rel=1e-3)
     with pytest.raises(InputError, match="needs the task"):
@@ -653,7 +653,7 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
     exact = 0.8 * np.pi * 0.4 * np.sqrt(0.5)
     assert np.sqrt(np.mean(task.dq**2)) == pytest.approx(exact, rel=0.05)
     designed = tmp_path / "trajectory.json"
-    designed.write_text(to_json(finite(trajectory_dict(plain()))))
+    designed.write_text(to_json(replace_nonfinite(serialise_trajectory(plain()))))
     task = read_task(designed, ROBOT, PrepareSection())
     np.testing.assert_array_equal(task.q, plain().trajectory.reference(QUICK["rate"]).q)
     with pytest.raises(InputError, match="moves 2 joints, the robot has 6"):
@@ -674,13 +674,13 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
 def test_what_is_known_already_is_not_asked_again():
     base = base_parameters(build_idim(ROBOT))
     first = plain()
-    motion = motion_of(first.trajectory, 0.01)
+    motion = sample_motion(first.trajectory, 0.01)
     known = replace(first.design.task.experiment, width=None).information(motion)
     again = excite(ROBOT, known=known, **{**QUICK, "seed": 1})
     apart = plain(1)
     both = again.design.task.value(again.trajectory)
     assert both <= again.design.task.value(apart.trajectory)
-    belief = prior_information(base, np.ones(base.count))
+    belief = compute_prior_information(base, np.ones(base.count))
     assert np.all(np.linalg.eigvalsh(belief) > 0.0)
     unknown = excite(ROBOT, criterion="unknown", **QUICK)
     assert unknown.design.value < 0.0
@@ -707,20 +707,20 @@ def test_polishing_makes_no_worse_and_is_proved_likewise():
 def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
     from dynident.excitation import design
 
-    once = design.searched
+    once = design.search_trajectory
 
     def twice(*arguments):
-        monkeypatch.setattr(design, "searched", interrupted)
+        monkeypatch.setattr(design, "search_trajectory", interrupted)
         return once(*arguments)
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(design, "searched", twice)
+    monkeypatch.setattr(design, "search_trajectory", twice)
     found = excite(ROBOT, **{**QUICK, "starts": 5})
     assert found.design.stopped == "stopped by hand in start 2 of 5"
     assert found.design.certificate.ok
-    monkeypatch.setattr(design, "searched", interrupted)
+    monkeypatch.setattr(design, "search_trajectory", interrupted)
     with pytest.raises(KeyboardInterrupt):
         excite(ROBOT, **QUICK)
 
@@ -802,12 +802,14 @@ def sensed(robot, link, rng, instants=40):
 
 def test_a_sensor_tells_what_the_equations_of_the_limb_beyond_it_do(panda):
     experiment, motion = sensed(panda, "panda_link5", np.random.default_rng(20))
-    limb = beyond(panda, "panda_link5")
+    limb = cut_off_limb(panda, "panda_link5")
     base = base_parameters(build_idim(limb))
     own, count = experiment.base.count, len(motion.q)
     assert experiment.names[own:] == base.names
     # the sensor is carried as it is by the arm; the limb floats on it
-    felt = carried(build_tree(panda), panda, limb.seat, (motion.q, motion.dq, motion.ddq))
+    felt = evaluate_seat_motion(
+        build_tree(panda), panda, limb.seat, (motion.q, motion.dq, motion.ddq)
+    )
     pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (count, 1))
     twist = np.hstack([np.zeros((count, 3)), felt[:, :3]])
     acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
@@ -858,7 +860,7 @@ def test_a_load_on_a_sensor_is_what_it_holds(panda):
     centre = np.array([0.01, 0.02, 0.2])
     sensor = build_sensor(panda, "panda_hand", (1.0, 0.1), np.ones(7), load=(2.0, centre))
     values = dict(zip(sensor.names, sensor.base.matrix @ sensor.base.idim.nominal, strict=True))
-    link, rotation, translation = frame_placement(panda, "panda_hand")
+    link, rotation, translation = locate_frame(panda, "panda_hand")
     assert link == panda.links[-1]
     assert values["m0"] == pytest.approx(2.0)
     first = [values[name] for name in ("mx0", "my0", "mz0")]
@@ -877,9 +879,9 @@ def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
     # by the same rows, a motion for the robot alone is worse
     alone = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **options)
     assert both.design.value < both.design.task.value(alone.trajectory)
-    text = summary(both)
+    text = summarise_excitation(both)
     assert "beyond tool0" in text
-    assert trajectory_dict(both)["sensor"]["parameters"][-1]["name"] == "m0"
+    assert serialise_trajectory(both)["sensor"]["parameters"][-1]["name"] == "m0"
     wanted = excite(
         robot, criterion="std", wanted=("m0",), **sensor, **{**options, "iterations": 5}
     )
@@ -904,7 +906,7 @@ def test_sensors_that_cannot_be_are_refused(options, message):
 
 def test_a_limb_is_excited_by_the_whole_robot(panda):
     with pytest.raises(InputError, match="design for the whole robot, with sensor = 'panda_link5'"):
-        excite(beyond(panda, "panda_link5"), **QUICK)
+        excite(cut_off_limb(panda, "panda_link5"), **QUICK)
 
 
 # ------------------------------------------------------------------------ command and files
@@ -986,11 +988,11 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
     from dynident.study.excitation import trajectory
 
     path = tmp_path / "trajectory.json"
-    text = to_json(finite(trajectory_dict(found)))
+    text = to_json(replace_nonfinite(serialise_trajectory(found)))
     path.write_text(text)
     reference = trajectory(str(path), rate=50.0)
     np.testing.assert_allclose(reference.q, found.trajectory.reference(50.0).q, atol=1e-12)
-    assert all(len(line) <= 80 for line in summary(found).splitlines())
+    assert all(len(line) <= 80 for line in summarise_excitation(found).splitlines())
     for damage, message in [
         ("{", "is no JSON"),
         ("[]", "is no dynident.trajectory/1"),
@@ -1011,4 +1013,4 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
 
 def test_the_front_door_has_it():
     assert di.excite is excite
-    assert isinstance(limits_of(ROBOT), Limits)
+    assert isinstance(build_limits(ROBOT), Limits)

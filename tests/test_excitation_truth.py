@@ -10,14 +10,14 @@ import toy
 
 from dynident.core.arrays import Array
 from dynident.estimators.options import estimate
-from dynident.excitation.design import program_of, random_start
+from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.trajectories import Trajectory
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.regression.row_kinds import every_sample
-from dynident.study.excite import information_of
+from dynident.regression.row_kinds import take_every_sample
+from dynident.study.excite import compute_information_matrix
 
 RATE, PERIOD, SIGMA = 200.0, 8.0, (0.5, 0.4, 0.2)
 SLOW = 0.02
@@ -76,7 +76,7 @@ def truth(found: Excitation) -> Array:
 
 def test_predicted_information_is_that_of_the_samples() -> None:
     found = first()
-    whole = every_sample(problem(found, recorded(found, found.trajectory, 0)))
+    whole = take_every_sample(problem(found, recorded(found, found.trajectory, 0)))
     A = whole.factors.weighted(np.array(SIGMA)).A
     std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
     np.testing.assert_allclose(std, found.prediction.std, rtol=0.02)
@@ -104,13 +104,13 @@ def test_estimates_spread_as_predicted(encoder: float) -> None:
 def test_two_designed_rounds_teach_more_than_one_long_random_motion() -> None:
     found = first()
     log = recorded(found, found.trajectory, 0)
-    again = designed(known=information_of(problem(found, log)), seed=1)
-    both = information_of(problem(found, log, recorded(found, again.trajectory, 1)))
+    again = designed(known=compute_information_matrix(problem(found, log)), seed=1)
+    both = compute_information_matrix(problem(found, log, recorded(found, again.trajectory, 1)))
     task = found.design.task
-    program = program_of(task, task.limits, task.family.grid(task.step))
+    program = build_program(task, task.limits, task.family.grid(task.step))
     rng = np.random.default_rng(7)
-    motions = [Trajectory(task.family, random_start(task, program, rng)) for _ in range(2)]
+    motions = [Trajectory(task.family, draw_random_start(task, program, rng)) for _ in range(2)]
     logs = [recorded(found, motion, 2 + k) for k, motion in enumerate(motions)]
-    randomly = information_of(problem(found, *logs))
+    randomly = compute_information_matrix(problem(found, *logs))
     ratio = np.sqrt(np.diag(np.linalg.inv(both)) / np.diag(np.linalg.inv(randomly)))
     assert np.exp(np.mean(np.log(ratio))) < 0.6

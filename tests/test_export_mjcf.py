@@ -20,9 +20,9 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
-from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.idim import build_idim
-from dynident.results.mjcf import is_mjcf, model_mjcf, standard_mjcf
+from dynident.results.mjcf import is_mjcf, render_identified_mjcf, render_mjcf
 from dynident.robot import Robot, load_robot
 
 
@@ -34,8 +34,8 @@ def check_round_trip(robot: Robot, phi: Array, document: bytes, folder: Path) ->
     assert again.joint_names == robot.joint_names
     assert again.links == robot.links
     motion = states(robot, 5)
-    ours = inverse_dynamics(build_tree(robot), phi, *motion)
-    theirs = inverse_dynamics(build_tree(again), again.nominal, *motion)
+    ours = evaluate_inverse_dynamics(build_tree(robot), phi, *motion)
+    theirs = evaluate_inverse_dynamics(build_tree(again), again.nominal, *motion)
     assert relative(theirs, ours) < 1e-9
     if not robot.locked:
         assert agree(path, robot, phi) < 1e-9
@@ -52,7 +52,7 @@ def test_round_trip(text: str, kind: str, tmp_path: Path) -> None:
         "heavier": robot.nominal + 0.1 * bodies(robot.n),
     }[kind]
     n = robot.n
-    document, _ = model_mjcf(
+    document, _ = render_mjcf(
         robot, phi, armature=np.arange(n) + 0.5, damping=np.arange(n) + 1.5, friction=[0.25] * n
     )
     again = check_round_trip(robot, phi, document, tmp_path)
@@ -70,7 +70,7 @@ def test_the_unitree_robots_come_back(name: str, held: bool, tmp_path: Path) -> 
     path = without_meshes(UNITREE / f"{name}.xml", tmp_path, held)
     robot = load_robot(path, floating=not held and name == "go2")
     phi = robot.nominal + 0.02 * bodies(len(robot.links))
-    document, notes = model_mjcf(robot, phi)
+    document, notes = render_mjcf(robot, phi)
     check_round_trip(robot, phi, document, tmp_path)
     assert notes == ()
 
@@ -86,12 +86,12 @@ def test_nothing_else_changes(name: str, ends: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.xml"
     path.write_bytes(original.encode())
     robot = load_robot(path)
-    document, _ = model_mjcf(robot, robot.nominal)
+    document, _ = render_mjcf(robot, robot.nominal)
     text = document.decode()
     assert text != original
     assert numbers_aside(text, "inertial") == numbers_aside(original, "inertial")
     friction = 0.5 + np.arange(robot.n)
-    document, _ = model_mjcf(robot, robot.nominal, armature=friction, damping=friction)
+    document, _ = render_mjcf(robot, robot.nominal, armature=friction, damping=friction)
     text = document.decode()
     for tag in ("inertial", "joint"):
         text, original = numbers_aside(text, tag), numbers_aside(original, tag)
@@ -100,7 +100,7 @@ def test_nothing_else_changes(name: str, ends: str, tmp_path: Path) -> None:
 
 def test_values_of_a_class_are_stated_at_the_joint(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, CLASSES))
-    document, _ = model_mjcf(robot, robot.nominal, armature=[0.0, np.nan, 3.0])
+    document, _ = render_mjcf(robot, robot.nominal, armature=[0.0, np.nan, 3.0])
     text = document.decode()
     assert '<joint name="shoulder" armature="0.0"/>' in text
     assert '<joint name="elbow" class="main"/>' in text
@@ -111,11 +111,11 @@ def test_values_of_a_class_are_stated_at_the_joint(tmp_path: Path) -> None:
 def test_a_document_is_stable(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, CLASSES))
     phi = bodies(robot.n)
-    first, _ = model_mjcf(robot, phi, damping=np.ones(3))
+    first, _ = render_mjcf(robot, phi, damping=np.ones(3))
     path = tmp_path / "again.xml"
     path.write_bytes(first)
     again = load_robot(path)
-    second, _ = model_mjcf(again, again.nominal, damping=np.ones(3))
+    second, _ = render_mjcf(again, again.nominal, damping=np.ones(3))
     assert numbers_aside(first.decode(), "inertial") == numbers_aside(second.decode(), "inertial")
 
 
@@ -142,7 +142,7 @@ def test_welded_bodies_keep_their_inertia_where_the_rest_is_a_body(tmp_path: Pat
     robot = load_robot(write(tmp_path, WELDED), locked={"finger": 0.02})
     extra = from_com(3.0, [0.05, 0.0, 0.1], np.diag([0.02, 0.03, 0.025]))
     phi = robot.nominal + extra
-    document, notes = model_mjcf(robot, phi)
+    document, notes = render_mjcf(robot, phi)
     assert notes == ()
     again = check_round_trip(robot, phi, document, tmp_path)
     assert relative(again.nominal, phi) < 1e-13
@@ -157,7 +157,7 @@ def test_welded_bodies_become_massless_where_it_is_none(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, WELDED), locked={"finger": 0.02})
     phi = bodies(1)
     phi[0] *= 0.9 / phi[0, 0]
-    document, notes = model_mjcf(robot, phi)
+    document, notes = render_mjcf(robot, phi)
     assert notes == (
         "body arm carries the inertia of what is fixed to it: tool, tip became massless",
     )
@@ -177,20 +177,20 @@ def test_joints_of_one_body_get_bodies_where_they_move_a_mass(tmp_path: Path) ->
     )
     robot = load_robot(path)
     assert robot.links == ("a", "b", "c/c1", "c/c2", "c", "d")
-    document, notes = model_mjcf(robot, robot.nominal + 0.1 * bodies(6), damping=np.arange(6.0))
+    document, notes = render_mjcf(robot, robot.nominal + 0.1 * bodies(6), damping=np.arange(6.0))
     assert notes == ("body c has several joints: those before the last move bodies of their own",)
     again = check_round_trip(robot, robot.nominal + 0.1 * bodies(6), document, tmp_path)
     assert [joint.damping for joint in again.joints] == list(np.arange(6.0))
     phi = robot.nominal.copy()
     phi[3] = bodies(1)[0]
-    document, _ = model_mjcf(robot, phi)
+    document, _ = render_mjcf(robot, phi)
     again = check_round_trip_of_dynamics(robot, phi, document, tmp_path)
     assert again.links == ("a", "b", "c/c2/c1", "c/c2", "c", "d")
-    document, notes = model_mjcf(robot, robot.nominal)
+    document, notes = render_mjcf(robot, robot.nominal)
     assert notes == ()
     stiff = load_robot(path, locked={"c2": 0.1, "c3": 0.2})
     phi = bodies(4)
-    document, _ = model_mjcf(stiff, phi)
+    document, _ = render_mjcf(stiff, phi)
     again = load_robot(write(tmp_path, document.decode(), "s.xml"), locked=stiff.locked)
     assert relative(again.nominal, phi) < 1e-12
 
@@ -198,28 +198,30 @@ def test_joints_of_one_body_get_bodies_where_they_move_a_mass(tmp_path: Path) ->
 def check_round_trip_of_dynamics(robot: Robot, phi: Array, document: bytes, folder: Path) -> Robot:
     again = load_robot(write(folder, document.decode(), "other.xml"))
     motion = states(robot, 5)
-    ours = inverse_dynamics(build_tree(robot), phi, *motion)
-    assert relative(inverse_dynamics(build_tree(again), again.nominal, *motion), ours) < 1e-9
+    ours = evaluate_inverse_dynamics(build_tree(robot), phi, *motion)
+    assert (
+        relative(evaluate_inverse_dynamics(build_tree(again), again.nominal, *motion), ours) < 1e-9
+    )
     return again
 
 
 def test_joints_in_frames_cannot_be_parted(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, FRAMES))
-    check_round_trip(robot, robot.nominal, model_mjcf(robot, robot.nominal)[0], tmp_path)
+    check_round_trip(robot, robot.nominal, render_mjcf(robot, robot.nominal)[0], tmp_path)
     with pytest.raises(InputError, match=r"line 8: joint 'a1' moves a mass .* stands in a frame"):
-        model_mjcf(robot, bodies(robot.n))
+        render_mjcf(robot, bodies(robot.n))
 
 
 def test_a_compiler_that_adjusts_inertials_is_told_not_to(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, BOUNDS))
-    document, notes = model_mjcf(robot, robot.nominal)
+    document, notes = render_mjcf(robot, robot.nominal)
     assert "<compiler/>" in document.decode()
     assert notes == (
         "every moving body states its inertia, without the compiler's settotalmass, boundmass, "
         "boundinertia, balanceinertia",
     )
     robot = load_robot(write(tmp_path, GEOMS))
-    document, notes = model_mjcf(robot, robot.nominal)
+    document, notes = render_mjcf(robot, robot.nominal)
     assert '<compiler inertiafromgeom="auto" inertiagrouprange="0 2"/>' in document.decode()
     assert notes == (
         "every moving body states its inertia, without the compiler's inertiafromgeom",
@@ -236,7 +238,7 @@ def test_included_files_that_change_stand_in_the_document(tmp_path: Path) -> Non
     text = CLASSES[:start] + '<include file="parts/classes.xml"/>' + CLASSES[end:]
     robot = load_robot(write(tmp_path, text.replace(arm, '<include file="parts/arm.xml"/>')))
     phi = bodies(3)
-    document, notes = model_mjcf(robot, phi, armature=[1.0, 2.0, 3.0])
+    document, notes = render_mjcf(robot, phi, armature=[1.0, 2.0, 3.0])
     assert notes[-1] == "stands in the document now, as it changed: arm.xml, slide.xml"
     written = document.decode()
     assert '<include file="parts/classes.xml"/>' in written
@@ -245,7 +247,7 @@ def test_included_files_that_change_stand_in_the_document(tmp_path: Path) -> Non
     check_round_trip(robot, phi, document, tmp_path)
     elsewhere = tmp_path / "far" / "away"
     elsewhere.mkdir(parents=True)
-    document, _ = model_mjcf(robot, phi, folder=elsewhere)
+    document, _ = render_mjcf(robot, phi, folder=elsewhere)
     assert '<include file="../../parts/classes.xml"/>' in document.decode()
     check_round_trip(robot, phi, document, elsewhere)
 
@@ -266,9 +268,9 @@ def test_meshes_are_found_from_elsewhere(compiler: str, tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, text))
     elsewhere = tmp_path / "a" / "b"
     elsewhere.mkdir(parents=True)
-    document, _ = model_mjcf(robot, robot.nominal, folder=elsewhere)
+    document, _ = render_mjcf(robot, robot.nominal, folder=elsewhere)
     check_round_trip(robot, robot.nominal, document, elsewhere)
-    document, _ = model_mjcf(robot, robot.nominal, folder=tmp_path)
+    document, _ = render_mjcf(robot, robot.nominal, folder=tmp_path)
     assert document.decode().count("compiler") == text.count("compiler")
 
 
@@ -279,7 +281,7 @@ def test_encodings_are_kept(encoding: str, tmp_path: Path) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?>\n<!-- für -->\n{ARM}<!-- Ende -->\n'
     path.write_bytes(text.encode(encoding))
     robot = load_robot(path)
-    document, _ = model_mjcf(robot, robot.nominal)
+    document, _ = render_mjcf(robot, robot.nominal)
     assert numbers_aside(document.decode(encoding), "inertial") == numbers_aside(text, "inertial")
     assert document.startswith(text.encode(encoding)[:20])
 
@@ -290,7 +292,7 @@ def test_elements_of_entities_cannot_be_changed_in_place(tmp_path: Path) -> None
     )
     robot = load_robot(write(tmp_path, text))
     with pytest.raises(InputError, match=r"cannot be changed in place .*stands in an entity"):
-        model_mjcf(robot, robot.nominal)
+        render_mjcf(robot, robot.nominal)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ def test_a_urdf_gets_a_fresh_mjcf(name: str, floating: bool, tmp_path: Path) -> 
     robot = load_robot(urdf(name), floating=floating)
     phi = bodies(len(robot.links))
     n = robot.n
-    document, notes = model_mjcf(robot, phi, armature=np.ones(n), omitted=["off1"])
+    document, notes = render_mjcf(robot, phi, armature=np.ones(n), omitted=["off1"])
     assert not is_mjcf(robot)
     assert notes == (
         f"shapes and meshes of {urdf(name).name} are not in the MJCF",
@@ -317,9 +319,9 @@ def test_a_urdf_gets_a_fresh_mjcf(name: str, floating: bool, tmp_path: Path) -> 
     first, base = 7 * floating, 6 * floating
     positions = [*range(first), *(first + i for i in order)]
     rates = [*range(base), *(base + i for i in order)]
-    ours = inverse_dynamics(build_tree(robot), phi, q, dq, ddq)[:, rates]
+    ours = evaluate_inverse_dynamics(build_tree(robot), phi, q, dq, ddq)[:, rates]
     motion = (q[:, positions], dq[:, rates], ddq[:, rates])
-    theirs = inverse_dynamics(build_tree(again), again.nominal, *motion)
+    theirs = evaluate_inverse_dynamics(build_tree(again), again.nominal, *motion)
     assert relative(theirs, ours) < 1e-9
     for index, joint in zip(order, again.joints, strict=True):
         mine = robot.joints[index]
@@ -333,20 +335,20 @@ def test_a_urdf_gets_a_fresh_mjcf(name: str, floating: bool, tmp_path: Path) -> 
 
 def test_a_table_gets_a_fresh_mjcf(tmp_path: Path) -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
-    document, notes = model_mjcf(robot, bodies(6))
+    document, notes = render_mjcf(robot, bodies(6))
     assert notes == ()
     path = tmp_path / "fresh.xml"
     path.write_bytes(document)
     assert agree(path, robot, bodies(6)) < 1e-9
     with pytest.raises(ComputationError, match="link link_1: has no mass"):
-        model_mjcf(robot, robot.nominal * 0.0)
+        render_mjcf(robot, robot.nominal * 0.0)
 
 
 def test_standard_parameters(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, ANGLES))
     idim = build_idim(robot, "coulomb-viscous")
     theta = idim.join(bodies(robot.n), np.arange(1.0, len(idim.drives) + 1))
-    document, notes = standard_mjcf(idim, theta)
+    document, notes = render_identified_mjcf(idim, theta)
     assert notes == ("not in the MJCF, which has no place for it: off1, off2, off3, off4",)
     again = check_round_trip(robot, bodies(robot.n), document, tmp_path)
     for k, joint in enumerate(again.joints):
@@ -358,11 +360,11 @@ def test_standard_parameters(tmp_path: Path) -> None:
 def test_a_coupled_drive_is_a_tendon(kind: str, tmp_path: Path) -> None:
     robot = toy.arm(3, coupled=True)
     if kind == "patched":
-        path = write(tmp_path, model_mjcf(robot, robot.nominal)[0].decode())
+        path = write(tmp_path, render_mjcf(robot, robot.nominal)[0].decode())
         robot = replace(load_robot(path), drives=robot.drives)
     idim = build_idim(robot)
     theta = toy.true_parameters(idim, robot.nominal)
-    document, notes = standard_mjcf(idim, theta)
+    document, notes = render_identified_mjcf(idim, theta)
     assert notes == ("not in the MJCF, which has no place for it: off1, off2, off3",)
     model = engine(write(tmp_path, document.decode(), "out.xml"))
     data = mujoco.MjData(model)
@@ -383,7 +385,7 @@ def test_a_coupled_drive_is_a_tendon(kind: str, tmp_path: Path) -> None:
     assert list(model.dof_frictionloss) == [3.0, 3.0, 3.0]
     again = load_robot(tmp_path / "out.xml")
     assert len(again.warnings) == 1
-    second, _ = standard_mjcf(build_idim(replace(again, drives=robot.drives)), theta)
+    second, _ = render_identified_mjcf(build_idim(replace(again, drives=robot.drives)), theta)
     assert second.count(b"<tendon>") == 1
     engine(write(tmp_path, second.decode(), "second.xml"))
 
@@ -391,7 +393,7 @@ def test_a_coupled_drive_is_a_tendon(kind: str, tmp_path: Path) -> None:
 def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     robot = toy.arm(2)
-    document = model_mjcf(robot, robot.nominal, armature=np.ones(2))[0]
+    document = render_mjcf(robot, robot.nominal, armature=np.ones(2))[0]
     Path("part.xml").write_text("<a><option timestep='0.001'/></a>")
     more = b"<!-- mine -->\n  <include file='part.xml'/>\n  <worldbody>"
     Path("arm.xml").write_bytes(document.replace(b"<worldbody>", more))
@@ -442,7 +444,7 @@ def test_another_gravity_is_written(text: str, tmp_path: Path) -> None:
     turned = write(tmp_path, 'mjcf = "arm.xml"\nbase = { rpy = [90.0, 0.0, 0.0] }', "arm.toml")
     robot = load_robot(turned, gravity=[0.0, -9.81, 0.0])
     assert robot.source == tmp_path / "arm.xml"
-    document, notes = model_mjcf(robot, robot.nominal)
+    document, notes = render_mjcf(robot, robot.nominal)
     assert notes[0] == "gravity is the robot's in the MJCF, not its file's: 0.0 -9.81 0.0"
     check_round_trip(robot, robot.nominal, document, tmp_path)
 
@@ -450,14 +452,14 @@ def test_another_gravity_is_written(text: str, tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, ARM))
     with pytest.raises(InputError, match=r"shape \(1, 10\), expected finite .* \(2, 10\)"):
-        model_mjcf(robot, bodies(1))
+        render_mjcf(robot, bodies(1))
     with pytest.raises(InputError, match=r"armature has shape \(3,\), expected \(2,\)"):
-        model_mjcf(robot, bodies(2), armature=np.ones(3))
+        render_mjcf(robot, bodies(2), armature=np.ones(3))
     with pytest.raises(ComputationError, match=r"link a: its mass is .* which no MJCF can hold"):
-        model_mjcf(robot, -bodies(2))
+        render_mjcf(robot, -bodies(2))
     write(tmp_path, ARM.replace('"b1"', '"c1"'))
     with pytest.raises(InputError, match="its joints are no longer those of the robot"):
-        model_mjcf(robot, bodies(2))
+        render_mjcf(robot, bodies(2))
 
 
 @pytest.mark.parametrize(("main", "part"), [("", ""), ("meshes", ""), ("", "meshes")])
@@ -485,6 +487,6 @@ def test_meshes_that_an_included_file_names_are_found_from_elsewhere(tmp_path, m
     idim = build_idim(load_robot(tmp_path / "robot.xml"))
     far = tmp_path / "far" / "away"
     far.mkdir(parents=True)
-    document, _ = standard_mjcf(idim, idim.nominal, far)
+    document, _ = render_identified_mjcf(idim, idim.nominal, far)
     (far / "robot.xml").write_bytes(document)
     assert mujoco.MjModel.from_xml_path(str(far / "robot.xml")).nmesh == 1

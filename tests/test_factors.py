@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dynident.regression.factors import Factors, GroupFactor, System, compress, triangular
+from dynident.regression.factors import (
+    Factors,
+    GroupFactor,
+    System,
+    compress_groups,
+    triangularise_rows,
+)
 
 
 def rows(seed, r, c):
@@ -12,15 +18,15 @@ def rows(seed, r, c):
 def test_streamed_factor_equals_the_one_of_all_rows():
     a = rows(0, 5000, 8)
     pieces = ((a[k : k + 137],) for k in range(0, 5000, 137))
-    (group,) = compress(pieces, ["a"], [8])
+    (group,) = compress_groups(pieces, ["a"], [8])
     assert group.rows == 5000
     np.testing.assert_allclose(group.factor.T @ group.factor, a.T @ a, rtol=1e-12)
 
 
 def test_merge_is_the_factor_of_both():
     a, b = rows(1, 300, 5), rows(2, 200, 5)
-    merged = Factors((GroupFactor("a", triangular(a), 300),)).merge(
-        Factors((GroupFactor("a", triangular(b), 200),))
+    merged = Factors((GroupFactor("a", triangularise_rows(a), 300),)).merge(
+        Factors((GroupFactor("a", triangularise_rows(b), 200),))
     )
     both = np.vstack([a, b])
     np.testing.assert_allclose(
@@ -31,7 +37,7 @@ def test_merge_is_the_factor_of_both():
 
 def test_weighted_system_is_weighted_least_squares():
     groups = [rows(k, 200 + k, 6) for k in range(3)]
-    factors = Factors(tuple(GroupFactor("a", triangular(g), len(g)) for g in groups))
+    factors = Factors(tuple(GroupFactor("a", triangularise_rows(g), len(g)) for g in groups))
     sigma = np.array([0.5, 2.0, 7.0])
     system = factors.weighted(sigma)
     stacked = np.vstack([g / s for g, s in zip(groups, sigma, strict=True)])
@@ -46,7 +52,7 @@ def test_weighted_system_is_weighted_least_squares():
 
 def test_selecting_columns():
     a = rows(3, 100, 5)
-    chosen = Factors((GroupFactor("a", triangular(a), 100),)).select([2, 0])
+    chosen = Factors((GroupFactor("a", triangularise_rows(a), 100),)).select([2, 0])
     expected = np.linalg.lstsq(a[:, [2, 0]], a[:, -1])[0]
     system = chosen.weighted(np.ones(1))
     np.testing.assert_allclose(linalg.solve_triangular(system.A, system.b), expected, rtol=1e-10)
@@ -57,7 +63,7 @@ def test_no_normal_matrix_is_formed():
     a = rows(4, 400, 3)
     a[:, 1] = a[:, 0] + 1e-10 * a[:, 1]
     y = a[:, :2] @ [1.0, 2.0]
-    factors = Factors((GroupFactor("a", triangular(np.column_stack([a[:, :2], y])), 400),))
+    factors = Factors((GroupFactor("a", triangularise_rows(np.column_stack([a[:, :2], y])), 400),))
     system = factors.weighted(np.ones(1))
     np.testing.assert_allclose(linalg.solve_triangular(system.A, system.b), [1.0, 2.0], atol=1e-4)
     condition, rank, _ = system.condition()
@@ -71,7 +77,7 @@ def test_triangles_are_inverted_as_such_only_where_they_are_regular(weakest):
     u, s, vt = np.linalg.svd(rng.normal(size=(30, 6)), full_matrices=False)
     s[-1] = weakest * s[-2]
     scales = 10.0 ** np.arange(-3.0, 3.0)
-    A = triangular((u * s) @ vt * scales)
+    A = triangularise_rows((u * s) @ vt * scales)
     system = System(A, rng.normal(size=6), 0.0)
     assert system.regular == (weakest >= 1e-3)
     # as though no triangle were known: the rows turned

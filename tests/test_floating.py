@@ -21,7 +21,7 @@ from dynident.consistency.constraints.consistency import MassInertia, PositiveDr
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.contacts import carried, frame_motion
+from dynident.dynamics.contacts import evaluate_seat_motion, follow_frame
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
@@ -30,10 +30,10 @@ from dynident.recording.mend import Mending
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.determined import determined
+from dynident.results.determined import find_determined_parameters
 from dynident.results.diagnosis.afloat import examine_floating
 from dynident.robot.contacts import ContactSpec, with_contacts
-from dynident.robot.cut import beyond
+from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import WRENCH, Contact, Robot
 
 legged = pytest.importorskip("legged", reason="MuJoCo is not installed", exc_type=ImportError)
@@ -154,7 +154,7 @@ def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
 def test_a_limb_beyond_a_sensor_is_a_floating_robot(tmp_path, name, motion, frame, floating, kind):
     log = made(name, motion, LENGTH[name])
     cut = next(each for each in log.cuts if each.frame == frame)
-    limb = beyond(robot_of(log, floating), frame, cut.name)
+    limb = cut_off_limb(robot_of(log, floating), frame, cut.name)
     assert limb.joint_names == cut.joints
     recording = read(log, limb, tmp_path, Floating(equations=kind))
     problem = Problem(limb, exact(recording), friction="viscous")
@@ -171,7 +171,7 @@ def test_the_bias_of_a_sensor_in_a_limb_is_found(tmp_path):
     columns = dict(log.columns)
     for name, own in zip(cut.columns, bias, strict=True):
         columns[name] = columns[name] + own
-    limb = beyond(robot_of(log), cut.frame, cut.name)
+    limb = cut_off_limb(robot_of(log), cut.frame, cut.name)
     sensor = replace(limb.contacts[0], estimate=("bias",))
     limb = replace(limb, contacts=(sensor, *limb.contacts[1:]))
     recording = read(replace(log, columns=columns), limb, tmp_path, Floating(equations="base"))
@@ -250,7 +250,7 @@ def test_base_parameters_are_those_of_the_rows():
     robot = di.load_robot(urdf("solo12"), floating=True)
     feet = [ContactSpec(name=f"{leg}_FOOT", kind="point") for leg in ("FL", "FR", "HL", "HR")]
     robot = with_contacts(robot, feet)
-    found = determined(build_idim(robot, "none"), KINDS)
+    found = find_determined_parameters(build_idim(robot, "none"), KINDS)
     assert dict(zip(found.kinds, found.counts, strict=True)) == {
         "full": 94, "joints": 84, "base": 94, "null-space": 94,
     }  # fmt: skip
@@ -283,7 +283,7 @@ def test_jacobians_of_frames_are_pinocchios(name):
     placement = pin.SE3.Random()
     q = np.array([pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))] * 2)
     for body in rng.integers(0, tree.bodies, 4):
-        found = frame_motion(tree, int(body), placement.rotation, placement.translation, q)
+        found = follow_frame(tree, int(body), placement.rotation, placement.translation, q)
         frame = pin.Frame(f"frame {body}", int(body) + 1, placement, pin.FrameType.OP_FRAME)
         k = model.addFrame(frame)
         data = model.createData()
@@ -303,7 +303,7 @@ def test_the_motion_of_a_carried_frame_is_pinocchios():
     v, a = rng.normal(size=(2, model.nv))
     placement = pin.SE3.Random()
     seat = Contact("seat", "seat", 5, placement.rotation, placement.translation)
-    found = carried(build_tree(robot), robot, seat, (q[None], v[None], a[None]))[0]
+    found = evaluate_seat_motion(build_tree(robot), robot, seat, (q[None], v[None], a[None]))[0]
     k = model.addFrame(pin.Frame("seat", 6, placement, pin.FrameType.OP_FRAME))
     data = model.createData()
     pin.forwardKinematics(model, data, q, v, a)

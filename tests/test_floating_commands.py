@@ -17,27 +17,32 @@ from dynident.api import identify
 from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
-from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.core.text import format_one_line
+from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.excitation.selection import Selecting, Selection, felt, select_blocks
-from dynident.recording.floating import from_rpy, turned_back
+from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
+from dynident.recording.floating import convert_rpy, multiply_by_conjugate
 from dynident.recording.prepare import Samples, prepare
 from dynident.regression.problem import Problem
 from dynident.results import html
-from dynident.results.comparison import Comparison, comparison_dict
+from dynident.results.comparison import Comparison, serialise_comparison
 from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.afloat_scene import null_spaces
-from dynident.results.diagnosis.afloat_suspects import alike, lever, orders, turns
-from dynident.results.html import comparison_page
+from dynident.results.diagnosis.afloat_scene import find_null_spaces
+from dynident.results.diagnosis.afloat_suspects import (
+    compute_lever_acceleration,
+    find_equal_limbs,
+    list_column_orders,
+    list_right_angled_turns,
+)
+from dynident.results.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 from dynident.study.compare import compare
 from dynident.study.doctor import examine_study
 from dynident.study.run import run_study
-from dynident.study.select import select_study, selected_study, selection_text
-from dynident.study.simulate import SimulatedLog, simulate_study, study_values
-from dynident.study.study import Study, read_study, study_robot, study_samples
+from dynident.study.select import format_selection, render_selected_study, select_study
+from dynident.study.simulate import SimulatedLog, choose_simulated_parameters, simulate_study
+from dynident.study.study import Study, read_study, read_study_samples, study_robot
 
 STUDY = EXAMPLES / "quadruped" / "study.toml"
 TRUE, POOR = "coulomb-viscous-symmetric", "viscous"
@@ -63,7 +68,7 @@ def compared() -> Comparison:
 def fitted(study: Study) -> Problem:
     """The rows that a study fits."""
     robot = study_robot(study)
-    logs = [study_samples(s, robot, study.prepare) for s in study.log if s.use == "identify"]
+    logs = [read_study_samples(s, robot, study.prepare) for s in study.log if s.use == "identify"]
     return Problem(robot, logs, study.robot.friction)
 
 
@@ -113,14 +118,14 @@ def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
 
 @pytest.mark.long
 def test_a_comparison_of_a_floating_robot_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "friction_figure", lambda *_: "")  # of joints alone
+    monkeypatch.setattr(html, "plot_friction", lambda *_: "")  # of joints alone
     found = compared()
-    text, page = found.summary(), comparison_page(found)
+    text, page = found.summary(), render_comparison_page(found)
     assert "nan" not in text
     assert "free of FL+FR+HR" in text
     assert "free of FL+FR+HR" in page
     assert max(map(len, text.splitlines())) <= 80
-    one = comparison_dict(found)["candidates"][1]
+    one = serialise_comparison(found)["candidates"][1]
     assert len(one["joints"]) == 12
     assert [each["name"] for each in one["others"]] == ["free of FL+FR+HL+HR", "free of FL+FR+HR"]
     assert all(np.isfinite(each["percent"]) for each in one["others"])
@@ -141,7 +146,7 @@ def test_the_chosen_rows_alone_are_fitted(tmp_path: Path) -> None:
     whole = fitted(study)
     assert 0 < found.rows < found.rows_all == whole.factors.rows
     assert found.of(whole).factors.rows == found.rows
-    text = selected_study(STUDY, study, found)
+    text = render_selected_study(STUDY, study, found)
     for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
         text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
     path = tmp_path / "chosen.toml"
@@ -154,7 +159,7 @@ def test_the_base_carries_the_whole_robot() -> None:
     assert found.chains[0].joint == "trunk"
     assert found.chains[0].columns == tuple(range(len(found.names)))
     assert [chain.joint for chain in found.chains[1:4]] == ["FL_roll", "FL_hip_pitch", "FL_knee"]
-    text = selection_text(found)
+    text = format_selection(found)
     assert "trunk" in text
     assert "nan" not in text
 
@@ -176,12 +181,12 @@ def test_a_repeat_may_be_elsewhere_and_move_steadily() -> None:
     pose[:, :3] += [3.0, -2.0, 0.1]
     twist[:, :3] += 0.7
     there = replace(here, base=replace(here.base, pose=pose, twist=twist))
-    assert np.array_equal(felt(here, gravity), felt(there, gravity))
+    assert np.array_equal(stack_motion(here, gravity), stack_motion(there, gravity))
     # an inertial unit feels the same
     acceleration = here.base.acceleration.copy()
-    acceleration[:, :3] = felt(here, gravity)[:, :3]
+    acceleration[:, :3] = stack_motion(here, gravity)[:, :3]
     unit = replace(here.base, acceleration=acceleration, proper=True)
-    assert np.allclose(felt(replace(here, base=unit), gravity), felt(here, gravity))
+    assert np.allclose(stack_motion(replace(here, base=unit), gravity), stack_motion(here, gravity))
 
 
 def test_what_the_base_misses_is_said_of_the_base() -> None:
@@ -205,7 +210,7 @@ def logs() -> tuple[Samples, Samples]:
     """The example's: forces under all feet, and none."""
     study = read_study(STUDY)
     robot = study_robot(study)
-    sway, steps, _ = (study_samples(each, robot, study.prepare) for each in study.log)
+    sway, steps, _ = (read_study_samples(each, robot, study.prepare) for each in study.log)
     return sway, steps
 
 
@@ -226,19 +231,21 @@ def wrenches(log: Samples, change: Callable[[dict[str, Array]], dict[str, Array]
 
 def remounted(log: Samples) -> Samples:
     """As though nobody had said that the unit is turned by a quarter."""
-    base, R = log.base, from_rpy((0.0, 0.0, -np.pi / 2))
+    base, R = log.base, convert_rpy((0.0, 0.0, -np.pi / 2))
     assert base is not None
     assert base.mount is not None
     assert base.turn is not None
     rate, spin = base.twist[:, 3:], base.acceleration[:, 3:]
-    felt = (base.acceleration[:, :3] + lever(rate, spin, base.mount)) @ R.T
+    felt = (base.acceleration[:, :3] + compute_lever_acceleration(rate, spin, base.mount)) @ R.T
     rate, spin = rate @ R.T, spin @ R.T
     return replace(
         log,
         base=replace(
             base,
             twist=np.hstack([base.twist[:, :3], rate]),
-            acceleration=np.hstack([felt - lever(rate, spin, base.mount), spin]),
+            acceleration=np.hstack(
+                [felt - compute_lever_acceleration(rate, spin, base.mount), spin]
+            ),
             turn=R @ base.turn,
             oriented=False,
         ),
@@ -326,7 +333,7 @@ def test_axes_of_wrenches_are_told() -> None:
     (log,) = problem.samples
     turned = {}
     for contact in problem.robot.contacts:
-        R = contact_motion(problem.idim.tree, problem.robot, contact, log.q).turn
+        R = follow_contact(problem.idim.tree, problem.robot, contact, log.q).turn
         turned[contact.name] = np.einsum("tij,tj->ti", R, log.wrenches[contact.name])
     ((_, said, mended),) = found(wrenches(sway, lambda w: turned))
     assert said == "the wrenches are in the axes of the world"
@@ -338,7 +345,7 @@ def test_null_spaces_are_those_of_each_instant_whatever_its_rank() -> None:
     A[2, :, 1] = A[2, :, 0] - 2.0 * A[2, :, 2]
     A[4] = 0.0
     for own, counts in ((A, [3, 3, 4, 3, 6, 3, 3]), (np.swapaxes(A, 1, 2), [0, 0, 1, 0, 3, 0, 0])):
-        N, count = null_spaces(own)
+        N, count = find_null_spaces(own)
         assert count == sum(counts)
         assert N.shape == (7, max(counts), own.shape[1])
         np.testing.assert_allclose(N @ own, 0.0, atol=1e-12)
@@ -349,14 +356,14 @@ def test_null_spaces_are_those_of_each_instant_whatever_its_rank() -> None:
 
 def test_orders_are_those_of_limbs() -> None:
     robot = made().robot
-    assert alike(robot) == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
-    every = {tuple(order): words for words, order in orders(robot, frozenset())}
+    assert find_equal_limbs(robot) == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
+    every = {tuple(order): words for words, order in list_column_orders(robot, frozenset())}
     assert len(every) == 6 + 1 + 1  # pairs of limbs, by joints, opposite; by name is as it is
     # the first joint's column is the first, the second joint's of the same leg the fifth
     by_joints = next(order for order, words in every.items() if "sorted by joints" in words)
     assert by_joints[:3] == (1, 5, 9)
-    assert len(list(turns())) == 23
-    assert all(np.isclose(np.linalg.det(R), 1.0) for R in turns())
+    assert len(list(list_right_angled_turns())) == 23
+    assert all(np.isclose(np.linalg.det(R), 1.0) for R in list_right_angled_turns())
 
 
 @pytest.mark.long
@@ -411,7 +418,7 @@ def test_a_limb_is_not_looked_at(tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match="beyond") as error:
         examine_study(read_study(path))
-    assert one_line(error.value)
+    assert format_one_line(error.value)
 
 
 # simulate
@@ -445,7 +452,7 @@ def test_what_is_simulated_is_identified(circle: Path) -> None:
     assert abs(np.sum(result.phi[:, 0]) - 14.35) < 0.02
     found = fitted(read_study(circle))
     study = read_study(SIMULATED, use=None)
-    truth = found.base.matrix @ study_values(study, found.idim)
+    truth = found.base.matrix @ choose_simulated_parameters(study, found.idim)
     plain = identify(found, "wls", doctor=False)
     z = (plain.estimate.beta - truth) / np.sqrt(np.diag(plain.estimate.covariance.matrix))
     assert 0.7 < np.sqrt(np.mean(z**2)) < 1.5
@@ -470,7 +477,7 @@ def test_noise_has_the_size_that_the_study_says(tmp_path: Path) -> None:
     one, other = seen.base, true.base
     assert one is not None
     assert other is not None
-    turned = 2.0 * turned_back(other.orientation, one.orientation)
+    turned = 2.0 * multiply_by_conjugate(other.orientation, one.orientation)
     for off, size in (
         (seen.q - true.q, 2e-5),
         (seen.tau - true.tau, 0.03),
@@ -498,7 +505,9 @@ def test_a_contact_is_logged_as_it_is_said_to_be(tmp_path: Path) -> None:
     tree = made_tree(plain)
     for one, two in zip(plain.contacts, other.contacts, strict=True):
         felt = [
-            pulled(tree, robot_of(each), contact, q, each.recording.wrenches[contact.name])
+            map_wrench_to_joints(
+                tree, robot_of(each), contact, q, each.recording.wrenches[contact.name]
+            )
             for each, contact in ((plain, one), (other, two))
         ]
         assert np.allclose(*felt, atol=1e-9)

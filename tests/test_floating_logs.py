@@ -25,14 +25,14 @@ from dynident.cli import run
 from dynident.cli.identify import write_output
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import contact_motion
-from dynident.recording.floating import from_rpy, matrices
+from dynident.dynamics.contacts import follow_contact
+from dynident.recording.floating import convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
 from dynident.results import html, plots
 from dynident.results.figures import FitFigure, JointError
 from dynident.results.identification import Identification
-from dynident.results.plots import torque_figures
-from dynident.results.text import sets_together
+from dynident.results.plots import plot_torques
+from dynident.results.text import merge_contact_sets
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
@@ -68,7 +68,7 @@ def off(result: Identification, made: Made) -> float:
 
 def turns(columns: Columns) -> Array:
     """From the base's axes to the world's."""
-    return matrices(np.column_stack([columns[f"base_q{k}"] for k in "xyzw"]))
+    return convert_quaternions(np.column_stack([columns[f"base_q{k}"] for k in "xyzw"]))
 
 
 def stack(columns: Columns, *names: str) -> Array:
@@ -86,7 +86,7 @@ def with_imu(columns: Columns) -> Columns:
     w, dw, a = (stack(columns, *(f"base_{s}{k}" for k in "xyz")) for s in ("w", "dw", "a"))
     up = np.einsum("tji,j->ti", turns(columns), [0.0, 0.0, 9.81])
     force = a + up + np.cross(dw, position) + np.cross(w, np.cross(w, position))
-    T = from_rpy(rpy)
+    T = convert_rpy(rpy)
     names = tuple(f"imu_w{k}" for k in "xyz"), tuple(f"imu_a{k}" for k in "xyz")
     return put(put(columns, names[0], w @ T), names[1], force @ T)
 
@@ -177,7 +177,9 @@ def test_a_base_may_have_a_reference(tmp_path: Path, made: Made, whole: Columns)
     assert base is not None
     assert base.asked is not None
     np.testing.assert_allclose(base.asked.position, base.position)
-    np.testing.assert_allclose(matrices(base.asked.orientation), matrices(base.orientation))
+    np.testing.assert_allclose(
+        convert_quaternions(base.asked.orientation), convert_quaternions(base.orientation)
+    )
     wrong = {**asked, "baseref_qx": 3.0 + asked["baseref_qx"]}
     with pytest.raises(InputError, match=r"columns\.baseref_orientation"):
         read_log(written(tmp_path, {**whole, **wrong}), made.robot)
@@ -191,7 +193,7 @@ def world_forces(made: Made) -> Callable[[str, Array], Array]:
     assert base.orientation is not None
     q = np.hstack([base.position, base.orientation, made.recording.q])
     turn = {
-        c.name: contact_motion(made.idim.tree, made.robot, c, q).turn for c in made.robot.contacts
+        c.name: follow_contact(made.idim.tree, made.robot, c, q).turn for c in made.robot.contacts
     }
     return lambda name, force: np.einsum("tij,tj->ti", turn[name], force)
 
@@ -627,7 +629,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         for drawing in ("ground_plots", "autocorrelation_figure", "precision_figure"):
             patched.setattr(html, drawing, lambda *_: "")
-        (folder / "out" / "report.html").write_text(html.html_report(result, ()))
+        (folder / "out" / "report.html").write_text(html.render_result_page(result, ()))
     return folder
 
 
@@ -724,7 +726,7 @@ def test_errors_of_a_set_are_those_of_its_combinations() -> None:
         JointError("free of left_sole+right_sole 2", 20.0, 4.0),
         JointError("free of left_sole 1", 5.0, 3.0),
     )
-    found = sets_together(FitFigure("fitted", None, joints, 7.0)).joints
+    found = merge_contact_sets(FitFigure("fitted", None, joints, 7.0)).joints
     assert [each.name for each in found] == ["base fx", "free of left+right", "free of left"]
     # torques are 10 and 20, errors 1 and 4
     assert found[1].relative_percent == pytest.approx(100.0 * np.sqrt(17.0 / 500.0))
@@ -735,10 +737,10 @@ def test_a_report_draws_what_a_log_states(
     stepping: tuple[Path, Identification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, result = stepping
-    monkeypatch.setattr(plots, "drawn", lambda *_: "")
+    monkeypatch.setattr(plots, "render_figure", lambda *_: "")
     logs = result.series(400)
     every, fitted, held_out = (
-        [name for name, _ in torque_figures(result.robot, series)] for series in logs
+        [name for name, _ in plot_torques(result.robot, series)] for series in logs
     )
     assert len(every) == 18
     assert fitted == [name for name in every if not name.startswith(("base", "HL"))]

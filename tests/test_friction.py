@@ -33,15 +33,15 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.estimators import ESTIMATORS
 from dynident.friction.elements import spring
-from dynident.friction.energy import balance, check_passive
+from dynident.friction.energy import balance_energies, check_passive
 from dynident.friction.kernel import (
     BY_LOAD,
     BY_POSITION,
     BY_SPEED,
     BY_STATE,
     VALUE,
-    address,
     fill_tables,
+    find_law_address,
 )
 from dynident.friction.memoryless import VISCOUS
 from dynident.friction.model import FrictionModel, Linear, Shape, Signals
@@ -193,7 +193,7 @@ def tables(model, law, at, shape):
     rows = len(model.state) if law is model.step else len(model.rows)
     out = np.empty((at.shape[1], rows, BY_STATE + len(model.state) + len(model.shape)))
     inputs = [np.ascontiguousarray(row) for row in at[[0, 1, 2, 3, 4, 5]]]
-    fill_tables(address(law), *inputs, float(at[6, 0]), np.array(shape), z, out)
+    fill_tables(find_law_address(law), *inputs, float(at[6, 0]), np.array(shape), z, out)
     return out
 
 
@@ -547,7 +547,7 @@ def test_what_a_spring_stores_comes_back():
     t = np.arange(2000) / 1000.0
     q = 0.3 * np.sin(2.0 * np.pi * t)
     speed = np.append(np.diff(q), 0.0) * 1000.0
-    found = balance(SPRING, np.array([8.0]), Signals(q, speed), 1000.0, np.array([0.1]))
+    found = balance_energies(SPRING, np.array([8.0]), Signals(q, speed), 1000.0, np.array([0.1]))
     assert np.abs(found.supplied).sum() > 1.0
     np.testing.assert_allclose(found.dissipated, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.supplied.sum(), 0.0, atol=1e-2)

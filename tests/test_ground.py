@@ -12,12 +12,12 @@ from floating import Made, solo
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.contacts import follow_contact
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results import html
-from dynident.results.ground import Ground, ground
-from dynident.results.plots import foothold_figure, force_figure
+from dynident.results.ground import Ground, find_ground_support
+from dynident.results.plots import plot_contact_forces, plot_footholds
 
 LOWPASS = 20.0
 
@@ -43,7 +43,7 @@ def problem_of(recording: Recording) -> Problem:
 def seen(recording: Recording, theta: Array | None = None) -> Ground:
     problem = problem_of(recording)
     own = made().theta if theta is None else theta
-    found = ground(problem.idim, own, problem.samples[0], LOWPASS, 400)
+    found = find_ground_support(problem.idim, own, problem.samples[0], LOWPASS, 400)
     assert found is not None
     return found
 
@@ -69,7 +69,7 @@ def test_feet_are_where_they_stood_as_long_as_they_did():
     assert names == ["FL", "FL", "HL", "HR"]
     log = problem_of(stepping()).samples[0]
     foot = next(contact for contact in made().robot.contacts if contact.name == "FL")
-    origin = contact_motion(made().idim.tree, made().robot, foot, log.q).origin[:, :2]
+    origin = follow_contact(made().idim.tree, made().robot, foot, log.q).origin[:, :2]
     flags = stepping().touching["FL"]
     for stance, own in zip(found.stances, (slice(0, 250), slice(501, None)), strict=False):
         assert flags[own].all()
@@ -97,16 +97,16 @@ def test_a_report_has_both_drawings(monkeypatch):
     for others in ("autocorrelation_figure", "precision_figure"):
         monkeypatch.setattr(html, others, lambda *_: "")
     fit = di.identify(problem_of(stepping()), "wls", doctor=False)
-    page = html.html_report(fit, ())
+    page = html.render_result_page(fit, ())
     assert 'id="ground"' in page
     assert "Footholds" not in page.partition('id="ground"')[0]
     found = seen(stepping())
     for svg, words in (
-        (force_figure(found), ("of each contact [N]", "weight", "FL", "HR")),
-        (foothold_figure(found), ("x [m]", "base", "FL", "HR")),
+        (plot_contact_forces(found), ("of each contact [N]", "weight", "FL", "HR")),
+        (plot_footholds(found), ("x [m]", "base", "FL", "HR")),
     ):
         text = "".join(ET.fromstring(svg).itertext())
         assert all(word in text for word in words)
         assert svg.split("id=")[1][:12] in page
     one_foot = replace(found, forces={"FL": found.forces["FL"]}, total=np.empty(0))
-    assert "of all [N]" not in force_figure(one_foot)
+    assert "of all [N]" not in plot_contact_forces(one_foot)

@@ -22,7 +22,7 @@ from dynident.core import files
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.schema import read_toml
-from dynident.core.text import LONGEST, one_line
+from dynident.core.text import LONGEST, format_one_line
 from dynident.recording.readers import read_tables
 from dynident.robot import load_robot
 from dynident.robot.model import MOST_JOINTS
@@ -368,7 +368,7 @@ def test_a_reason_is_one_line_that_can_be_read(capsys):
     assert err.startswith("error: a b c \\x1b[31m\\x00xxx")
     assert err.endswith("xxx end\n")
     assert len(err) <= LONGEST + 20
-    assert one_line("zoë § 関節 \ud800") == "zoë § 関節 \\ud800"
+    assert format_one_line("zoë § 関節 \ud800") == "zoë § 関節 \\ud800"
 
 
 def test_names_of_any_length_are_told_in_a_line(place):
@@ -438,7 +438,7 @@ def test_a_set_is_that_of_one_run(tmp_path):
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        with files.alone(tmp_path):
+        with files.lock_directory(tmp_path):
             seen = {p.read_bytes()[:1] for p in tmp_path.iterdir()}
         assert len(seen) <= 1
     assert sorted(os.listdir(tmp_path)) == sorted(SET)

@@ -14,7 +14,7 @@ PHI = bodies(6, seed=3)
 
 def test_pseudo_inertia_and_back() -> None:
     np.testing.assert_allclose(
-        inertia.from_pseudo_inertia(inertia.pseudo_inertia(PHI)), PHI, rtol=1e-14, atol=1e-15
+        inertia.to_inertial_parameters(inertia.to_pseudo_inertia(PHI)), PHI, rtol=1e-14, atol=1e-15
     )
 
 
@@ -27,13 +27,13 @@ def test_forms_are_pinocchios(phi: np.ndarray) -> None:
     np.testing.assert_allclose(about_com, body.inertia, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(inertia.from_com(mass, com, about_com), phi, rtol=1e-13, atol=1e-14)
     theirs = pin.PseudoInertia.FromInertia(body).toMatrix()
-    np.testing.assert_allclose(inertia.pseudo_inertia(phi), theirs, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(inertia.to_pseudo_inertia(phi), theirs, rtol=1e-12, atol=1e-14)
 
 
 def test_transform_is_pinocchios() -> None:
     placement = pin.SE3.Random()
     theirs = placement.act(pin.Inertia.FromDynamicParameters(PHI[0])).toDynamicParameters()
-    ours = inertia.transform(PHI[0], placement.rotation, placement.translation)
+    ours = inertia.transform_body(PHI[0], placement.rotation, placement.translation)
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
 
 
@@ -49,7 +49,7 @@ def test_consistency() -> None:
     # Ixx + Iyy < Izz: no distribution of positive mass has it
     broken = inertia.from_com(1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]))
     assert not inertia.is_consistent(broken)
-    assert inertia.smallest_eigenvalue(broken) == pytest.approx(-0.05)
+    assert inertia.find_smallest_eigenvalue(broken) == pytest.approx(-0.05)
     assert not inertia.is_consistent(np.vstack([PHI, broken]))
     point_mass = inertia.from_com(1.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
-    assert inertia.smallest_eigenvalue(point_mass) < 1e-15
+    assert inertia.find_smallest_eigenvalue(point_mass) < 1e-15

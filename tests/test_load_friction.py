@@ -13,7 +13,7 @@ from test_simulation import ROBOTS, wave
 
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.inverse import inverse_dynamics
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import estimate
 from dynident.friction.model import FrictionModel, Linear
@@ -82,7 +82,7 @@ def test_an_arm_that_falls_loses_energy(friction):
     motion = rollout(loop, theta)
     phi, _ = idim.split(theta)
     rotors = idim.rotors(theta)
-    rigid = inverse_dynamics(idim.tree, phi, motion.q, motion.dq, motion.ddq)
+    rigid = evaluate_inverse_dynamics(idim.tree, phi, motion.q, motion.dq, motion.ddq)
     power = np.sum(motion.dq * (motion.tau - rigid - motion.ddq @ rotors), axis=1)
     assert np.max(np.abs(motion.dq)) > 0.5
     # what the drives give less what bodies and rotors take is friction's

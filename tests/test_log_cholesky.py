@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from dynident.consistency.log_cholesky import (
-    body_from,
-    body_jacobian,
-    body_to,
+    build_cholesky_factor,
     decode,
+    decode_body,
+    differentiate_body,
     encode,
-    factor,
+    encode_body,
+    find_log_parameters,
     jacobian,
-    logarithms,
 )
 from dynident.core.errors import InputError
-from dynident.core.inertia import pseudo_inertia
+from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.idim import build_idim
 
 BODIES = robots.bodies(20, seed=4)
@@ -44,34 +44,38 @@ def differences(function, x, step=1e-6):
 
 @pytest.mark.parametrize("k", range(len(BODIES)))
 def test_bodies_go_round(k):
-    np.testing.assert_allclose(body_from(body_to(BODIES[k])), BODIES[k], rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(
+        decode_body(encode_body(BODIES[k])), BODIES[k], rtol=1e-10, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("eta", list(etas(20)), ids=range(20))
 def test_parameters_go_round(eta):
-    np.testing.assert_allclose(body_to(body_from(eta)), eta, atol=1e-9)
+    np.testing.assert_allclose(encode_body(decode_body(eta)), eta, atol=1e-9)
 
 
 @pytest.mark.long
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(npst.arrays(float, 10, elements=st.floats(-3.0, 3.0, allow_subnormal=False)))
 def test_every_parameter_is_a_consistent_body(eta):
-    J = pseudo_inertia(body_from(eta))
+    J = to_pseudo_inertia(decode_body(eta))
     # the product of a triangular factor with itself, definite but for rounding
     assert np.linalg.eigvalsh(J)[0] > -1e-12 * np.linalg.norm(J)
     # entries are differences of others: rounding is that of the largest
     rounding = 1e-14 * np.linalg.norm(J)
-    np.testing.assert_allclose(J, factor(eta) @ factor(eta).T, rtol=0.0, atol=rounding)
-    sign, logdet = np.linalg.slogdet(factor(eta))
+    np.testing.assert_allclose(
+        J, build_cholesky_factor(eta) @ build_cholesky_factor(eta).T, rtol=0.0, atol=rounding
+    )
+    sign, logdet = np.linalg.slogdet(build_cholesky_factor(eta))
     assert sign > 0.0
     assert logdet == pytest.approx(4.0 * eta[0] + eta[1] + eta[2] + eta[3])
 
 
 @pytest.mark.parametrize("eta", list(etas(8, seed=1)), ids=range(8))
 def test_jacobian_is_that_of_differences(eta):
-    numeric = differences(body_from, eta)
+    numeric = differences(decode_body, eta)
     np.testing.assert_allclose(
-        body_jacobian(eta), numeric, atol=1e-8 * max(1.0, np.abs(numeric).max())
+        differentiate_body(eta), numeric, atol=1e-8 * max(1.0, np.abs(numeric).max())
     )
 
 
@@ -79,17 +83,17 @@ def test_jacobian_is_that_of_differences(eta):
 def test_bodies_and_jacobian_are_those_of_pinocchio(eta):
     theirs = pin.LogCholeskyParameters(eta)
     dynamic = theirs.toDynamicParameters()
-    np.testing.assert_allclose(body_from(eta), dynamic, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(decode_body(eta), dynamic, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(
-        body_jacobian(eta), theirs.calculateJacobian(), rtol=1e-8, atol=1e-10
+        differentiate_body(eta), theirs.calculateJacobian(), rtol=1e-8, atol=1e-10
     )
     inertia = pin.Inertia.FromLogCholeskyParameters(theirs)
-    np.testing.assert_allclose(body_from(eta), inertia.toDynamicParameters(), atol=1e-12)
+    np.testing.assert_allclose(decode_body(eta), inertia.toDynamicParameters(), atol=1e-12)
 
 
 def test_the_jacobian_is_regular_inside():
     for body in BODIES:
-        assert np.linalg.matrix_rank(body_jacobian(body_to(body))) == 10
+        assert np.linalg.matrix_rank(differentiate_body(encode_body(body))) == 10
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_an_impossible_body_has_none(change):
     for k, value in change.items():
         phi[k] = value
     with pytest.raises(InputError, match="no log-Cholesky parameters; repair it first"):
-        body_to(phi)
+        encode_body(phi)
 
 
 @pytest.mark.parametrize("friction", ["none", "viscous", "coulomb-viscous"])
@@ -126,7 +130,7 @@ def test_whatever_is_decoded_is_consistent():
     for _ in range(20):
         theta = decode(idim, rng.normal(size=len(idim.parameters)))
         for phi in theta[: idim.inertial].reshape(-1, 10):
-            assert np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0
+            assert np.linalg.eigvalsh(to_pseudo_inertia(phi))[0] > 0.0
         assert all(theta[k] > 0.0 for k, p in enumerate(idim.parameters) if p.positive)
 
 
@@ -142,7 +146,7 @@ def test_jacobian_of_standard_parameters_is_that_of_differences():
 
 def test_what_is_a_logarithm():
     idim = build_idim(toy.arm(2))
-    names = [idim.parameters[k].name if k >= 20 else k % 10 for k in logarithms(idim)]
+    names = [idim.parameters[k].name if k >= 20 else k % 10 for k in find_log_parameters(idim)]
     assert names == [0, 1, 2, 3, 0, 1, 2, 3, "Ia1", "fv1", "fc1", "Ia2", "fv2", "fc2"]
 
 

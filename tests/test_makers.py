@@ -10,8 +10,15 @@ from pydantic import Field
 
 from dynident.consistency.constraints import CONSTRAINTS
 from dynident.core.errors import InputError
-from dynident.core.makers import Numbers, Table, Vector, arguments, given_to, maker_section
-from dynident.core.schema import Name, Spec, validated
+from dynident.core.makers import (
+    Numbers,
+    Table,
+    Vector,
+    build_maker_section,
+    collect_arguments,
+    list_arguments,
+)
+from dynident.core.schema import Name, Spec, validate_data
 from dynident.simulation.controller import CONTROLLERS
 from dynident.simulation.reference import REFERENCES
 from dynident.study.loop import JOINTS, MADE, ControllerSection, ReferenceSection
@@ -40,19 +47,19 @@ class Kind(Spec):
 
 
 KITCHEN = {"toast": toast, "bake": Bake}
-SECTION = maker_section("KitchenSection", Kind, KITCHEN, ("n",))
+SECTION = build_maker_section("KitchenSection", Kind, KITCHEN, ("n",))
 
 
 def given(kind: str, **keys: object) -> dict[str, object]:
-    section = validated(SECTION, {"kind": kind, **keys}, "a.toml")
-    return given_to(KITCHEN[kind], section, f"[kitchen] {kind}", ("kind",), ("n",))
+    section = validate_data(SECTION, {"kind": kind, **keys}, "a.toml")
+    return collect_arguments(KITCHEN[kind], section, f"[kitchen] {kind}", ("kind",), ("n",))
 
 
 def test_keys_are_the_arguments():
     assert list(SECTION.model_fields) == ["kind", "minutes", "sides", "rate", "at", "glaze", "rows"]
-    assert [a.name for a in arguments(toast).values() if a.required] == ["minutes"]
-    assert "n" in arguments(toast)
-    assert "n" not in arguments(toast, ("n",))
+    assert [a.name for a in list_arguments(toast).values() if a.required] == ["minutes"]
+    assert "n" in list_arguments(toast)
+    assert "n" not in list_arguments(toast, ("n",))
 
 
 def test_what_was_given_reaches_the_maker():
@@ -83,7 +90,7 @@ def test_a_type_that_no_file_can_give_is_a_mistake_of_the_maker():
     def boil(egg: object) -> None: ...
 
     with pytest.raises(TypeError, match="nothing says how a file gives"):
-        arguments(boil)
+        list_arguments(boil)
 
 
 def test_sections_of_a_study_have_the_arguments_of_their_makers():
@@ -94,7 +101,7 @@ def test_sections_of_a_study_have_the_arguments_of_their_makers():
     }
     for section, makers, leave in sections.values():
         for maker in makers.values():
-            assert set(arguments(maker, leave)) <= set(section.model_fields)
+            assert set(list_arguments(maker, leave)) <= set(section.model_fields)
     assert set(REFERENCES) - set(MADE) == {"log"}
-    assert set(arguments(MADE["quintic"])) == {"rate", "points", "times", "velocities"}
-    assert arguments(MADE["quintic"])["times"].type == Vector.__metadata__[0].type
+    assert set(list_arguments(MADE["quintic"])) == {"rate", "points", "times", "velocities"}
+    assert list_arguments(MADE["quintic"])["times"].type == Vector.__metadata__[0].type

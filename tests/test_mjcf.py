@@ -12,11 +12,11 @@ from mujoco_model import UNITREE, agree, engine, without_meshes
 from robots import relative, states
 
 from dynident.core.errors import InputError
-from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
 from dynident.study.loop import ControllerSection, build_controller
-from dynident.study.simulate import study_values
+from dynident.study.simulate import choose_simulated_parameters
 from dynident.study.study import Study
 
 INERTIAL = '<inertial pos="0.1 -0.02 0.03" mass="1.5" diaginertia="0.02 0.03 0.025"/>'
@@ -170,7 +170,9 @@ def test_the_urdf_beside_it_is_the_same_robot(name: str) -> None:
     one, other = (load_robot(UNITREE / f"{name}{end}") for end in (".xml", ".urdf"))
     assert one.joint_names == other.joint_names
     motion = states(one, 10)
-    ours, theirs = (inverse_dynamics(build_tree(r), r.nominal, *motion) for r in (one, other))
+    ours, theirs = (
+        evaluate_inverse_dynamics(build_tree(r), r.nominal, *motion) for r in (one, other)
+    )
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
     for mine, same in zip(one.joints, other.joints, strict=True):
         np.testing.assert_allclose([mine.lower, mine.upper], [same.lower, same.upper], atol=1e-4)
@@ -279,10 +281,10 @@ def test_locked_joints_are_part_of_their_carrier(tmp_path: Path) -> None:
     def wide(values, value=0.0):
         return np.insert(values, 1, value, axis=1)
 
-    ours = inverse_dynamics(build_tree(stiff), stiff.nominal, q, dq, ddq)
-    theirs = inverse_dynamics(build_tree(full), full.nominal, wide(q, 0.3), wide(dq), wide(ddq))[
-        :, [0, 2]
-    ]
+    ours = evaluate_inverse_dynamics(build_tree(stiff), stiff.nominal, q, dq, ddq)
+    theirs = evaluate_inverse_dynamics(
+        build_tree(full), full.nominal, wide(q, 0.3), wide(dq), wide(ddq)
+    )[:, [0, 2]]
     assert relative(ours, theirs) < 1e-12
 
 
@@ -520,7 +522,7 @@ def test_the_files_own_values_are_simulated(tmp_path: Path) -> None:
     study = Study.model_validate({"robot": {"file": str(path)}})
     robot = load_robot(path)
     idim = build_idim(robot)
-    values = dict(zip(idim.names, study_values(study, idim), strict=True))
+    values = dict(zip(idim.names, choose_simulated_parameters(study, idim), strict=True))
     assert [values[f"Ia{k}"] for k in (1, 2, 3)] == [0.2, 0.1, 0.2]
     assert [values[f"fv{k}"] for k in (1, 2, 3)] == [0.5, 0.5, 0.7]
     assert [values[f"fc{k}"] for k in (1, 2, 3)] == [0.3, 0.0, 0.3]

@@ -19,11 +19,11 @@ from dynident.regression.propagation import (
     Levels,
     Propagation,
     Through,
-    encoder_noise,
-    gram,
-    responses,
+    compute_impulse_responses,
+    estimate_encoder_noise,
+    propagate_white_noise,
 )
-from dynident.regression.statistics import residuals
+from dynident.regression.statistics import compute_residuals
 
 ENCODER, TORQUE = 5e-4, 0.5
 
@@ -64,7 +64,9 @@ def test_noise_behind_the_filters_is_that_of_impulse_responses():
     errors = [getattr(ours, s)[:, 0] - getattr(exact, s)[:, 0] for s in ("q", "dq", "ddq")]
     (start, stop) = ours.segments[0]
     behind = np.array([np.convolve(e[start:stop], f.taps, "valid") for e in errors])
-    expected = ENCODER**2 * gram(responses(ours.position_hz[0], ours.rate), f.taps)
+    expected = ENCODER**2 * propagate_white_noise(
+        compute_impulse_responses(ours.position_hz[0], ours.rate), f.taps
+    )
     found = behind @ behind.T / behind.shape[1]
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     np.testing.assert_allclose(found / scale, expected / scale, atol=0.06)
@@ -76,7 +78,7 @@ def test_noise_behind_the_filters_is_that_of_impulse_responses():
 def test_the_log_shows_the_noise_of_its_encoders():
     for encoder in (1e-5, 1e-3):
         problem, _ = noisy(toy.arm(3), 2, encoder=encoder)
-        np.testing.assert_allclose(encoder_noise(problem.samples[0]), encoder, rtol=0.03)
+        np.testing.assert_allclose(estimate_encoder_noise(problem.samples[0]), encoder, rtol=0.03)
 
 
 def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences():
@@ -116,7 +118,7 @@ def test_the_propagated_variance_is_that_of_prepared_noisy_positions():
 
     def errors(q):
         problem = Problem(robot, prepare(replace(clean, q=q, dq=None, ddq=None), 10.0), friction)
-        return residuals(problem, problem.base.matrix @ theta).error
+        return compute_residuals(problem, problem.base.matrix @ theta).error
 
     exact = Problem(robot, prepare(clean, 10.0), friction)
     truth = exact.base.matrix @ theta
@@ -204,7 +206,7 @@ def test_each_log_has_its_own_encoders_and_shapes_of_friction_are_estimated():
     found = ml(problem)
     _, truth = noisy(robot, 1)
     assert np.all(np.abs(found.beta - truth) < 5.0 * found.covariance.std)
-    noise = [encoder_noise(log) for log in logs]
+    noise = [estimate_encoder_noise(log) for log in logs]
     assert noise[1][0] == pytest.approx(100.0 * noise[0][0], rel=0.1)
 
 

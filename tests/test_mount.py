@@ -16,7 +16,7 @@ from dynident.core.errors import InputError
 from dynident.estimators.encoder import Fitting
 from dynident.simulation.controller import pd
 from dynident.simulation.loop import Loop
-from dynident.simulation.mount import Mount, mounted
+from dynident.simulation.mount import Mount, mount_model
 from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
@@ -76,7 +76,7 @@ def test_a_mount_is_a_spring_that_bears_the_weight_where_targets_begin(tmp_path)
     """Against the law itself: joints whose targets are zero, with gains in the springs' place."""
     _, loop, theta = twin(tmp_path, 1.5, bias=None)
     m = len(STAND.axes)
-    model = mounted(loop.idim, STAND.axes)
+    model = mount_model(loop.idim, STAND.axes)
     q = np.hstack([np.zeros((len(loop.reference.q), m)), loop.reference.q])
     every = model.theta(STAND, theta, loop.reference.q[0])
     still = np.zeros((1, q.shape[1]))
@@ -166,4 +166,4 @@ def test_what_is_no_mount_is_refused(tmp_path):
         with pytest.raises(InputError, match="mount"):
             di.identify(problem, "cloe", simulation=simulation, mount="pitch", links=links)
     with pytest.raises(InputError, match="needs a fixed base, and drives with rotors"):
-        mounted(di.build_idim(robot, "none"), ("x",))
+        mount_model(di.build_idim(robot, "none"), ("x",))

@@ -19,7 +19,7 @@ from dynident.consistency.nearest import (
 )
 from dynident.consistency.prior import METRICS
 from dynident.core.errors import InfeasibleError, InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
@@ -73,14 +73,14 @@ def root_of(metric, J):
 
 def clipped(metric, phi):
     """The nearest body at or above the floor: eigenvalues clipped in the metric's frame."""
-    J = pseudo_inertia(phi)
+    J = to_pseudo_inertia(phi)
     D = root_of(metric, J)
     mass = ROBOT.nominal[1, 0]
     floor = 1e-6 * mass * np.diag([0.01, 0.01, 0.01, 1.0])
     values, vectors = np.linalg.eigh(D @ (J - floor) @ D)
     inverse = np.linalg.inv(D)
     nearest = inverse @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ inverse + floor
-    return from_pseudo_inertia(nearest), np.sqrt(0.5 * np.sum((D @ (nearest - J) @ D) ** 2))
+    return to_inertial_parameters(nearest), np.sqrt(0.5 * np.sum((D @ (nearest - J) @ D) ** 2))
 
 
 @pytest.mark.parametrize("kind", KINDS)

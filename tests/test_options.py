@@ -14,17 +14,24 @@ from dynident.cli.flags import FLAGS
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
 from dynident.core.errors import InputError
-from dynident.core.options import InPython, Options, chosen, option_section, options_of, table
-from dynident.core.schema import Spec, validated
+from dynident.core.options import (
+    InPython,
+    Options,
+    build_option_section,
+    build_options,
+    collect_options,
+    list_options,
+)
+from dynident.core.schema import Spec, validate_data
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.options import (
     check_options,
     estimate,
-    every_option,
-    families,
-    in_effect,
-    methods_with,
+    list_all_options,
+    list_methods_with_option,
+    list_option_families,
     names_of,
+    resolve_options,
 )
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
@@ -44,7 +51,7 @@ def problem():
 
 
 def every():
-    return {**every_option(), **table(EVERY_METHOD)}
+    return {**list_all_options(), **collect_options(EVERY_METHOD)}
 
 
 def test_a_family_is_frozen_and_checks_its_values():
@@ -57,19 +64,19 @@ def test_a_family_is_frozen_and_checks_its_values():
 
 
 def test_an_option_has_what_its_field_says():
-    minutes, pan = options_of(Cooking)
+    minutes, pan = list_options(Cooking)
     assert (minutes.name, minutes.default, minutes.words) == ("minutes", 3, "how long")
     assert pan.in_python
     assert not minutes.in_python
-    assert chosen(Cooking, {"minutes": 4, "salt": True}) == Cooking(4)
+    assert build_options(Cooking, {"minutes": 4, "salt": True}) == Cooking(4)
 
 
 def test_a_section_has_the_options_that_a_file_can_hold():
-    section = option_section("CookingSection", Spec, table([Cooking]))
+    section = build_option_section("CookingSection", Spec, collect_options([Cooking]))
     assert list(section.model_fields) == ["minutes"]
-    assert validated(section, {}, "a.toml").minutes is None
+    assert validate_data(section, {}, "a.toml").minutes is None
     with pytest.raises(InputError, match=r"a.toml: unknown key 'minute'; did you mean 'minutes'"):
-        validated(section, {"minute": 3}, "a.toml")
+        validate_data(section, {"minute": 3}, "a.toml")
 
 
 def test_every_option_says_what_it_is():
@@ -86,8 +93,8 @@ def test_the_study_and_the_flags_have_the_options():
 
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_what_a_method_does_not_have_is_refused_with_those_that_have_it(method):
-    for name in every_option():
-        having = methods_with(name)
+    for name in list_all_options():
+        having = list_methods_with_option(name)
         assert having
         if name in names_of(method):
             assert method in having
@@ -110,7 +117,9 @@ def test_plain_keywords_and_families_are_the_same():
     rows = problem()
     by_keywords = estimate(rows, "pc-idim-ls", prior="none", bootstrap=0)
     knowledge = Knowledge(prior="none")
-    by_family = ESTIMATORS["pc-idim-ls"](rows, knowledge, families("pc-idim-ls")["bootstrap"](0))
+    by_family = ESTIMATORS["pc-idim-ls"](
+        rows, knowledge, list_option_families("pc-idim-ls")["bootstrap"](0)
+    )
     np.testing.assert_array_equal(by_keywords.beta, by_family.beta)
     np.testing.assert_array_equal(by_keywords.covariance.matrix, by_family.covariance.matrix)
 
@@ -119,8 +128,8 @@ def test_a_result_tells_the_options_in_effect():
     told = identify(problem(), "irls").settings
     assert told["loss"] == "huber"
     assert told["rows"] == "decimated"
-    assert in_effect("pc-idim-ls", {"bootstrap": 20})["bootstrap"] == 20
-    assert in_effect("pc-idim-ls", {})["seed"] == 0
+    assert resolve_options("pc-idim-ls", {"bootstrap": 20})["bootstrap"] == 20
+    assert resolve_options("pc-idim-ls", {})["seed"] == 0
 
 
 def test_what_is_added_to_a_registry_can_be_chosen(monkeypatch):

@@ -16,14 +16,14 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import (
     from_com,
-    from_pseudo_inertia,
     is_consistent,
-    pseudo_inertia,
-    transform,
+    to_inertial_parameters,
+    to_pseudo_inertia,
+    transform_body,
 )
-from dynident.estimators.payload import Rest, about_centre, doubted
-from dynident.estimators.payload import fitted as estimated
-from dynident.results.payload import turns
+from dynident.estimators.payload import Rest, discount_model_covariance, to_central_inertia
+from dynident.estimators.payload import fit_load_columns as estimated
+from dynident.results.payload import to_abc_angles
 
 
 @cache
@@ -70,7 +70,7 @@ def test_weights_of_an_estimated_covariance_do_not_go_where_it_errs():
             C = np.cov(root @ rng.normal(size=(p, replicates)))
             r = A @ (root @ rng.normal(size=p)) + rng.normal(size=p)
             model, noise = A @ C @ A.T, np.eye(p)
-            V = (doubted(A, C) if name == "doubted" else model) + noise
+            V = (discount_model_covariance(A, C) if name == "doubted" else model) + noise
             fit = estimated(Rest(A, r, V, noise, model), columns, np.full(4, np.inf))
             z.append(fit.x / np.sqrt(np.diag(fit.covariance)))
         found[name] = np.sqrt(np.mean(np.square(z)))
@@ -135,8 +135,8 @@ def moved(centres: np.ndarray) -> np.ndarray:
     """The kilogram about centres of mass that change, shape (samples, 10)."""
     placed = np.tile(np.eye(4), (len(centres), 1, 1))
     placed[:, :3, 3] = centres
-    body = pseudo_inertia(from_com(1.0, np.zeros(3), np.diag(loads.INERTIA)))
-    return from_pseudo_inertia(placed @ body @ np.swapaxes(placed, 1, 2))
+    body = to_pseudo_inertia(from_com(1.0, np.zeros(3), np.diag(loads.INERTIA)))
+    return to_inertial_parameters(placed @ body @ np.swapaxes(placed, 1, 2))
 
 
 def along(robot: di.Robot, q: np.ndarray) -> np.ndarray:
@@ -220,7 +220,7 @@ def test_the_flange_sees_the_same_load():
     _, second = own.logs(0)
     plain, flange = (di.payload(fit, second, frame=f) for f in (None, "tool0"))
     assert flange.frame == "tool0"
-    moved = transform(
+    moved = transform_body(
         from_com(flange.mass, flange.com, flange.inertia), flange.rotation, flange.translation
     )
     np.testing.assert_allclose(moved, plain.load.phi, atol=1e-12)
@@ -260,11 +260,11 @@ def rotation(a: float, b: float, c: float) -> np.ndarray:
 @pytest.mark.parametrize("angles", [(0.3, -0.7, 1.2), (2.0, np.pi / 2, 0.0), (-1.0, -np.pi / 2, 0)])
 def test_turns_are_those_of_the_maker(angles):
     R = rotation(*angles)
-    np.testing.assert_allclose(rotation(*turns(R)), R, atol=1e-7)
+    np.testing.assert_allclose(rotation(*to_abc_angles(R)), R, atol=1e-7)
 
 
 def test_a_load_about_its_centre_is_that_of_the_ten_parameters():
-    np.testing.assert_allclose(about_centre(np.array([KILOGRAM]))[0], TRUE, atol=1e-15)
+    np.testing.assert_allclose(to_central_inertia(np.array([KILOGRAM]))[0], TRUE, atol=1e-15)
 
 
 def test_the_command_prints_and_writes_json(tmp_path, capsys):

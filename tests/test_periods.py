@@ -19,19 +19,24 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.harmonics import (
-    derivative,
-    fitted_harmonics,
-    series,
-    shifted,
-    spectrum,
-    total,
+    differentiate_harmonics,
+    estimate_noise_spectrum,
+    fit_harmonics,
+    shift_harmonics,
+    sum_harmonics,
+    sum_spectrum,
 )
-from dynident.recording.periods import FINER, correlations, likely_lag, refined_length
+from dynident.recording.periods import (
+    FINER,
+    correlate_with_itself,
+    find_repetition_lag,
+    refine_period,
+)
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.scatter import lack_of_fit, scatter_of
+from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
 from dynident.simulation.controller import pd
 
 RATE = 250.0
@@ -101,31 +106,33 @@ def test_harmonics_of_a_period_of_any_length_are_exact(length):
     k = np.arange(int(length)) + first
     waves = np.exp(2j * np.pi * np.outer(k, np.arange(60)) / length)
     x = c[0].real + 2 * (waves[:, 1:] @ c[1:]).real
-    np.testing.assert_allclose(fitted_harmonics(x, first, length, 60), c, atol=1e-11)
+    np.testing.assert_allclose(fit_harmonics(x, first, length, 60), c, atol=1e-11)
 
 
 def test_harmonics_of_a_whole_number_of_samples_are_those_of_the_fft():
     x = np.random.default_rng(1).normal(size=(128, 3))
-    found = fitted_harmonics(x, 0.0, 128.0, 50)
+    found = fit_harmonics(x, 0.0, 128.0, 50)
     np.testing.assert_allclose(found, np.fft.rfft(x, axis=0)[:50] / 128, atol=1e-12)
 
 
 def test_derivatives_and_shifts_of_harmonics_are_exact():
     t = np.arange(256) * PERIOD / 256
     q, dq, ddq = motion(t)
-    c = fitted_harmonics(q, 0.0, 256.0, 20)
-    np.testing.assert_allclose(series(derivative(c, PERIOD), 256), dq, atol=1e-10)
-    twice = derivative(derivative(c, PERIOD), PERIOD)
-    np.testing.assert_allclose(series(twice, 256), ddq, atol=1e-9)
+    c = fit_harmonics(q, 0.0, 256.0, 20)
+    np.testing.assert_allclose(
+        sum_harmonics(differentiate_harmonics(c, PERIOD), 256), dq, atol=1e-10
+    )
+    twice = differentiate_harmonics(differentiate_harmonics(c, PERIOD), PERIOD)
+    np.testing.assert_allclose(sum_harmonics(twice, 256), ddq, atol=1e-9)
     late, _, _ = motion(t + 0.3 * PERIOD)
-    np.testing.assert_allclose(series(shifted(c, 0.3), 256), late, atol=1e-12)
+    np.testing.assert_allclose(sum_harmonics(shift_harmonics(c, 0.3), 256), late, atol=1e-12)
 
 
 # the period
 
 
 def test_the_correlation_with_itself_is_one_at_the_period_and_at_none():
-    rho = correlations(motion(np.arange(2000) / RATE, period=2.0)[0])
+    rho = correlate_with_itself(motion(np.arange(2000) / RATE, period=2.0)[0])
     assert rho[0] == pytest.approx(1.0)
     assert rho[500] == pytest.approx(1.0)
     assert abs(rho).max() < 1.0 + 1e-9
@@ -134,10 +141,10 @@ def test_the_correlation_with_itself_is_one_at_the_period_and_at_none():
 def test_the_period_is_found_and_not_its_multiples():
     recording, _, _ = clean()
     q = noisy(recording, np.random.default_rng(0)).q
-    lag, correlation = likely_lag(q)
+    lag, correlation = find_repetition_lag(q)
     assert abs(lag - PERIOD * RATE) < 1.0
     assert correlation > 0.99
-    found = refined_length(q, [(0, len(q))], float(lag), 0, 4.0 / RATE)
+    found = refine_period(q, [(0, len(q))], float(lag), 0, 4.0 / RATE)
     assert found / RATE == pytest.approx(PERIOD, rel=2e-6)
 
 
@@ -195,7 +202,7 @@ def test_the_noise_of_each_harmonic_is_what_the_periods_say():
     errors = []
     for seed in range(40):
         c = averaged(noisy(recording, np.random.default_rng(seed), coloured=True)).averaging.tau
-        told.append(spectrum(c))
+        told.append(estimate_noise_spectrum(c))
         errors.append(np.abs(c.mean(axis=0) - true) ** 2)
     told, errors = (np.mean(x, axis=(0, 2)) for x in (told, errors))
     bands = [slice(0, 20), slice(20, 60), slice(60, 200)]
@@ -206,7 +213,7 @@ def test_the_noise_of_each_harmonic_is_what_the_periods_say():
     # start, which neighbours share, so that the mean has less of it than is told
     assert errors[bands[2]].mean() < power[2] < 2.0 * errors[bands[2]].mean()
     assert power[0] > 3 * power[1] > 9 * power[2]  # the noise is coloured
-    assert total(told[:, None])[0] == pytest.approx(TORQUE**2 / 8, rel=0.15)
+    assert sum_spectrum(told[:, None])[0] == pytest.approx(TORQUE**2 / 8, rel=0.15)
 
 
 def test_gaps_of_any_length_are_no_hindrance():
@@ -223,7 +230,9 @@ def test_gaps_of_any_length_are_no_hindrance():
     start = 2111 / RATE / PERIOD % 1.0
     c = whole.averaging.q.mean(axis=0)
     size = samples.averaging.samples
-    np.testing.assert_allclose(inner(samples, "q"), series(shifted(c, start), size), atol=4e-4)
+    np.testing.assert_allclose(
+        inner(samples, "q"), sum_harmonics(shift_harmonics(c, start), size), atol=4e-4
+    )
     assert np.median(samples.averaging.settings()["q_std"]) < 2e-5
 
 
@@ -250,7 +259,7 @@ def test_a_warm_up_is_noticed_and_left_out():
     assert "warmup = 1" in note
     # what it differs by is no noise
     problem = Problem(toy.arm(2), averaged(settling))
-    assert scatter_of(problem, np.zeros(problem.base.count)) is None
+    assert measure_scatter(problem, np.zeros(problem.base.count)) is None
     assert "scatter" not in identify(problem, "wls", doctor=False).estimate.covariance.name
     three = averaged(settling.rows(0, int(3.1 * PERIOD * RATE)))
     assert "first period differs" in three.warnings[0]
@@ -464,7 +473,7 @@ def test_weights_are_those_of_the_scatter_where_nothing_else_is_left():
     samples = averaged(noisy(recording, np.random.default_rng(2)))
     fit = identify(Problem(robot, samples), "wls", doctor=False)
     assert "sigma by the scatter" in fit.estimate.message
-    scatter = scatter_of(Problem(robot, samples), fit.estimate.beta)
+    scatter = measure_scatter(Problem(robot, samples), fit.estimate.beta)
     np.testing.assert_allclose(fit.estimate.sigma, scatter.sigma, rtol=1e-2)
     # the filter passes a share of white noise, and eight periods an eighth
     taps = samples.filters[0].taps
@@ -510,8 +519,11 @@ def test_an_error_of_the_model_is_made_visible():
     assert "noise between periods" in fit.summary()
     problem = Problem(robot, samples)
     right = identify(problem, "wls", doctor=False)
-    found = lack_of_fit(
-        problem, right.estimate.beta, right.estimate.sigma, scatter_of(problem, right.estimate.beta)
+    found = run_lack_of_fit_test(
+        problem,
+        right.estimate.beta,
+        right.estimate.sigma,
+        measure_scatter(problem, right.estimate.beta),
     )
     assert not found.rejected
     np.testing.assert_allclose(found.ratio, 1.0, atol=0.25)
@@ -541,7 +553,7 @@ def test_simulated_motion_has_no_scatter_of_its_own():
     problem = Problem(robot, samples)
     beta = problem.base.matrix @ theta
     still = problem.along([(samples.q, samples.dq, samples.ddq)])
-    own, simulated = scatter_of(problem, beta), scatter_of(still, beta)
+    own, simulated = measure_scatter(problem, beta), measure_scatter(still, beta)
     np.testing.assert_allclose(simulated.sigma, own.sigma, rtol=0.2)
     q = samples.averaging.along(samples.q, samples.dq, samples.ddq).q
     assert np.ptp(q, axis=0).max() == 0.0

@@ -17,14 +17,14 @@ from dynident.consistency.constraints import TotalMass
 from dynident.consistency.disbelief import FAR
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, believed
+from dynident.consistency.prior import GYRATION, METRICS, NO_PRIOR, Prior, build_belief
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
     from_com,
-    from_pseudo_inertia,
-    pseudo_inertia,
-    transform,
+    to_inertial_parameters,
+    to_pseudo_inertia,
+    transform_body,
 )
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -40,13 +40,13 @@ THICKENING = np.diag([1.0, 1.0, 1.0, 0.0]) * GYRATION**2
 
 
 def prior(metric, weight=1.0, phis=FILE):
-    return Prior(believed(phis, LINKS), metric, weight)
+    return Prior(build_belief(phis, LINKS), metric, weight)
 
 
 def centre(metric):
     """Where the distance is zero: the file's bodies, thickened for the divergence."""
-    phis = believed(FILE, LINKS).thick if metric == "entropic" else pseudo_inertia(FILE)
-    return from_pseudo_inertia(phis).ravel()
+    phis = build_belief(FILE, LINKS).thick if metric == "entropic" else to_pseudo_inertia(FILE)
+    return to_inertial_parameters(phis).ravel()
 
 
 def modelled(prior_, theta, at=None):
@@ -99,7 +99,7 @@ def test_whether_rows_depend_on_the_body_is_what_the_metric_says(metric):
 
 
 def test_distances_are_those_of_the_formulas():
-    J, J0 = pseudo_inertia(CHANGED), pseudo_inertia(FILE)
+    J, J0 = to_pseudo_inertia(CHANGED), to_pseudo_inertia(FILE)
     thick = J0 + FILE[:, 0, None, None] * THICKENING
     ratio = np.linalg.solve(thick, J - J0)
     theta = CHANGED.ravel()
@@ -157,7 +157,7 @@ def change(kind):
 def distance(metric, J, J0, thick):
     """Of one body, from the metric's own rows."""
     rows, target = METRICS[metric].rows(J0, thick, J)
-    return float(np.sum((rows @ from_pseudo_inertia(J) - target) ** 2))
+    return float(np.sum((rows @ to_inertial_parameters(J) - target) ** 2))
 
 
 INVARIANT = {
@@ -171,7 +171,7 @@ INVARIANT = {
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["rotation", "translation", "millimetres", "grams"])
 def test_what_each_metric_depends_on(metric, kind):
-    J, J0 = pseudo_inertia(CHANGED[0]), pseudo_inertia(FILE[0])
+    J, J0 = to_pseudo_inertia(CHANGED[0]), to_pseudo_inertia(FILE[0])
     thick = J0 + FILE[0, 0] * THICKENING
     T = change(kind)
     here = distance(metric, J, J0, thick)
@@ -182,7 +182,7 @@ def test_what_each_metric_depends_on(metric, kind):
 @pytest.mark.parametrize("metric", ["pullback", "entropic"])
 def test_a_belief_says_the_same_in_any_frame(metric):
     """Thickening included, which is a ball's in any frame."""
-    moved = [np.array([transform(phi, ROTATION, SHIFT) for phi in s]) for s in (FILE, CHANGED)]
+    moved = [np.array([transform_body(phi, ROTATION, SHIFT) for phi in s]) for s in (FILE, CHANGED)]
     here = prior(metric).distance(CHANGED.ravel())
     there = prior(metric, phis=moved[0]).distance(moved[1].ravel())
     assert there == pytest.approx(here, rel=1e-6)
@@ -194,7 +194,7 @@ def test_a_belief_says_the_same_in_any_frame(metric):
 def test_bodies_without_mass_are_not_believed():
     phis = FILE.copy()
     phis[1] = 0.0
-    belief = believed(phis, LINKS)
+    belief = build_belief(phis, LINKS)
     assert belief.bodies == (0, 2)
     assert belief.doubtful == ()
     p = Prior(belief)
@@ -213,7 +213,7 @@ def test_inconsistent_bodies_are_thickened_and_named():
     phis = FILE.copy()
     phis[2] = from_com(1.0, [0.1, 0.0, 0.0], np.diag([0.01, 0.01, 0.03]))  # no triangle
     phis[0] = from_com(2.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))  # a point
-    belief = believed(phis, LINKS)
+    belief = build_belief(phis, LINKS)
     assert belief.doubtful == ("one", "three")
     for matrices in (belief.centre, belief.thick):
         assert np.linalg.eigvalsh(matrices)[:, 0].min() > 0.0
@@ -223,10 +223,10 @@ def test_inconsistent_bodies_are_thickened_and_named():
 
 
 def test_a_consistent_body_is_the_centre_as_it_is():
-    belief = believed(FILE, LINKS)
+    belief = build_belief(FILE, LINKS)
     # entries are sums of up to three moments, in the order of the kernel that adds them: each
     # order is within eps times the sum of their sizes, which is under thrice the largest entry
-    assert robots.relative(belief.centre, pseudo_inertia(FILE)) < 6.0 * np.finfo(float).eps
+    assert robots.relative(belief.centre, to_pseudo_inertia(FILE)) < 6.0 * np.finfo(float).eps
     np.testing.assert_allclose(belief.thick - belief.centre, FILE[:, 0, None, None] * THICKENING)
 
 
@@ -305,7 +305,7 @@ def criterion(admitted, system, x):
     total = np.sum((system.A @ space.matrix @ x - system.b) ** 2)
     total += np.sum((admitted.open @ x) ** 2)
     for k, J0 in zip(p.belief.bodies, p.belief.thick, strict=True):
-        J = pseudo_inertia(theta[10 * k : 10 * k + 10])
+        J = to_pseudo_inertia(theta[10 * k : 10 * k + 10])
         ratio = np.linalg.solve(J0, J)
         bregman = np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 4.0
         total += admitted.kappa**2 * p.weight * bregman

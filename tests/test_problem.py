@@ -9,12 +9,12 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import (
     DecimationFilter,
-    beyond_lowpass,
-    differences,
-    edge,
-    zero_phase_lowpass,
+    count_filter_edge,
+    differentiate_twice,
+    filter_zero_phase,
+    subtract_lowpass,
 )
-from dynident.recording.prepare import prepare, prepared
+from dynident.recording.prepare import prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
 from dynident.regression.decimate import Decimator
@@ -105,9 +105,9 @@ def test_two_logs_are_the_sum_of_their_rows():
 def test_filters_are_zero_phase_and_derivatives_accurate():
     t = np.arange(4000) / 1000.0
     x = np.sin(2 * np.pi * 3.0 * t)[:, None]
-    smooth = zero_phase_lowpass(x, 50.0, 1000.0)
+    smooth = filter_zero_phase(x, 50.0, 1000.0)
     np.testing.assert_allclose(smooth, x, atol=2e-4)
-    first, second = differences(x, 1000.0)
+    first, second = differentiate_twice(x, 1000.0)
     w = 2 * np.pi * 3.0
     np.testing.assert_allclose(first[2:-2, 0], w * np.cos(w * t)[2:-2], rtol=0, atol=1e-6 * w)
     np.testing.assert_allclose(second[2:-2], -(w**2) * x[2:-2], rtol=0, atol=1e-6 * w**2)
@@ -167,7 +167,7 @@ def test_what_shaped_samples_shapes_others_alike(many):
     recording, _ = toy.log(toy.arm(2), seconds=3.0)
     options = {"torque_hz": many([15.0, 20.0]), "drop_below": many([0.1, 0.0]), "median": 3}
     samples = prepare(recording, many([10.0, 8.0]), **options)
-    again = prepared(recording, samples.preparation)
+    again = prepare_by_options(recording, samples.preparation)
     assert again.preparation == samples.preparation
     assert again.preparation.position_hz == (50.0, 40.0)
     assert [f.step for f in again.filters] == [f.step for f in samples.filters]
@@ -196,9 +196,9 @@ def test_wrong_number_of_joints_is_refused():
 def test_our_butterworth_is_that_of_scipy(cutoff):
     x = np.random.default_rng(0).normal(size=(900, 3)).cumsum(axis=0)
     sections = signal.butter(4, cutoff, fs=1000.0, output="sos")
-    padding = min(899, 3 * edge(cutoff, 1000.0))
+    padding = min(899, 3 * count_filter_edge(cutoff, 1000.0))
     theirs = signal.sosfiltfilt(sections, x, axis=0, padlen=padding)
-    ours = zero_phase_lowpass(x, cutoff, 1000.0)
+    ours = filter_zero_phase(x, cutoff, 1000.0)
     np.testing.assert_allclose(ours, theirs, atol=1e-9 * np.abs(x).max())
 
 
@@ -209,9 +209,9 @@ def test_what_is_beyond_a_low_pass_is_found_again(slowness):
     more[:2] = 0.0
     b, a = signal.bilinear([1.0], [*reversed(slowness), 1.0], fs=1000.0)
     behind = signal.lfilter(b, a, before, axis=0) + more
-    found = beyond_lowpass(behind, before, slowness, 1000.0)
+    found = subtract_lowpass(behind, before, slowness, 1000.0)
     np.testing.assert_allclose(found, more, atol=1e-9 * np.abs(behind).max())
-    assert not np.any(beyond_lowpass(behind[:2], before[:2], slowness, 1000.0))
+    assert not np.any(subtract_lowpass(behind[:2], before[:2], slowness, 1000.0))
 
 
 def test_our_decimation_taps_are_those_of_scipy():

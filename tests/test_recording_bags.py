@@ -13,7 +13,7 @@ from rosbags.rosbag2 import CompressionMode
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, refusal
 
 from dynident.recording.read import read_log
-from dynident.recording.readers.chunks import _chunks, zstandard
+from dynident.recording.readers.chunks import _list_chunks, import_zstandard
 
 AB, BA = ("a", "b"), ("b", "a")
 
@@ -138,7 +138,7 @@ def test_packed_bags(tmp_path, monkeypatch, form, packing):
     file = next(path.glob("*.mcap"))
     whole = file.read_bytes()
     # the size that a chunk says it has is another one
-    _, start, size, unpacked = next(_chunks(memory(file)))
+    _, start, size, unpacked = next(_list_chunks(memory(file)))
     assert size < unpacked
     at = whole.rindex(unpacked.to_bytes(8, "little"), 0, start)
     file.write_bytes(whole[:at] + (unpacked + 1).to_bytes(8, "little") + whole[at + 8 :])
@@ -162,8 +162,8 @@ def test_messages_that_do_not_say_their_size_are_refused(tmp_path):
     database = sqlite3.connect(next(path.glob("*.db3")))
     with database:
         (number, data), *_ = database.execute("SELECT id, data FROM messages WHERE topic_id = 2")
-        stream = zstandard().ZstdCompressor()
-        silent = stream.compress(zstandard().decompress(data)) + stream.flush()
+        stream = import_zstandard().ZstdCompressor()
+        silent = stream.compress(import_zstandard().decompress(data)) + stream.flush()
         database.execute("UPDATE messages SET data = ? WHERE id = ?", (silent, number))
     database.close()
     assert "does not say how long it is" in refusal(path, ROBOT)

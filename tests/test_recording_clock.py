@@ -7,7 +7,7 @@ import pytest
 
 from dynident.core.errors import InputError
 from dynident.recording import clock as module
-from dynident.recording.clock import Clocking, find_clock, in_order, onto_clock
+from dynident.recording.clock import Clocking, find_clock, find_ordered_samples, resample_to_clock
 
 
 def place(sample: int) -> str:
@@ -29,7 +29,7 @@ def test_exact_stamps_are_kept(start, rate):
     assert clock.warnings == ()
     assert clock.rate == pytest.approx(rate, rel=1e-6)
     signal = np.ones((5000, 2))
-    assert onto_clock(signal, clock) is signal
+    assert resample_to_clock(signal, clock) is signal
 
 
 @pytest.mark.parametrize(("rate", "digits"), [(3000.0, 4), (700.0, 3), (333.0, 3), (5000.0, 4)])
@@ -76,7 +76,7 @@ def test_fragments_between_gaps_are_dropped():
     assert clock.segments == ((0, 100), (100, 200))
     assert "1 runs of fewer than 10 samples between gaps dropped, 5 samples" in clock.warnings[1]
     signal = np.arange(205.0)[:, None]
-    kept = onto_clock(signal, clock)[:, 0]
+    kept = resample_to_clock(signal, clock)[:, 0]
     np.testing.assert_array_equal(kept, np.r_[0:100, 105:205])
 
 
@@ -101,7 +101,7 @@ def test_jitter_is_resampled(monkeypatch, start, block):
     (warning,) = clock.warnings
     assert "jitter by up to" in warning
     assert "ms rms" in warning
-    result = onto_clock(signal, clock)
+    result = resample_to_clock(signal, clock)
     uniform = np.arange(len(result)) / clock.rate
     truth = np.column_stack([np.sin(2 * uniform), np.cos(5 * uniform)])
     # an error of stamps of 0.24 us is what float64 leaves of an epoch time
@@ -114,7 +114,7 @@ def test_lost_samples_are_filled_and_do_not_stretch_the_period():
     time = np.delete(np.arange(5000) / 1000, [700, 1500, 4000])
     clock = found(time)
     assert clock.rate == 1000.0
-    result = onto_clock(np.sin(time)[:, None], clock)
+    result = resample_to_clock(np.sin(time)[:, None], clock)
     np.testing.assert_allclose(result[:, 0], np.sin(np.arange(5000) / 1000), atol=1e-9)
 
 
@@ -124,7 +124,7 @@ def test_jitter_and_gaps_together():
     time[300:] += 3.0
     clock = found(time)
     segments = clock.segments
-    result = onto_clock(np.sin(time)[:, None], clock)
+    result = resample_to_clock(np.sin(time)[:, None], clock)
     assert len(clock.warnings) == 2
     assert segments[-1][1] == len(result)
     for (start, stop), (first, _) in zip(segments, clock.runs, strict=True):
@@ -137,9 +137,9 @@ def test_blocks_change_nothing(monkeypatch):
     time = np.cumsum(rng.uniform(0.8e-3, 1.2e-3, 3000))
     signal = rng.normal(size=(3000, 2))
     clock = found(time)
-    whole = onto_clock(signal, clock)
+    whole = resample_to_clock(signal, clock)
     monkeypatch.setattr(module, "BLOCK", 333)
-    np.testing.assert_allclose(onto_clock(signal, clock), whole, atol=1e-12)
+    np.testing.assert_allclose(resample_to_clock(signal, clock), whole, atol=1e-12)
 
 
 def walk(instants, seed=0, noise=1e-6):
@@ -167,7 +167,7 @@ def test_stamps_of_arrival_and_of_sampling_are_told_apart():
             assert told.uniform is (clock_option == "uniform")
             assert "smoother" not in told.warnings[0]
         if uniform:
-            assert onto_clock(q, clock) is q
+            assert resample_to_clock(q, clock) is q
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.4])
@@ -176,9 +176,9 @@ def test_the_positions_noise_speaks_for_neither_clock(share):
     number = np.arange(40000)
     time = (number + rng.uniform(0.0, share, len(number))) / 1000.0
     white = rng.normal(size=(len(number), 3))
-    assert module.roughness_ratio(white, time, number) == pytest.approx(1.0, abs=0.02)
+    assert module.compare_roughness(white, time, number) == pytest.approx(1.0, abs=0.02)
     still = np.full((len(number), 3), 0.7)
-    assert module.roughness_ratio(still, time, number) == pytest.approx(1.0, abs=0.05)
+    assert module.compare_roughness(still, time, number) == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_rate_that_drifts_is_no_uniform_clock():
@@ -200,7 +200,7 @@ def test_samples_that_are_held_up_and_come_together_are_not_lost():
     clock = found(time, q)
     assert clock.uniform
     assert clock.segments == ((0, 5000),)
-    assert onto_clock(q, clock) is q
+    assert resample_to_clock(q, clock) is q
     assert clock.rate == pytest.approx(1000.0, rel=1e-4)
 
 
@@ -216,7 +216,7 @@ def test_short_gaps_are_bridged_and_long_ones_cut():
     assert "1 gap in time, 0.051 s together" in cut
     assert "2 pauses in time, 0.012 s together, the longest 0.008 s: bridged" in bridged
     truth = walk(np.delete(np.arange(5000), np.r_[3000:3050]) / 1000.0, noise=0.0)
-    np.testing.assert_allclose(onto_clock(q, clock), truth, atol=1e-6)
+    np.testing.assert_allclose(resample_to_clock(q, clock), truth, atol=1e-6)
     assert len(found(time, q, bridge=0.0).segments) == 4
     assert len(found(time, q, bridge=0.005).segments) == 3
     assert found(time, q, bridge=0.008).segments == clock.segments
@@ -268,10 +268,12 @@ def test_lost_samples_are_counted_behind_late_ones(delay, loss):
     ],
 )
 def test_as_many_samples_as_go_forward_are_kept(time, kept):
-    np.testing.assert_array_equal(np.flatnonzero(in_order(np.array(time, dtype=float))), kept)
+    np.testing.assert_array_equal(
+        np.flatnonzero(find_ordered_samples(np.array(time, dtype=float))), kept
+    )
 
 
 @pytest.mark.parametrize("time", [[0.0, 1.0], [0.0, 1.0, 2.3], [0.0, 1.0, 2.3, 3.0]])
 def test_a_few_samples_are_left_to_those_who_refuse_short_logs(time):
     clock = found(time, clock="stamps")
-    assert np.isfinite(onto_clock(np.ones((len(time), 1)), clock)).all()
+    assert np.isfinite(resample_to_clock(np.ones((len(time), 1)), clock)).all()

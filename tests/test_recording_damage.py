@@ -9,14 +9,14 @@ import toy
 from dynident.api import identify, validate
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.recording.checks import bad_values
-from dynident.recording.filters import edge
+from dynident.recording.checks import find_bad_values
+from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.figures import all_samples_figure, edge_samples, scored
-from dynident.study.study import LogSection, PrepareSection, study_samples
+from dynident.results.figures import count_edge_samples, find_scored_samples, score_all_samples
+from dynident.study.study import LogSection, PrepareSection, read_study_samples
 
 RATE = 997.0
 ROBOT = toy.arm(4)
@@ -111,7 +111,7 @@ def test_gaps_that_are_not_bridged_cut_the_log(logs):
 def test_a_study_has_the_same_options(logs):
     _, damaged, _ = logs
     section = LogSection(files=str(damaged), bad_rows="cut", clock="stamps", bridge=0.0)
-    samples = study_samples(section, ROBOT, PrepareSection(bandwidth=10.0))
+    samples = read_study_samples(section, ROBOT, PrepareSection(bandwidth=10.0))
     assert len(samples.runs) == 3
     assert any("resampled" in note for note in samples.warnings)
     with pytest.raises(ValueError, match="clock"):
@@ -228,11 +228,11 @@ def test_what_is_absurd():
     values[:, 3] = 1e5 + values[:, 3]  # all are large
     values[50, 4] = 900.0  # a spike, but one that a sensor may have
     values[:500, 5] *= 1e-12  # at rest, then not: never beyond what is sensible
-    found = np.argwhere(bad_values(values)).tolist()
+    found = np.argwhere(find_bad_values(values)).tolist()
     assert found == [[10, 0], [20, 0], [30, 1], [40, 2]]
     moving = np.where(np.arange(1000) < 900, 1e-6, 1e4)[:, None]
-    assert not bad_values(moving).any()  # so many are no damage
-    assert np.argwhere(bad_values(values, leaps=False)).tolist() == [[10, 0], [30, 1]]
+    assert not find_bad_values(moving).any()  # so many are no damage
+    assert np.argwhere(find_bad_values(values, leaps=False)).tolist() == [[10, 0], [30, 1]]
 
 
 def gapped(cut=None):
@@ -250,27 +250,29 @@ def test_no_figure_of_all_samples_has_a_filters_edge():
     recording, theta = gapped()
     samples = prepare(recording, 10.0)
     lowpass = 20.0
-    position, low = edge(50.0, toy.RATE), edge(lowpass, toy.RATE)
+    position, low = count_filter_edge(50.0, toy.RATE), count_filter_edge(lowpass, toy.RATE)
     cut = position + low
-    parts = [(run.start, run.stop, inner.start) for run, inner in scored(samples, lowpass)]
+    parts = [
+        (run.start, run.stop, inner.start) for run, inner in find_scored_samples(samples, lowpass)
+    ]
     assert parts == [(0, 3500, cut), (3500, 8000, cut)]
-    assert edge_samples(samples, lowpass) == 4 * cut
+    assert count_edge_samples(samples, lowpass) == 4 * cut
     fit = identify(Problem(toy.arm(2), samples), doctor=False)
     (settings,) = fit.settings["logs"]
     assert (settings["samples"], settings["segments"]) == (8000, 2)
-    assert settings["edge_samples"] == edge_samples(samples, fit.lowpass_hz) == 4 * cut
-    (figure,) = all_samples_figure(fit.idim, [theta], [samples], lowpass)
+    assert settings["edge_samples"] == count_edge_samples(samples, fit.lowpass_hz) == 4 * cut
+    (figure,) = score_all_samples(fit.idim, [theta], [samples], lowpass)
     # 3 Nm off at the borders; if these were counted, they alone would make 2.5 % of error
     wild = prepare(gapped(5)[0], 10.0)
-    (other,) = all_samples_figure(fit.idim, [theta], [wild], lowpass)
+    (other,) = score_all_samples(fit.idim, [theta], [wild], lowpass)
     assert other.overall_percent == pytest.approx(figure.overall_percent, rel=0.05)
 
 
 def test_a_low_pass_whose_edges_meet_leaves_nothing():
     samples = prepare(gapped()[0], 10.0)
     fit = identify(Problem(toy.arm(2), samples), doctor=False)
-    assert scored(samples, 0.3) == ()
+    assert find_scored_samples(samples, 0.3) == ()
     with pytest.raises(InputError, match=r"gapped: a low-pass of 0\.3 Hz leaves nothing of 4.5 s"):
         validate(fit, samples, lowpass_hz=0.3)
     for absurd in (1e-3, 1e-300):
-        assert scored(samples, absurd) == ()
+        assert find_scored_samples(samples, absurd) == ()

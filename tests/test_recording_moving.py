@@ -11,7 +11,7 @@ import toy
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.recording.prepare import moving_joints, prepare
+from dynident.recording.prepare import find_moving_joints, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -36,7 +36,7 @@ def speeds(samples: int = 500) -> np.ndarray:
 )
 def test_without_coupling_a_row_is_its_joints(known):
     dq = speeds()
-    np.testing.assert_array_equal(moving_joints(dq, SLOW, known), np.abs(dq) >= SLOW)
+    np.testing.assert_array_equal(find_moving_joints(dq, SLOW, known), np.abs(dq) >= SLOW)
 
 
 def test_a_coupled_drive_that_stands_rubs_on_all_its_joints():
@@ -44,22 +44,22 @@ def test_a_coupled_drive_that_stands_rubs_on_all_its_joints():
     own = np.abs(dq) >= SLOW
     coupled = drives((1, 0, 0), (0, 1, 0), (0, 1, 1))
     fast = np.abs(dq[:, 1] + dq[:, 2]) >= SLOW[2]
-    found = moving_joints(dq, SLOW, coupled)
+    found = find_moving_joints(dq, SLOW, coupled)
     np.testing.assert_array_equal(found[:, 0], own[:, 0])
     np.testing.assert_array_equal(found[:, 1], own[:, 1] & fast)
     np.testing.assert_array_equal(found[:, 2], own[:, 2] & fast)
     assert np.any(own[:, 1] & ~fast)
     # counted at its own joint
     geared = drives((1, 0, 0), (0, 1, 0), (0, -4, -4))
-    np.testing.assert_array_equal(moving_joints(dq, SLOW, geared), found)
+    np.testing.assert_array_equal(find_moving_joints(dq, SLOW, geared), found)
 
 
 def test_a_drive_without_a_threshold_drops_nothing():
     dq = speeds()
     coupled = drives((1, 0, 0), (0, 1, 0), (0, 1, 1))
     slow = (0.3, 0.2, 0.0)
-    np.testing.assert_array_equal(moving_joints(dq, slow, coupled), np.abs(dq) >= slow)
-    assert moving_joints(0.0 * dq, (0.0, 0.0, 0.0), coupled).all()
+    np.testing.assert_array_equal(find_moving_joints(dq, slow, coupled), np.abs(dq) >= slow)
+    assert find_moving_joints(0.0 * dq, (0.0, 0.0, 0.0), coupled).all()
 
 
 def against(motion: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -109,9 +109,9 @@ def test_a_log_that_is_read_knows_its_robots_drives(tmp_path):
     assert log.rows(100, 3900).drives is robot.drives
     samples = prepare(log, 10.0, drop_below=0.2)
     run = slice(*samples.segments[0])
-    expected = moving_joints(dq[run], (0.2,) * 3, robot.drives)
+    expected = find_moving_joints(dq[run], (0.2,) * 3, robot.drives)
     assert np.mean(samples.moving[run] == expected) > 0.99
-    assert not np.array_equal(expected, moving_joints(dq[run], (0.2,) * 3, None))
+    assert not np.array_equal(expected, find_moving_joints(dq[run], (0.2,) * 3, None))
 
 
 def test_rows_are_chosen_by_the_measured_motion():

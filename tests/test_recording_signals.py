@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import toy
 
-from dynident.core.arrays import frozen
+from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.recording import recording as module
 from dynident.recording.prepare import prepare
@@ -66,11 +66,11 @@ def test_a_log_that_is_read_is_not_copied_again(tmp_path, monkeypatch):
     copied = []
 
     def watched(values):
-        found = frozen(values)
+        found = freeze_array(values)
         copied.append(found is not values)
         return found
 
-    monkeypatch.setattr(module, "frozen", watched)
+    monkeypatch.setattr(module, "freeze_array", watched)
     log = read_log(path, robot, rate=500.0, columns={label: f"{label}_*" for label in SIGNALS})
     assert copied == [False] * len(SIGNALS)
     np.testing.assert_array_equal(log.dqref, given["dqref"])
@@ -80,19 +80,19 @@ def test_read_only_memory_of_another_is_copied():
     held = np.zeros((3, 2))
     view = held[:]
     view.setflags(write=False)
-    assert not np.shares_memory(frozen(view), held)
+    assert not np.shares_memory(freeze_array(view), held)
     held.setflags(write=False)
-    assert frozen(view) is view
-    assert frozen(held) is held
+    assert freeze_array(view) is view
+    assert freeze_array(held) is held
     for other in (held.T, held[:, :1], held.astype(np.float32), held.tolist()):
-        found = frozen(other)
+        found = freeze_array(other)
         assert not np.shares_memory(found, held)
         assert found.flags.c_contiguous
         assert type(found) is np.ndarray
         assert found.dtype == np.float64
     buffer = np.frombuffer(bytearray(48))
     buffer.setflags(write=False)
-    assert not np.shares_memory(frozen(buffer), buffer)
+    assert not np.shares_memory(freeze_array(buffer), buffer)
 
 
 @pytest.mark.parametrize(

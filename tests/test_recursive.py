@@ -17,14 +17,14 @@ from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.ekf import ekf
 from dynident.estimators.options import estimate
-from dynident.estimators.recursion import BOUND, DIFFUSE, Recursion, follow, rule
+from dynident.estimators.recursion import BOUND, DIFFUSE, Recursion, build_ageing_rule, follow_rows
 from dynident.estimators.recursive import Drift, Forgetting, Weights, kf, rls
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.study.study import read_study, study_robot, study_samples
+from dynident.study.study import read_study, read_study_samples, study_robot
 
 
 def measured(name):
@@ -39,7 +39,9 @@ def measured(name):
         return Problem(robot, prepare(log.rows(500, 5027), bandwidth=3.0))
     study = read_study(EXAMPLES / name / "study.toml")
     robot = study_robot(study)
-    logs = [study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"]
+    logs = [
+        read_study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"
+    ]
     return Problem(robot, logs, study.robot.friction, study.robot.rotor)
 
 
@@ -79,7 +81,7 @@ def passed(ageing, X, y, first, elapsed, groups=2, std=None):
     squares = np.empty(len(X))
     rows = np.column_stack([X, y])
     group = np.arange(len(X)) % groups
-    follow(
+    follow_rows(
         ageing, state.R, state.beta, state.due, state.place, state.row, rows, first, group,
         groups, elapsed, squares,
     )  # fmt: skip
@@ -104,7 +106,9 @@ def textbook(X, y, elapsed, P, before):
 def test_a_random_walk_is_the_kalman_filter_of_the_literature():
     X, y, first, elapsed = stream()
     walk, std = np.array([0.3, 0.0, 0.1, 0.0, 2.0]), 10.0 * np.ones(5)
-    state, squares = passed(rule(np.ones(5), walk=walk, share=0), X, y, first, elapsed, std=std)
+    state, squares = passed(
+        build_ageing_rule(np.ones(5), walk=walk, share=0), X, y, first, elapsed, std=std
+    )
     P = np.diag(std**2)
     beta, P, expected = textbook(X, y, elapsed, P, lambda P, h: P + h * np.diag(walk**2))
     np.testing.assert_allclose(state.beta, beta, rtol=1e-9)
@@ -118,7 +122,9 @@ def test_forgetting_is_that_of_the_literature_one_factor_a_kind(memory):
     X, y, first, elapsed = stream()
     memory = np.broadcast_to(memory, 5)
     std = 10.0 * np.ones(5)
-    state, squares = passed(rule(1e6 * np.ones(5), memory, share=0), X, y, first, elapsed, std=std)
+    state, squares = passed(
+        build_ageing_rule(1e6 * np.ones(5), memory, share=0), X, y, first, elapsed, std=std
+    )
 
     def faded(P, h):
         grown = np.exp(0.5 * h / memory)
@@ -133,7 +139,7 @@ def test_forgetting_is_that_of_the_literature_one_factor_a_kind(memory):
 def test_directional_forgetting_adds_along_the_row_alone():
     X, y, first, elapsed = stream(groups=1)
     size, std = np.array([1.0, 2.0, 0.5, 1.0, 3.0]), 10.0 * np.ones(5)
-    ageing = rule(size, directional=0.5)
+    ageing = build_ageing_rule(size, directional=0.5)
     state, _ = passed(ageing, X, y, first, elapsed, groups=1, std=std)
     share = 1.0 - np.exp(-0.1 / 0.5)
     P, beta = np.diag(std**2), np.zeros(5)
@@ -165,12 +171,12 @@ def test_the_covariance_stays_positive_and_bounded_where_nothing_moves(kind):
     X[rest] = np.array([0.7, 0.0, 0.0, 0.0])
     truth = size * np.array([0.5, -0.3, 0.2, 0.4])
     y = X @ truth + 0.01 * rng.normal(size=rows)
-    ageing = rule(size, **AGEINGS[kind])
+    ageing = build_ageing_rule(size, **AGEINGS[kind])
     elapsed, first = np.full(rows, 0.005), np.zeros(rows, dtype=np.int64)
     parts = []
     state = Recursion.start(np.zeros(4), np.diag(1.0 / (DIFFUSE * size)))
     for part in (slice(0, 2_000), rest, slice(190_000, rows)):
-        follow(
+        follow_rows(
             ageing, state.R, state.beta, state.due, state.place, state.row,
             np.column_stack([100.0 * X[part], 100.0 * y[part]]), first[part], first[part], 1,
             elapsed[part], np.empty(len(y[part])),

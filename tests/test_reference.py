@@ -10,7 +10,7 @@ from robots import EXAMPLES
 from thin import first
 
 from dynident.core.errors import InputError
-from dynident.recording.filters import differences
+from dynident.recording.filters import differentiate_twice
 from dynident.recording.read import read_log
 from dynident.robot import load_robot
 from dynident.simulation.reconstruct import reconstruct
@@ -22,7 +22,7 @@ from dynident.simulation.reference import (
     fourier,
     quintic,
     sampled,
-    sum_of_moves,
+    sum_moves,
 )
 
 RATE = 1000.0
@@ -57,14 +57,14 @@ def smooth_references():
     yield "bang-bang", moves_of(0.5)
     yield "triangles", moves_of(0.99, 0.0)
     skewed = Move(0.1, 1.5, 0.5, 0.8, 0.6, np.array([1.0, -2.0]))
-    yield "skewed", sum_of_moves(RATE, 2000, [1.0, 2.0], [skewed])
+    yield "skewed", sum_moves(RATE, 2000, [1.0, 2.0], [skewed])
 
 
 @pytest.mark.parametrize(("name", "reference"), list(smooth_references()))
 def test_derivatives_are_those_of_the_positions(name, reference):
     inside = slice(2, -2)
-    velocity = differences(reference.q, RATE)[0]
-    acceleration = differences(reference.dq, RATE)[0]
+    velocity = differentiate_twice(reference.q, RATE)[0]
+    acceleration = differentiate_twice(reference.dq, RATE)[0]
     # of trapezoids the third derivative jumps, and a difference across a jump is off by one step
     kinks = 0.0 if name == "fourier" else np.abs(np.diff(reference.ddq, axis=0)).max()
     assert np.abs(velocity - reference.dq)[inside].max() < 1e-7 + kinks / RATE
@@ -172,12 +172,12 @@ def test_quintic_passes_its_points():
 def test_a_log_keeps_what_it_has_and_differences_the_rest():
     true = fourier(RATE, 2.0, 0.5, **SERIES)
     only = sampled(true.q, RATE)
-    first, second = differences(np.array(true.q), RATE)
+    first, second = differentiate_twice(np.array(true.q), RATE)
     assert np.array_equal(only.dq, first)
     assert np.array_equal(only.ddq, second)
     faster = sampled(true.q, RATE, dq=true.dq)
     assert np.array_equal(faster.dq, true.dq)
-    assert np.array_equal(faster.ddq, differences(np.array(true.dq), RATE)[0])
+    assert np.array_equal(faster.ddq, differentiate_twice(np.array(true.dq), RATE)[0])
     assert np.array_equal(sampled(true.q, RATE, ddq=true.ddq).ddq, true.ddq)
     both = sampled(true.q[:2], RATE, true.dq[:2], true.ddq[:2])
     assert len(both.q) == 2
@@ -218,8 +218,8 @@ def test_a_lead_shifts_each_joint():
         Move(0.2, 1.0, 0.3, 0.4, 0.5, np.array([1.0, 2.0])),
         Move(1.1, 0.5, 0.2, 0.2, 0.0, np.array([-3.0, 1.0])),
     ]
-    plain = sum_of_moves(RATE, 2000, [0.0, 1.0], moves)
-    led = sum_of_moves(RATE, 2000, [0.0, 1.0], moves, lead=[0.05, 0.3])
+    plain = sum_moves(RATE, 2000, [0.0, 1.0], moves)
+    led = sum_moves(RATE, 2000, [0.0, 1.0], moves, lead=[0.05, 0.3])
     for joint, shift in enumerate((50, 300)):
         assert np.abs(led.q[:-shift, joint] - plain.q[shift:, joint]).max() < 1e-12
     assert led.q[-1] == pytest.approx([-2.0, 4.0])
@@ -380,7 +380,7 @@ def test_moves_that_blend_are_told_apart():
         Move(0.9, 0.8, 0.3, 0.3, 0.4, np.array([0.5, -1.0])),
         Move(1.5, 1.0, 0.3, 0.3, 0.4, np.array([-1.0, -0.3])),
     ]
-    found = reconstruct(sum_of_moves(RATE, 3000, [0.2, 0.3], true).q, RATE)
+    found = reconstruct(sum_moves(RATE, 3000, [0.2, 0.3], true).q, RATE)
     assert found.residual_rms.max() < 1e-4
     for a, b in zip(found.moves, true, strict=True):
         assert (a.start, a.duration) == pytest.approx((b.start, b.duration), abs=0.02)

@@ -15,12 +15,12 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.instrumental import reference_motion
-from dynident.recording.floating import matrices
+from dynident.estimators.instrumental import filter_reference_motion
+from dynident.recording.floating import convert_quaternions
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.simulation.afloat import turned
+from dynident.simulation.afloat import turn_quaternions
 
 NOISE = 5e-4
 """White, of all joints' positions [rad]."""
@@ -97,7 +97,7 @@ def test_contacts_are_left_out_where_the_robot_was_and_not_where_it_was_told_to_
     rows, _ = noisy("null-space", 0)
     (log,) = rows.samples
     assert isinstance(log, GeneralisedSamples)
-    motion = reference_motion(log)
+    motion = filter_reference_motion(log)
     along = log.along(*motion)
     assert along.configuration is log.q
     np.testing.assert_array_equal(along.q[:, :7], log.q[:, :7])
@@ -113,7 +113,7 @@ def test_a_reference_is_differentiated_as_the_positions_are():
     for options in ({}, {"derivatives": "measured"}):
         told = replace(recording, qref=recording.q, dqref=recording.dq, ddq=None)
         log = di.prepare(told, 5.0, **options)
-        for found, own in zip(reference_motion(log), (log.q, log.dq, log.ddq), strict=True):
+        for found, own in zip(filter_reference_motion(log), (log.q, log.dq, log.ddq), strict=True):
             np.testing.assert_allclose(found, own, atol=1e-9 * np.abs(own).max())
 
 
@@ -141,7 +141,7 @@ def asked(log: Recording) -> Recording:
     own = replace(
         base,
         asked_position=base.position + away,
-        asked_orientation=turned(base.orientation, turn),
+        asked_orientation=turn_quaternions(base.orientation, turn),
     )
     return replace(log, base=own)
 
@@ -155,7 +155,7 @@ def shaky(log: Recording) -> Recording:
     off, turn = rng.normal(size=(2, len(log.q), 3))
     pose = {
         "position": base.position + 4e-4 * off,
-        "orientation": turned(base.orientation, 1e-3 * turn),
+        "orientation": turn_quaternions(base.orientation, 1e-3 * turn),
     }
     return replace(
         log, dq=None, ddq=None, base=replace(base, twist=None, acceleration=None, **pose)
@@ -179,13 +179,13 @@ def test_the_reference_of_a_base_is_differentiated_as_its_pose_was():
     log = walked("full")
     rows, _ = problem(asked(log), bandwidth=25.0, position_hz=1e4)
     (samples,) = rows.samples
-    q, dq, _ = reference_motion(samples)
+    q, dq, _ = filter_reference_motion(samples)
     off = q[:, :3] - samples.q[:, :3]
     away = waves(np.random.default_rng(2), len(q), 3, log.rate, 0.002)
     assert np.allclose(off, away[0], atol=1e-6)
-    R = matrices(q[:, 3:7])
+    R = convert_quaternions(q[:, 3:7])
     speed = np.einsum("tij,tj->ti", R, dq[:, :3]) - np.einsum(
-        "tij,tj->ti", matrices(samples.q[:, 3:7]), samples.dq[:, :3]
+        "tij,tj->ti", convert_quaternions(samples.q[:, 3:7]), samples.dq[:, :3]
     )
     inner = slice(5, -5)
     assert np.allclose(speed[inner], away[1][inner], atol=2e-4)

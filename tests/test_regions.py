@@ -14,17 +14,17 @@ from scipy.spatial.transform import Rotation
 from thin import first
 from toy import arm
 
-from dynident.conic.cones import Definite, Positive, slack
+from dynident.conic.cones import Definite, Positive, evaluate_slack
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints.consistency import PseudoInertia
-from dynident.consistency.constraints.convex import ellipsoid, hull
+from dynident.consistency.constraints.convex import find_hull_facets, fit_enclosing_ellipsoid
 from dynident.consistency.constraints.regions import PAIRED, Box, Ellipsoid, Hull, Sphere
 from dynident.consistency.space import LENGTH, Space
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia, to_com
+from dynident.core.inertia import to_com, to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.robot.geometry import around, link_points
+from dynident.robot.geometry import load_link_points, surround_shape
 from dynident.robot.load import load_robot
 
 LINK = "link_2"
@@ -110,7 +110,7 @@ def inside(name, count, rng):
 def body(points, masses):
     """Inertial parameters of point masses."""
     lifted = np.column_stack([points, np.ones(len(points))])
-    return from_pseudo_inertia((lifted.T * masses) @ lifted)
+    return to_inertial_parameters((lifted.T * masses) @ lifted)
 
 
 @pytest.fixture(scope="module", params=["scaled", "SI"])
@@ -132,9 +132,9 @@ def unknowns(space, phi, link=1):
 def worst(cones, x):
     """Smallest slack of all, over the size of x."""
     least = [
-        np.linalg.eigvalsh(slack(cone, x))[0]
+        np.linalg.eigvalsh(evaluate_slack(cone, x))[0]
         if isinstance(cone, Definite)
-        else slack(cone, x).min()
+        else evaluate_slack(cone, x).min()
         for cone in cones
     ]
     return min(least) / np.linalg.norm(x)
@@ -214,8 +214,8 @@ def test_a_turned_ellipsoid_turns_as_in_a_urdf(space):
     (cone,) = Ellipsoid(LINK, (0.0, 0.0, 0.0), (0.3, 0.1, 0.1), (0.0, 0.0, np.pi / 2)).cones(space)
     along_y = body(np.array([[0.0, 0.29, 0.0]]), np.ones(1))
     along_x = body(np.array([[0.29, 0.0, 0.0]]), np.ones(1))
-    assert slack(cone, unknowns(space, along_y))[0] > 0.0
-    assert slack(cone, unknowns(space, along_x))[0] < 0.0
+    assert evaluate_slack(cone, unknowns(space, along_y))[0] > 0.0
+    assert evaluate_slack(cone, unknowns(space, along_x))[0] < 0.0
 
 
 def realised(J, W):
@@ -245,7 +245,7 @@ def realised(J, W):
 def spread_inside(name, phi):
     """Whether the second moments are those that mass in the region can have."""
     mass, com, _ = to_com(phi)
-    J = pseudo_inertia(phi)
+    J = to_pseudo_inertia(phi)
     if name in ("sphere", "ellipsoid"):
         axes = np.full(3, 0.12) if name == "sphere" else AXES
         turn = np.eye(3) if name == "sphere" else Rotation.from_euler("xyz", TURN).as_matrix()
@@ -257,7 +257,7 @@ def spread_inside(name, phi):
         return depth(name, vectors[:, :3] / vectors[:, 3:]).min() > -1e-5
     corners = inside_corners(name)
     if "blob" in name:
-        middle, root = ellipsoid(corners)
+        middle, root = fit_enclosing_ellipsoid(corners)
         about = J[:3, :3] / mass - np.outer(com, com) + np.outer(com - middle, com - middle)
         return np.trace(root @ about @ root.T) < 1.0 + 1e-6
     directions = np.random.default_rng(0).normal(size=(500, 3))
@@ -273,7 +273,7 @@ def inside_corners(name):
         signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
         return CENTRE + signs * HALF
     if name.startswith("wide"):
-        return hull(OCTAHEDRON if name == "wide" else POINTS["blob"], 0.03)[1]
+        return find_hull_facets(OCTAHEDRON if name == "wide" else POINTS["blob"], 0.03)[1]
     return POINTS[name]
 
 
@@ -371,7 +371,7 @@ def test_unknown_links_and_robots_without_geometry_are_refused(space):
 
 def test_ellipsoid_around_a_cube_is_a_sphere():
     cube = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
-    centre, root = ellipsoid(0.3 * cube + [1.0, 2.0, 3.0])
+    centre, root = fit_enclosing_ellipsoid(0.3 * cube + [1.0, 2.0, 3.0])
     np.testing.assert_allclose(centre, [1.0, 2.0, 3.0], atol=1e-12)
     np.testing.assert_allclose(root.T @ root, np.eye(3) / (3.0 * 0.3**2), atol=1e-9)
 
@@ -382,7 +382,7 @@ def test_ellipsoid_around_a_box_among_points_inside_it():
     cube = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     many = np.vstack([rng.uniform(-1.0, 1.0, (300, 3)), cube])
     map_ = rng.normal(size=(3, 3))
-    centre, root = ellipsoid(many @ map_.T, 1e-6)
+    centre, root = fit_enclosing_ellipsoid(many @ map_.T, 1e-6)
     np.testing.assert_allclose(centre, np.zeros(3), atol=2e-3)
     np.testing.assert_allclose(map_.T @ root.T @ root @ map_, np.eye(3) / 3.0, atol=2e-3)
 
@@ -394,7 +394,7 @@ def test_ellipsoid_is_that_of_cvxpy(seed):
     matrix, shift = cvxpy.Variable((3, 3), PSD=True), cvxpy.Variable(3)
     limits = [cvxpy.norm(matrix @ p + shift) <= 1.0 for p in points]
     cvxpy.Problem(cvxpy.Maximize(cvxpy.log_det(matrix)), limits).solve(solver=cvxpy.CLARABEL)
-    _, root = ellipsoid(points)
+    _, root = fit_enclosing_ellipsoid(points)
     assert np.linalg.det(root) == pytest.approx(np.linalg.det(matrix.value), rel=5e-4)
     np.testing.assert_allclose(
         root.T @ root, matrix.value @ matrix.value, rtol=0.02, atol=0.02 * np.abs(root).max()
@@ -403,17 +403,17 @@ def test_ellipsoid_is_that_of_cvxpy(seed):
 
 @pytest.mark.parametrize("name", POINTS)
 def test_ellipsoid_contains_its_points(name):
-    centre, root = ellipsoid(POINTS[name])
+    centre, root = fit_enclosing_ellipsoid(POINTS[name])
     reach = np.linalg.norm((POINTS[name] - centre) @ root.T, axis=1)
     assert reach.max() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_facets_in_one_plane_count_once():
     grid = np.array(np.meshgrid(*[[0.0, 0.1, 0.2]] * 3)).reshape(3, -1).T
-    sides, corners = hull(grid)
+    sides, corners = find_hull_facets(grid)
     assert len(sides) == 6
     assert len(corners) == 8
-    wide, around_it = hull(grid, 0.01)
+    wide, around_it = find_hull_facets(grid, 0.01)
     assert np.ptp(around_it, axis=0) == pytest.approx([0.22] * 3)
     np.testing.assert_allclose(wide[:, 3] - sides[:, 3], 0.01)
 
@@ -457,7 +457,7 @@ def test_link_points_are_where_pinocchio_has_them(name):
     q = states(robot, 1, seed=4)[0][0]
     for joint in robot.joints:
         theirs, pose = world_points(urdf(name), q, joint.name)
-        ours = link_points(robot, joint.link) @ pose.rotation.T + pose.translation
+        ours = load_link_points(robot, joint.link) @ pose.rotation.T + pose.translation
         same_points(ours, theirs)
 
 
@@ -467,24 +467,24 @@ def test_links_behind_locked_joints_are_part_of_the_body():
     q = states(free, 1, seed=5)[0][0]
     q[4:6] = 0.4, 1.2
     _, pose = world_points(urdf("panda"), q, "panda_joint4")
-    ours = link_points(robot, "panda_link4") @ pose.rotation.T + pose.translation
+    ours = load_link_points(robot, "panda_link4") @ pose.rotation.T + pose.translation
     theirs = [world_points(urdf("panda"), q, f"panda_joint{k}")[0] for k in (4, 5, 6)]
     same_points(ours, np.vstack(theirs))
     with pytest.raises(InputError, match="no link 'panda_link5'"):
-        link_points(robot, "panda_link5")
+        load_link_points(robot, "panda_link5")
 
 
 def test_a_floating_base_has_its_own_geometry():
     robot = load_robot(urdf("solo12"), floating=True)
-    points = link_points(robot, robot.base_link)
+    points = load_link_points(robot, robot.base_link)
     assert np.ptp(points, axis=0) == pytest.approx([0.4482, 0.2189, 0.053], abs=1e-3)
     fixed = load_robot(urdf("solo12"))
-    same_points(link_points(robot, "FL_SHOULDER"), link_points(fixed, "FL_SHOULDER"))
+    same_points(load_link_points(robot, "FL_SHOULDER"), load_link_points(fixed, "FL_SHOULDER"))
 
 
 def test_meshes_of_a_humanoid_are_found():
     robot = load_robot(urdf("talos"), floating=True)
-    left, right = (link_points(robot, f"leg_{side}_2_link") for side in ("left", "right"))
+    left, right = (load_link_points(robot, f"leg_{side}_2_link") for side in ("left", "right"))
     same_points(left * [1.0, -1.0, 1.0], right)
 
 
@@ -498,7 +498,7 @@ def test_a_robots_own_hull_holds_bodies_in_it(name, margin):
     assert len(cones) == 2 * len(robot.links)
     x = np.zeros(len(space.unit))
     for k, link in enumerate(robot.links):
-        points = link_points(robot, link)
+        points = load_link_points(robot, link)
         chosen = points[rng.choice(len(points), 20)]
         x[10 * k : 10 * k + 10] = body(chosen, rng.exponential(size=20))
     assert worst(cones, x) > -1e-12
@@ -529,7 +529,7 @@ def test_primitives_are_inside_their_hull(kind):
     else:
         half = shape.halfLength if kind == "capsule" else 0.0
         surface = shape.radius * ways + np.outer(np.sign(ways[:, 2]), [0.0, 0.0, half])
-    sides, _ = hull(around(shape, kind))
+    sides, _ = find_hull_facets(surround_shape(shape, kind))
     away = sides[:, 3] + surface @ sides[:, :3].T
     assert away.min() > -1e-12
     # each facet touches, up to the density of the samples
@@ -560,13 +560,13 @@ def mesh(name):
 
 
 def test_visual_geometry_stands_in_where_there_is_no_other(tmp_path):
-    points = link_points(written(tmp_path), "arm")
+    points = load_link_points(written(tmp_path), "arm")
     np.testing.assert_allclose(np.ptp(points, axis=0), [0.2, 0.2, 0.4])
-    points = link_points(written(tmp_path, arm=BALL), "arm")
+    points = load_link_points(written(tmp_path, arm=BALL), "arm")
     assert np.ptp(points, axis=0).max() < 0.22
     # each link of the file by itself: the arm's visual box, the locked tool's collision
     robot = written(tmp_path, tool=BALL, locked={"second": np.pi / 2})
-    points = link_points(robot, "arm")
+    points = load_link_points(robot, "arm")
     assert len(points) == 68
     np.testing.assert_allclose(points[:60].mean(axis=0), [0.0, 0.3, 0.5], atol=1e-12)
 
@@ -592,7 +592,7 @@ def test_meshes_are_found_beside_the_urdf_and_in_packages(tmp_path, name):
     for place in (folder, tmp_path / "meshes", tmp_path / "shapes"):
         tetrahedron_file(place / "t.stl")
     robot = written(folder, arm=mesh(name))
-    assert np.unique(link_points(robot, "arm"), axis=0) == pytest.approx(
+    assert np.unique(load_link_points(robot, "arm"), axis=0) == pytest.approx(
         np.array([(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)])
     )
 
@@ -602,30 +602,30 @@ def test_meshes_are_found_by_their_full_path_and_in_ros_packages(tmp_path, monke
     tetrahedron_file(far)
     (tmp_path / "robots").mkdir()
     for name in (f"file://{far}", str(far)):
-        assert len(link_points(written(tmp_path / "robots", arm=mesh(name)), "arm")) >= 4
+        assert len(load_link_points(written(tmp_path / "robots", arm=mesh(name)), "arm")) >= 4
     robot = written(tmp_path / "robots", arm=mesh("package://shapes/t.stl"))
     with pytest.raises(InputError, match="ROS_PACKAGE_PATH"):
-        link_points(robot, "arm")
+        load_link_points(robot, "arm")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(far.parents[1]))
-    assert len(link_points(robot, "arm")) >= 4
+    assert len(load_link_points(robot, "arm")) >= 4
 
 
 def test_missing_and_unreadable_geometry_is_named(tmp_path):
     robot = written(tmp_path, tool=mesh("package://shapes/gone.stl"))
-    assert len(link_points(robot, "arm")) == 8  # another link's mesh does not matter
+    assert len(load_link_points(robot, "arm")) == 8  # another link's mesh does not matter
     with pytest.raises(InputError, match=r"r.urdf, line 3: there is no mesh .*shapes/gone.stl"):
-        link_points(robot, "tool")
+        load_link_points(robot, "tool")
     with pytest.raises(InputError, match="link 'bare' has neither collision nor visual"):
-        link_points(robot, "bare")
+        load_link_points(robot, "bare")
     with pytest.raises(InputError, match="there is no link 'amr'; did you mean 'arm'"):
-        link_points(robot, "amr")
+        load_link_points(robot, "amr")
     (tmp_path / "bad.stl").write_text("no mesh at all")
     with pytest.raises(InputError, match=r"cannot be read: .*bad\.stl") as error:
-        link_points(written(tmp_path, arm=mesh("bad.stl")), "arm")
+        load_link_points(written(tmp_path, arm=mesh("bad.stl")), "arm")
     assert "\n" not in str(error.value)
     odd = "<collision><geometry><torus/></geometry></collision>"
     with pytest.raises(InputError, match="geometry cannot be read: ") as error:
-        link_points(written(tmp_path, arm=odd), "arm")
+        load_link_points(written(tmp_path, arm=odd), "arm")
     assert "\n" not in str(error.value)
 
 
@@ -633,7 +633,7 @@ def test_a_changed_file_is_noticed(tmp_path):
     robot = written(tmp_path)
     (tmp_path / "r.urdf").write_text(URDF.format(arm="", tool="").replace("second", "other"))
     with pytest.raises(InputError, match="no longer those of the robot"):
-        link_points(robot, "arm")
+        load_link_points(robot, "arm")
 
 
 def test_a_flat_shape_has_no_hull(tmp_path):

@@ -19,29 +19,35 @@ import pytest
 from robots import EXAMPLES, pin_model, pin_q, states, urdf
 
 from dynident.core.arrays import Array
-from dynident.excitation.certificate import certify
+from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
 from dynident.excitation.design import Design, Task
 from dynident.excitation.excite import Excitation, excite
-from dynident.excitation.limits import limits_of
+from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Shape
 from dynident.excitation.trajectories import Trajectory, fourier
-from dynident.results.raster import fill
-from dynident.results.replay import MOST_FRAMES, apart, frame_times, replay_page, still
+from dynident.results.raster import fill_triangles
+from dynident.results.replay import (
+    MOST_FRAMES,
+    choose_distinct_poses,
+    choose_frame_times,
+    render_replay_page,
+    render_still_picture,
+)
 from dynident.results.scene import (
     SIDES,
     STEADY,
-    clustered,
-    corner_normals,
-    hull,
-    nearest,
-    poses,
-    rod,
-    scene,
-    wall,
+    build_capsule_points,
+    build_scene,
+    build_wall,
+    cluster_corners,
+    compute_corner_normals,
+    find_nearest_pairs,
+    place_bodies,
+    triangulate_hull,
 )
-from dynident.robot.geometry import circles
+from dynident.robot.geometry import sample_circles
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 
@@ -65,9 +71,9 @@ def excitation(
     rng = np.random.default_rng(3)
     C = 0.3 * rng.normal(size=(family.count, robot.n)) * family.scale[:, None]
     trajectory = Trajectory(family, C)
-    limits = limits_of(robot, acceleration=np.full(robot.n, 20.0))
+    limits = build_limits(robot, acceleration=np.full(robot.n, 20.0))
     clearance = build_clearance(robot, obstacles) if watched else None
-    certificate = certify(trajectory, limits, None, clearance, robot.joint_names, 0.5)
+    certificate = certify_trajectory(trajectory, limits, None, clearance, robot.joint_names, 0.5)
     task = Task(None, family, limits, None, clearance, "d", None)
     return Excitation(
         robot, Design(task, trajectory, 0.0, certificate, (), ""), None, Shape(), 1, 1000.0
@@ -81,7 +87,7 @@ def ur5() -> Excitation:
 
 @cache
 def page() -> str:
-    return replay_page(ur5(), AROUND)
+    return render_replay_page(ur5(), AROUND)
 
 
 def data_of(text: str) -> dict:
@@ -106,7 +112,7 @@ def test_poses_are_those_of_forward_kinematics(name):
     model = pin_model(urdf(name))
     data = model.createData()
     q, _, _ = states(robot, 5)
-    found = poses(robot, q)
+    found = place_bodies(robot, q)
     for t in range(len(q)):
         pin.forwardKinematics(model, data, pin_q(model, q[t]))
         for k in range(robot.n):
@@ -142,9 +148,9 @@ def test_links_are_drawn_where_the_file_has_them(name, locked):
             own = np.array(form.vertices())
         points = own @ where.rotation.T + where.translation
         theirs.setdefault(model.frames[shape.parentFrame].name, []).append(points)
-    placed = poses(robot, q)[0]
+    placed = place_bodies(robot, q)[0]
     ours: dict[str, list[Array]] = {}
-    for piece in scene(robot).pieces:
+    for piece in build_scene(robot).pieces:
         at = placed[piece.body] if piece.body >= 0 else np.eye(3, 4)
         ours.setdefault(piece.name, []).append(piece.points @ at[:, :3].T + at[:, 3])
     assert set(ours) == set(theirs)
@@ -158,7 +164,7 @@ def test_links_are_drawn_where_the_file_has_them(name, locked):
 
 def test_what_is_drawn_has_few_triangles_and_keeps_its_size():
     robot = load_robot(urdf("ur5"))
-    full, few = scene(robot), scene(robot, most=2000)
+    full, few = build_scene(robot), build_scene(robot, most=2000)
     count = [sum(len(piece.faces) for piece in each.pieces) for each in (full, few)]
     assert count[1] < 0.6 * count[0]
     assert count[1] <= 400 * len(few.pieces)
@@ -170,14 +176,14 @@ def test_what_is_drawn_has_few_triangles_and_keeps_its_size():
 def test_equal_corners_are_joined_and_no_triangle_comes_twice():
     square = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]], float)
     faces = np.array([[0, 1, 2], [3, 4, 5], [5, 3, 4], [0, 3, 1]])
-    points, own = clustered(square, faces, 1e-6)
+    points, own = cluster_corners(square, faces, 1e-6)
     assert len(points) == 4
     assert len(own) == 2
 
 
 def test_normals_are_smooth_where_the_surface_is_and_keep_its_edges():
-    points, faces = hull(circles(np.ones(2), np.array([-0.5, 0.5]), SIDES))
-    normals = corner_normals(points, faces)
+    points, faces = triangulate_hull(sample_circles(np.ones(2), np.array([-0.5, 0.5]), SIDES))
+    normals = compute_corner_normals(points, faces)
     flat = np.abs(normals[:, :, 2]) > 0.5
     assert np.array_equal(flat.all(axis=1), flat.any(axis=1))
     assert np.allclose(np.abs(normals[flat][:, 2]), 1.0)
@@ -188,7 +194,9 @@ def test_normals_are_smooth_where_the_surface_is_and_keep_its_edges():
 
 
 def test_a_rod_is_a_capsule():
-    points, faces = hull(rod(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.2))
+    points, faces = triangulate_hull(
+        build_capsule_points(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.2)
+    )
     assert np.allclose(mean_box(points), [[-0.2, -0.2, -0.2], [0.2, 0.2, 1.2]])
     a, b, c = (points[faces[:, k]] for k in range(3))
     outward = np.sum(np.cross(b - a, c - a) * (a + b + c - [0.0, 0.0, 1.5]), axis=1)
@@ -199,7 +207,7 @@ def test_a_rod_is_a_capsule():
 def test_walls_of_a_room_end_where_they_meet(scale):
     low, high = scale * np.array([-1.0, -0.5, 0.0]), scale * np.array([0.5, 0.7, 0.9])
     room = Obstacle("room", OBSTACLES["room"](low, high))
-    walls = [p for p in scene(load_robot(urdf("ur5")), [room]).pieces if p.kind == "wall"]
+    walls = [p for p in build_scene(load_robot(urdf("ur5")), [room]).pieces if p.kind == "wall"]
     assert len(walls) == 6
     for piece in walls:
         for points in (piece.points, piece.lines.reshape(-1, 3)):
@@ -214,7 +222,7 @@ def test_walls_of_a_room_end_where_they_meet(scale):
 
 
 def test_a_plane_alone_is_a_square_around_the_base():
-    corners, lines = wall(np.array([0.0, 0.0, 1.0]), -0.2, [], 1.0, 0.25)
+    corners, lines = build_wall(np.array([0.0, 0.0, 1.0]), -0.2, [], 1.0, 0.25)
     assert np.allclose(mean_box(corners), [[-1.0, -1.0, -0.2], [1.0, 1.0, -0.2]])
     assert len(lines) == 4 + 2 * 7
 
@@ -224,7 +232,7 @@ def test_a_plane_alone_is_a_square_around_the_base():
 
 def test_a_table_of_joints_is_a_stick_figure_and_says_so():
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
-    drawn = scene(robot)
+    drawn = build_scene(robot)
     assert "stick figure" in drawn.said[0]
     assert "no URDF" in drawn.said[0]
     assert {piece.body for piece in drawn.pieces} == {-1, *range(robot.n)}
@@ -236,7 +244,7 @@ def test_a_table_of_joints_is_a_stick_figure_and_says_so():
 
 
 def test_a_urdf_without_its_meshes_is_a_stick_figure_that_names_them():
-    drawn = scene(load_robot(urdf("tx40")))
+    drawn = build_scene(load_robot(urdf("tx40")))
     assert "stick figure" in drawn.said[0]
     assert "base_link.stl" in drawn.said[0]
     assert drawn.pieces
@@ -246,11 +254,11 @@ def test_a_urdf_without_its_meshes_is_a_stick_figure_that_names_them():
 def test_a_designed_trajectory_of_a_stick_figure_is_played_and_drawn():
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     found = excite(robot, acceleration=15.0, starts=1, iterations=2, time=5.0, collision=False)
-    text = replay_page(found)
+    text = render_replay_page(found)
     assert "A stick figure" in text
     assert data_of(text)["nearest"] is None
     assert "Distances are not watched" in text
-    assert still(found).startswith(b"\x89PNG")
+    assert render_still_picture(found).startswith(b"\x89PNG")
 
 
 # ------------------------------------------------------------------------------ distances
@@ -260,7 +268,7 @@ def test_the_nearest_pair_is_the_nearest():
     found = ur5()
     clearance = found.design.task.clearance
     q = found.trajectory.at(np.linspace(0.0, 4.0, 30))
-    got = nearest(clearance, q)
+    got = find_nearest_pairs(clearance, q)
     d = clearance.distances(q)
     low, high = d.min(axis=0), d.max(axis=0)
     counted = high - low >= STEADY * np.abs(low)
@@ -277,7 +285,7 @@ def test_the_nearest_pair_is_the_nearest():
 
 def test_when_nothing_moves_the_nearest_pair_is_named_all_the_same():
     clearance = ur5().design.task.clearance
-    got = nearest(clearance, np.zeros((3, 6)))
+    got = find_nearest_pairs(clearance, np.zeros((3, 6)))
     assert got.steady == ()
     assert np.array_equal(got.distance, clearance.distances(np.zeros((3, 6))).min(axis=1))
 
@@ -287,18 +295,18 @@ def test_when_nothing_moves_the_nearest_pair_is_named_all_the_same():
 
 def test_the_page_has_the_poses_of_every_frame():
     found, data = ur5(), data_of(page())
-    times = frame_times(found)
+    times = choose_frame_times(found)
     assert data["count"] == len(times) == 201
     assert data["start"] + data["step"] * (data["count"] - 1) == pytest.approx(times[-1])
     numbers = unpacked(data["poses"], "<i2").reshape(len(times), found.robot.n, 3, 4)
-    there = poses(found.robot, found.trajectory.at(times))
+    there = place_bodies(found.robot, found.trajectory.at(times))
     assert np.allclose(numbers[..., :3] * data["unit"], there[..., :3], atol=2e-5)
     assert np.allclose(numbers[..., 3] * data["scale"], there[..., 3], atol=5e-5)
     q = unpacked(data["q"], "<f4").reshape(len(times), -1)
     assert np.allclose(np.radians(q), found.trajectory.at(times), atol=1e-6)
     (trace,) = [unpacked(each, "<f4").reshape(-1, 3) for each in data["traces"]]
     assert len(trace) == data["fine"] * (len(times) - 1) + 1
-    body, point = scene(found.robot).hands[0]
+    body, point = build_scene(found.robot).hands[0]
     hand = there[:, body, :, :3] @ point + there[:, body, :, 3]
     assert np.allclose(trace[:: data["fine"]], hand, atol=1e-6)
 
@@ -333,15 +341,15 @@ def test_the_page_needs_nothing_else():
 
 def test_the_page_is_small_and_the_same_each_time():
     assert len(page()) < 1_000_000
-    assert replay_page(ur5(), AROUND) == page()
+    assert render_replay_page(ur5(), AROUND) == page()
     robot = load_robot(urdf("panda"), locked=FINGERS)
-    assert len(replay_page(excitation(robot, AROUND, 20.0))) < 2_000_000
+    assert len(render_replay_page(excitation(robot, AROUND, 20.0))) < 2_000_000
 
 
 def test_long_motions_have_fewer_frames_and_ramps_are_shown():
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
-    assert len(frame_times(excitation(robot, seconds=600.0, watched=False))) == MOST_FRAMES
-    times = frame_times(excitation(robot, watched=False, ramp=1.0))
+    assert len(choose_frame_times(excitation(robot, seconds=600.0, watched=False))) == MOST_FRAMES
+    times = choose_frame_times(excitation(robot, watched=False, ramp=1.0))
     assert (times[0], times[-1]) == (-1.0, 5.0)
 
 
@@ -352,7 +360,7 @@ def test_names_are_escaped():
     joints += (replace(robot.joints[-1], link=hostile),)
     robot = replace(robot, name=hostile, joints=joints)
     obstacles = [Obstacle(hostile, OBSTACLES["sphere"](0.1, (1.0, 0.0, 0.0)))]
-    text = replay_page(excitation(robot, watched=False), obstacles)
+    text = render_replay_page(excitation(robot, watched=False), obstacles)
     root = lxml.html.fromstring(text.encode())
     assert len(root.xpath("//script")) == 2
     assert root.xpath("//h1")[0].text == hostile
@@ -391,10 +399,10 @@ def test_the_page_runs_in_a_browser(tmp_path):
 
 @pytest.mark.long
 def test_the_picture_is_a_png_and_the_same_each_time():
-    picture = still(ur5(), AROUND)
+    picture = render_still_picture(ur5(), AROUND)
     assert picture.startswith(b"\x89PNG")
-    assert picture == still(ur5(), AROUND)
-    assert picture != still(ur5())
+    assert picture == render_still_picture(ur5(), AROUND)
+    assert picture != render_still_picture(ur5())
     assert len(picture) < 1_000_000
 
 
@@ -405,7 +413,7 @@ def test_what_is_nearer_hides_what_is_farther():
     for order in ([0, 1], [1, 0]):
         picture, depth = np.zeros((12, 30, 4)), np.full((12, 30), -np.inf)
         corners = np.array([near, far])[order]
-        fill(picture, depth, corners, colours[order], np.ones((2, 3)))
+        fill_triangles(picture, depth, corners, colours[order], np.ones((2, 3)))
         assert np.array_equal(picture[2, 3], [1.0, 0.0, 0.0, 1.0])
         assert depth[2, 3] == pytest.approx(1.0)
         assert np.all(picture[11, 25] == 0.0)
@@ -417,5 +425,5 @@ def test_what_is_nearer_hides_what_is_farther():
 def test_the_poses_of_the_picture_differ():
     placed = np.zeros((50, 1, 3, 4))
     placed[:, 0, 0, 3] = np.concatenate([np.linspace(0.0, 1.0, 25), np.linspace(1.0, 0.0, 25)])
-    assert apart(placed, 2) == [0, 24]
-    assert apart(np.zeros((50, 1, 3, 4)), 4) == [0]
+    assert choose_distinct_poses(placed, 2) == [0, 24]
+    assert choose_distinct_poses(np.zeros((50, 1, 3, 4)), 4) == [0]

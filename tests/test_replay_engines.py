@@ -21,14 +21,14 @@ from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import spring
 from dynident.simulation.controller import pd, pid
-from dynident.simulation.law import held_targets
+from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference, held_means
-from dynident.simulation.resistance import resistance
+from dynident.simulation.reference import Reference, average_held_signals
+from dynident.simulation.resistance import make_resistance
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
-from dynident.study.engines import ENGINES, Drive, drive_of
-from dynident.study.replay import loop_words
+from dynident.study.engines import ENGINES, Drive, build_drive
+from dynident.study.replay import describe_found_law
 
 WIDTH = np.full(3, 0.1)
 
@@ -44,7 +44,7 @@ def engine(name: str):
 
 
 def simulated(run_in, model: Model, loop: Loop) -> engines.Motion:
-    return run_in(model, drive_of(loop), model)
+    return run_in(model, build_drive(loop), model)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -142,10 +142,12 @@ def test_targets_are_held_as_our_own_simulation_holds_them(late, substeps):
     rng = np.random.default_rng(3)
     reference = rng.normal(size=(3, 12, 2))
     at = np.arange(10 * substeps) / substeps - late + 1
-    found = np.stack([held_means(signal, at, 1.0 / substeps) for signal in reference], axis=2)
+    found = np.stack(
+        [average_held_signals(signal, at, 1.0 / substeps) for signal in reference], axis=2
+    )
     for k, x in enumerate(at):
         w, by = np.zeros((2, 5)), np.zeros((2, 3))
-        held_targets(reference, x, 1.0 / substeps, 0.005, w, by)
+        average_held_targets(reference, x, 1.0 / substeps, 0.005, w, by)
         np.testing.assert_allclose(found[k], w[:, :3], atol=1e-9)
 
 
@@ -170,7 +172,7 @@ def test_all_friction_of_a_model_is_one_function_of_the_motion(friction, tmp_pat
     rng = np.random.default_rng(0)
     theta = idim.join(loop.idim.robot.nominal, rng.uniform(0.1, 1.0, len(idim.drives)))
     q, dq = rng.normal(size=(2, 3))
-    at = resistance(idim, theta, WIDTH)
+    at = make_resistance(idim, theta, WIDTH)
     tau, slope = at(q, dq)
     true = idim.drive_torque(theta, q[None], dq[None], np.zeros((1, 3)), WIDTH)[0]
     np.testing.assert_allclose(tau, true, rtol=1e-9)
@@ -178,7 +180,7 @@ def test_all_friction_of_a_model_is_one_function_of_the_motion(friction, tmp_pat
     quotient = [(at(q, dq + h)[0] - at(q, dq - h)[0])[j] / 2e-6 for j, h in enumerate(steps)]
     np.testing.assert_allclose(slope, quotient, rtol=1e-6)
     with pytest.raises(InputError, match="friction with states"):
-        resistance(build_idim(loop.idim.robot, "dahl"), np.zeros(0), WIDTH)
+        make_resistance(build_idim(loop.idim.robot, "dahl"), np.zeros(0), WIDTH)
 
 
 def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
@@ -188,24 +190,24 @@ def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
     for control in (sampled, states):
         other = replace(loop, controller=control, integrator="ode2")
         with pytest.raises(InputError, match="without a rate, states and compensation"):
-            drive_of(other)
+            build_drive(other)
     still = replace(loop.controller, delay=0.0)
     with pytest.raises(InputError, match="under held targets"):
-        drive_of(replace(loop, controller=still, held=False))
+        build_drive(replace(loop, controller=still, held=False))
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_motion_that_runs_away_is_an_error(name, tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     away = replace(loop.controller, gain=-np.ones(3))
-    drive: Drive = drive_of(replace(loop, controller=away))
+    drive: Drive = build_drive(replace(loop, controller=away))
     with pytest.raises(RolloutError, match="diverges at t ="):
         engine(name)(Model(loop.idim, theta), drive, Model(loop.idim, theta))
 
 
 def test_biases_of_encoders_reach_the_law(tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
-    drive = drive_of(loop)
+    drive = build_drive(loop)
     np.testing.assert_allclose(drive.q, loop.q0 - BIAS)
     tau = drive.torque(0, drive.q, drive.dq)
     np.testing.assert_allclose(tau, rollout(loop, theta).tau[0], rtol=1e-3)
@@ -328,9 +330,9 @@ def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
 
 def test_what_was_found_of_the_law_is_said():
     plain = di.Simulation(pd(KP, KD))
-    assert loop_words(plain) == ()
+    assert describe_found_law(plain) == ()
     tuned = plain.tuned(np.array([1.0, 1.1, 1.0]), BIAS, DELAY)
-    assert loop_words(tuned) == (
+    assert describe_found_law(tuned) == (
         "of the law, and no part of the model: a delay of the targets of 8.30 ms, drive gains, "
         "encoder biases",
     )

@@ -18,17 +18,17 @@ from dynident.consistency.nearest import nearest_consistent
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.results.figures import Series
-from dynident.results.html import html_report, verdict
+from dynident.results.html import list_result_statements, render_result_page
 from dynident.results.identification import Identification
-from dynident.results.parameters import base_rows
-from dynident.results.plots import gaps, torque_figures, with_gaps
-from dynident.results.repair import moved, repair_dict, repair_table
+from dynident.results.parameters import list_base_parameters
+from dynident.results.plots import find_time_gaps, insert_gaps, plot_torques
+from dynident.results.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.results.text import (
-    base_table,
-    figures_table,
-    summary,
+    format_fit_figures,
+    format_regroupings,
+    summarise_result,
 )
-from dynident.results.words import LONGEST_NAME, number, percent, shortened
+from dynident.results.words import LONGEST_NAME, format_number, format_percent, shorten_line
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 
@@ -58,7 +58,7 @@ def result() -> Identification:
 
 @cache
 def page() -> str:
-    return html_report(result(), result().series(500))
+    return render_result_page(result(), result().series(500))
 
 
 def widest(text: str) -> int:
@@ -70,9 +70,9 @@ def widest(text: str) -> int:
 def test_summary_fits_80_columns_whatever_the_names(method, full):
     found = identified(method, n=5, joints=HOSTILE, name="r" * 300, doctor=False)
     found = replace(found, warnings=("w" * 200, "a warning\nof two lines"))
-    text = summary(found, full)
+    text = summarise_result(found, full)
     assert widest(text) <= 80
-    assert shortened(HOSTILE[3], LONGEST_NAME) in text
+    assert shorten_line(HOSTILE[3], LONGEST_NAME) in text
     assert "…" in text
     assert text == text.rstrip()
     assert "\x1b" not in text
@@ -80,7 +80,7 @@ def test_summary_fits_80_columns_whatever_the_names(method, full):
 
 def test_summary_is_short_by_default_and_complete_in_full():
     count = result().base.count
-    short, full = summary(result()), summary(result(), full=True)
+    short, full = summarise_result(result()), summarise_result(result(), full=True)
     assert f"{count} base parameters in result.json and report.html" in short
     assert set(result().base.names) <= set(full.split())
     for text in (short, full):
@@ -94,19 +94,19 @@ def test_summary_counts_the_eliminated():
     found = identified("wls", essential="f-test")
     gone = found.base.count - len(found.essential)
     assert gone > 0
-    text = summary(found, full=True)
+    text = summarise_result(found, full=True)
     assert f"{gone} of them eliminated" in text
     names = {line.split()[0] for line in text.splitlines() if line}
     for k, name in enumerate(found.base.names):
         assert (name in names) == (k in found.essential)
-    html = html_report(found, ())
+    html = render_result_page(found, ())
     assert all(name in html for name in found.base.names)
 
 
 def test_a_method_without_standard_parameters_says_so():
     found = identified("ols")
-    assert "not determined: ols gives base parameters only" in summary(found)
-    text = html_report(found, ())
+    assert "not determined: ols gives base parameters only" in summarise_result(found)
+    text = render_result_page(found, ())
     assert "Consistency not determined" in text
     assert 'id="links"' not in text
 
@@ -114,17 +114,17 @@ def test_a_method_without_standard_parameters_says_so():
 def test_tables_for_the_command_line_fit_80_columns():
     found = identified(n=4, joints=HOSTILE, doctor=False)
     entries = found.validation[0].entries
-    text = figures_table(entries, found.validation[0].nominal)
+    text = format_fit_figures(entries, found.validation[0].nominal)
     assert widest(text) <= 80
-    assert percent(entries[0].overall_percent) in text
-    text = base_table(found.base)
+    assert format_percent(entries[0].overall_percent) in text
+    text = format_regroupings(found.base)
     assert widest(text) <= 80
     assert all(re.search(rf"^{name} ", text, re.MULTILINE) for name in found.base.names)
 
 
 def test_many_columns_go_on_in_a_further_block():
     found = replace(result(), validation=result().validation * 9)
-    text = summary(found)
+    text = summarise_result(found)
     assert widest(text) <= 80
     assert text.count("torque error %") > 1
     assert "V9 nom." in text
@@ -135,9 +135,9 @@ def test_page_holds_every_parameter_joint_and_link():
     robot, base = result().robot, result().base
     for name in (*base.names, *base.regroupings, *robot.joint_names, *robot.links):
         assert name in text
-    for row in base_rows(result()):
-        assert number(row.low) in text
-        assert number(row.high) in text
+    for row in list_base_parameters(result()):
+        assert format_number(row.low) in text
+        assert format_number(row.high) in text
     assert result().estimate.covariance.name in text
     assert "(XᵀΩ⁻¹X)⁻¹" in text
     assert "held-out log" in text
@@ -174,14 +174,14 @@ def test_same_input_same_bytes_whatever_the_users_settings():
     series = result().series(500)
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"lines.linewidth": 7.0, "svg.fonttype": "path"}):
-        again = html_report(result(), series)
+        again = render_result_page(result(), series)
     assert again == page()
     assert dict(matplotlib.rcParams) == before
 
 
 def test_names_are_escaped_and_drawn_whatever_they_hold():
     found = identified(n=4, joints=HOSTILE, name="<b>&", doctor=False)
-    text = html_report(found, found.series(300)[:1])
+    text = render_result_page(found, found.series(300)[:1])
     assert "<b>" not in text
     assert "<i>" not in text
     root = lxml.html.document_fromstring(text)
@@ -195,7 +195,7 @@ def test_large_figures_become_images(monkeypatch):
     monkeypatch.setattr("dynident.results.plots.LARGEST", 1000)
     series = result().series(200)[0]
     first = replace(series, measured=np.where([True, False], series.measured, np.nan))
-    figures = [torque_figures(result().robot, first) for _ in range(2)]
+    figures = [plot_torques(result().robot, first) for _ in range(2)]
     assert figures[0][0][1].startswith('<img alt="" src="data:image/png;base64,')
     assert figures[0] == figures[1]
 
@@ -204,21 +204,21 @@ def test_large_figures_become_images(monkeypatch):
 def test_joints_are_drawn_as_if_each_had_axes_of_its_own():
     found = result()
     series = found.series(100)[0]
-    together = torque_figures(found.robot, series)
+    together = plot_torques(found.robot, series)
     assert len({figure for _, figure in together}) == 2
     for j in range(2):
         others = np.where(np.arange(2) == j, series.measured, np.nan)
-        ((name, alone),) = torque_figures(found.robot, replace(series, measured=others))
+        ((name, alone),) = plot_torques(found.robot, replace(series, measured=others))
         assert (name, alone) == together[j]
 
 
 def test_lines_are_not_drawn_across_gaps():
     time = np.array([0.0, 0.1, 0.2, 5.0, 5.1])
-    assert gaps(time).tolist() == [3]
-    broken = with_gaps(time, gaps(time))
+    assert find_time_gaps(time).tolist() == [3]
+    broken = insert_gaps(time, find_time_gaps(time))
     assert np.isnan(broken[3])
     np.testing.assert_array_equal(np.delete(broken, 3), time)
-    assert len(gaps(np.zeros(1))) == 0
+    assert len(find_time_gaps(np.zeros(1))) == 0
 
 
 def test_figure_of_a_log_without_nominal_torques():
@@ -227,13 +227,13 @@ def test_figure_of_a_log_without_nominal_torques():
     for kind, unit in (("revolute", "Nm"), ("prismatic", "N")):
         robot = result().robot
         joint = replace(robot.joints[0], kind=kind)
-        ((_, figure),) = torque_figures(replace(robot, joints=(joint,)), series)
+        ((_, figure),) = plot_torques(replace(robot, joints=(joint,)), series)
         assert "robot file" not in figure
         assert f"[{unit}]" in figure
 
 
 def levels(found: Identification) -> dict[str, str]:
-    return {s.title: s.level for s in verdict(found)}
+    return {s.title: s.level for s in list_result_statements(found)}
 
 
 def test_verdict_of_a_good_result():
@@ -262,10 +262,10 @@ def test_verdict_names_what_is_wrong():
     assert found["No held-out log"] == "note"
     assert found["Warning"] == "note"
     assert next(v for k, v in found.items() if k.startswith("Torque error")) == "bad"
-    text = html_report(broken, ())
+    text = render_result_page(broken, ())
     assert "pseudo-inertia link_1, fv2 = -0.500" in text
     assert "odd log" in text
-    assert "no: pseudo-inertia link_1, fv2 = -0.500" in summary(broken)
+    assert "no: pseudo-inertia link_1, fv2 = -0.500" in summarise_result(broken)
 
 
 def test_verdict_doubts_a_model_that_does_not_generalise():
@@ -276,11 +276,11 @@ def test_verdict_doubts_a_model_that_does_not_generalise():
 
 
 def test_missing_numbers_are_dashes():
-    assert number(None) == number(float("nan")) == percent(float("inf")) == "-"
-    assert number(0.0) == "0"
-    assert number(247.0, 3) == "247"
-    assert percent(0.001) == "1.0e-03"
-    assert percent(1234.5) == "1234"
+    assert format_number(None) == format_number(float("nan")) == format_percent(float("inf")) == "-"
+    assert format_number(0.0) == "0"
+    assert format_number(247.0, 3) == "247"
+    assert format_percent(0.001) == "1.0e-03"
+    assert format_percent(1234.5) == "1234"
 
 
 # constraints that hold an estimate back
@@ -301,21 +301,21 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
     k = free.base.names.index("fv2")
     lucky = float(free.estimate.beta[k] + 0.3 * free.estimate.covariance.std[k])
     for found, words in ((held(lucky), "the data agree with"), (held(9.0), "the data contradict")):
-        text = summary(found)
+        text = summarise_result(found)
         assert widest(text) <= 80
         assert found.estimate.restriction.verdict.startswith(words)
         joined = " ".join(text.split())
         assert f"restriction {found.estimate.restriction.verdict}" in joined
         assert f"active {found.estimate.active[0]}" in joined
-        page_text = lxml.html.document_fromstring(html_report(found, ())).text_content()
+        page_text = lxml.html.document_fromstring(render_result_page(found, ())).text_content()
         assert found.estimate.restriction.verdict in page_text
         assert "fv2 >=" in page_text
-    assert "restriction" not in summary(free)
-    assert "active      no constraint" in summary(free)
+    assert "restriction" not in summarise_result(free)
+    assert "active      no constraint" in summarise_result(free)
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():
-    statements = verdict(held(9.0))
+    statements = list_result_statements(held(9.0))
     warnings = [s.text for s in statements if s.title == "Warning"]
     told = [text for text in warnings if text.startswith("the data contradict the constraints (")]
     assert len(told) == 1
@@ -324,7 +324,7 @@ def test_a_contradiction_is_a_warning_of_the_verdict():
     found = levels(only_base)
     assert found["Consistency not determined"] == "note"
     assert found["Warning"] == "note"
-    assert "restriction  the data contradict" in summary(only_base)
+    assert "restriction  the data contradict" in summarise_result(only_base)
 
 
 def test_active_constraints_with_hostile_names_fit_80_columns():
@@ -339,8 +339,8 @@ def test_active_constraints_with_hostile_names_fit_80_columns():
     masses = [LinkMass((link,), value=m) for link, m in zip(robot.links, heavier, strict=True)]
     found = identify(problem, constraints=[*masses, TotalMass(sum(heavier))])
     assert len(found.estimate.active) >= 4
-    assert widest(summary(found, full=True)) <= 80
-    text = html_report(found, ())
+    assert widest(summarise_result(found, full=True)) <= 80
+    text = render_result_page(found, ())
     assert "<i>" not in text
     shown = lxml.html.document_fromstring(text).text_content()
     assert "mass of <i>&'\" link 0" in shown
@@ -362,7 +362,7 @@ def repaired(names: tuple[str, ...] = ()):
 @pytest.mark.parametrize("names", [(), HOSTILE], ids=["plain", "hostile"])
 def test_a_repair_fits_80_columns_whatever_the_names(names):
     robot, found = repaired(names)
-    text = repair_table(robot, found)
+    text = format_repair(robot, found)
     assert widest(text) <= 80
     assert text == text.rstrip()
     lines = " ".join(text.split())
@@ -373,7 +373,7 @@ def test_a_repair_fits_80_columns_whatever_the_names(names):
 
 def test_a_repair_as_data_says_what_the_table_says():
     robot, found = repaired()
-    data = repair_dict(robot, found)
+    data = serialise_repair(robot, found)
     assert data["changed"] == ["link_3"]
     assert [row["link"] for row in data["standard"]] == list(robot.links)
     for k, row in enumerate(data["standard"]):
@@ -390,9 +390,9 @@ def test_a_repair_of_a_robot_without_some_links():
     nominal[0] = 0.0
     robot = replace(robot, nominal=nominal)
     found = nearest_consistent(robot)
-    assert "mass" not in repair_dict(robot, found)["standard"][0]
-    assert widest(repair_table(robot, found)) <= 80
-    assert np.isnan(moved(nominal[0], found.phi[0]))
+    assert "mass" not in serialise_repair(robot, found)["standard"][0]
+    assert widest(format_repair(robot, found)) <= 80
+    assert np.isnan(measure_com_shift(nominal[0], found.phi[0]))
     shifted = nominal[1].copy()
     shifted[1] += 0.3 * shifted[0]
-    assert moved(nominal[1], shifted) == pytest.approx(0.3)
+    assert measure_com_shift(nominal[1], shifted) == pytest.approx(0.3)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from papers_text import figures_stated
 
-from dynident.conic.cones import violation
+from dynident.conic.cones import measure_cone_violation
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import is_consistent
-from dynident_papers.ardiani2024 import estimated, remarks, report, simulated, tables
+from dynident_papers.ardiani2024 import build_reproduction, estimated, remarks, simulated, tables
 from dynident_papers.ardiani2024.estimated import (
     ACTUAL,
     BIASED,
@@ -27,11 +27,11 @@ from dynident_papers.ardiani2024.estimated import (
     STRIBECK,
     TWO_LOGS,
     WEAK,
-    held_out_error,
-    joint_errors,
-    overall_error,
-    torque_share,
-    weighted_error,
+    measure_held_out_error,
+    measure_joint_errors,
+    measure_overall_error,
+    measure_torque_share,
+    measure_weighted_error,
 )
 from dynident_papers.ardiani2024.scenario3 import (
     BAND,
@@ -41,14 +41,14 @@ from dynident_papers.ardiani2024.scenario3 import (
     NARROWEST,
     SELF,
     Decision,
+    build_final_system,
     decide_problem_47,
-    estimate_third,
+    estimate_third_scenario,
     estimate_under_bounds,
-    final_system,
     predict_with_own_instruments,
 )
 from dynident_papers.ardiani2024.simulated import BANDWIDTH, CHECKS, POINTS, build_bench
-from dynident_papers.experiment import top_speeds, twin_inertia
+from dynident_papers.experiment import average_twin_inertia, list_top_speeds
 from dynident_papers.published import ARDIANI
 from dynident_papers.report import WIDTH
 
@@ -62,7 +62,7 @@ FORMS = [
 def made(request):
     reduced = request.param == "reduced"
     found = estimated.estimate_all(reduced=reduced)
-    return found, estimate_third(found, reduced=reduced)
+    return found, estimate_third_scenario(found, reduced=reduced)
 
 
 @pytest.fixture
@@ -82,11 +82,11 @@ def beta(found, scenario, method):
 
 
 def parameter_error(found, scenario, method):
-    return weighted_error(found.bench_of(scenario), beta(found, scenario, method))
+    return measure_weighted_error(found.bench_of(scenario), beta(found, scenario, method))
 
 
 def held_out(found, scenario, method):
-    return held_out_error(found.bench_of(scenario), beta(found, scenario, method))
+    return measure_held_out_error(found.bench_of(scenario), beta(found, scenario, method))
 
 
 # ---- what the paper says
@@ -98,7 +98,7 @@ def test_the_wrong_controller_misleads_didim_and_not_instruments():
     outcome = estimated.estimate_scenario(robot, CONTROLLER, ("idim-iv", "didim", "pc-idim-iv"))
     for fit in outcome.fits.values():
         assert fit.beta is not None, fit.failure
-    error = {m: weighted_error(robot, fit.beta) for m, fit in outcome.fits.items()}
+    error = {m: measure_weighted_error(robot, fit.beta) for m, fit in outcome.fits.items()}
     assert error["didim"] > 3.0 * error["idim-iv"]
     assert error["pc-idim-iv"] == pytest.approx(error["idim-iv"], rel=0.03)
     assert outcome.fits["idim-iv"].sigmas(robot.truth) < 1.5
@@ -116,7 +116,9 @@ def test_sixty_parameters_and_a_condition_near_200(found):
 def test_on_actual_data_the_methods_agree(found):
     outcome, logs = found.outcomes[ACTUAL.label], found.checks[ACTUAL.label]
     for rows in (outcome.problem, *logs):
-        errors = np.array([overall_error(rows, beta(found, ACTUAL, method)) for method in FEW])
+        errors = np.array(
+            [measure_overall_error(rows, beta(found, ACTUAL, method)) for method in FEW]
+        )
         np.testing.assert_allclose(errors, errors[0], atol=0.3)
     for method in FEW:
         assert outcome.fits[method].iterations <= 8
@@ -153,12 +155,12 @@ def test_a_stribeck_effect_is_borne_by_the_friction_parameters(found):
     friction, truth = found.friction, found.bench.truth
     for method in FEW:
         before, after = (found.outcomes[s.label] for s in (TWO_LOGS, STRIBECK))
-        pair = [overall_error(o.problem, o.fits[method].beta) for o in (before, after)]
+        pair = [measure_overall_error(o.problem, o.fits[method].beta) for o in (before, after)]
         assert pair[1] > 1.3 * pair[0]
         assert after.fits[method].sigmas(truth, ~friction) < 1.5
         assert after.fits[method].sigmas(truth, friction) > 3.0
         shift = beta(found, STRIBECK, method) - beta(found, TWO_LOGS, method)
-        moved = [torque_share(found.bench.clean, np.where(own, shift, 0.0))
+        moved = [measure_torque_share(found.bench.clean, np.where(own, shift, 0.0))
                  for own in (~friction, friction)]  # fmt: skip
         assert moved[0] < 4.0
         assert moved[0] < 0.7 * moved[1]
@@ -175,8 +177,8 @@ def test_constrained_columns_repeat_the_others_on_actual_data(found):
         problem = found.outcomes[scenario.label].problem
         for free, constrained in zip(FEW, CONSTRAINED, strict=True):
             np.testing.assert_allclose(
-                joint_errors(problem, beta(found, scenario, constrained)),
-                joint_errors(problem, beta(found, scenario, free)),
+                measure_joint_errors(problem, beta(found, scenario, constrained)),
+                measure_joint_errors(problem, beta(found, scenario, free)),
                 atol=0.1,
             )
             assert parameter_error(found, scenario, constrained) == pytest.approx(
@@ -190,7 +192,7 @@ def test_under_the_wrong_controller_pc_didim_is_four_times_as_wrong_as_pc_iv(fou
         iv, didim = (fits[method, name] for method in ("pc-idim-iv", "pc-didim"))
         for fit in (iv, didim):
             assert fit.beta is not None, fit.failure
-        errors = [weighted_error(found.bench, fit.beta) for fit in (iv, didim)]
+        errors = [measure_weighted_error(found.bench, fit.beta) for fit in (iv, didim)]
         assert errors[1] >= 4.0 * errors[0], name
         assert iv.iterations <= 5
         assert didim.iterations <= 6
@@ -222,7 +224,7 @@ def test_a_prior_that_is_a_third_wrong_helps_still(found):
         if label not in (ACTUAL.label, CONTROLLER.label):
             continue
         errors = [
-            held_out_error(found.bench, fits["pc-idim-iv", name].beta)
+            measure_held_out_error(found.bench, fits["pc-idim-iv", name].beta)
             for name in ("(27)", "(19)", "(19), prior")
         ]
         assert errors == sorted(errors, reverse=True)
@@ -283,7 +285,9 @@ def test_the_constrained_estimate_follows_from_the_free_one(third):
 def test_the_last_instruments_are_those_of_the_estimate(found):
     for label, scenario in ((ACTUAL.label, ACTUAL), (CONTROLLER.label, CONTROLLER)):
         fit = found.outcomes[label].fits["idim-iv"]
-        system = final_system(found.outcomes[label].problem, found.bench.simulation(scenario), fit)
+        system = build_final_system(
+            found.outcomes[label].problem, found.bench.simulation(scenario), fit
+        )
         np.testing.assert_allclose(system.projected.solve(), fit.beta, rtol=1e-9, atol=1e-12)
 
 
@@ -334,7 +338,9 @@ def test_the_true_parameters_satisfy_both_kinds_of_constraints():
     for knowledge in KNOWLEDGE.values():
         admitted = build_feasible_set(base, system, knowledge)
         value = theta if admitted.space.standard else robot.truth
-        assert all(violation(c, value / admitted.space.unit) == 0.0 for c in admitted.cones)
+        assert all(
+            measure_cone_violation(c, value / admitted.space.unit) == 0.0 for c in admitted.cones
+        )
 
 
 # ---- where it departs
@@ -345,7 +351,7 @@ def test_with_the_papers_filters_coarse_encoders_change_nothing(found):
         fine, coarse = (parameter_error(found, s, method) for s in (ACTUAL, DOWNGRADED))
         assert coarse == pytest.approx(fine, rel=0.1)
         outcome = found.outcomes[DOWNGRADED.label]
-        direct = joint_errors(outcome.problem, beta(found, DOWNGRADED, method))
+        direct = measure_joint_errors(outcome.problem, beta(found, DOWNGRADED, method))
         assert np.max(direct) < 8.0
 
 
@@ -371,7 +377,7 @@ def test_with_weak_filters_least_squares_is_biased_several_fold(found):
         assert parameter_error(found, BIASED, other) < 1.5 * parameter_error(found, ACTUAL, other)
     outcome = found.outcomes[BIASED.label]
     on_x, on_z = (
-        {m: overall_error(rows, beta(found, BIASED, m)) for m in FEW}
+        {m: measure_overall_error(rows, beta(found, BIASED, m)) for m in FEW}
         for rows in (outcome.problem, outcome.along)
     )
     # the paper's 25 to 28 %, 6 to 8 % and 6 to 8 %
@@ -387,18 +393,18 @@ def test_coulomb_friction_makes_iv_feel_noisy_velocities():
     rough, smooth = build_bench(), build_bench(coulomb=False)
     scenario = WEAK[2]
     fit = estimated.estimate_scenario(rough, scenario, ("idim-iv", "didim")).fits
-    didim = held_out_error(rough, fit["didim"].beta)
+    didim = measure_held_out_error(rough, fit["didim"].beta)
     iv = fit["idim-iv"].beta
-    assert iv is None or held_out_error(rough, iv) > 3.0 * didim
+    assert iv is None or measure_held_out_error(rough, iv) > 3.0 * didim
     fit = estimated.estimate_scenario(smooth, scenario, ("idim-iv",)).fits
-    assert held_out_error(smooth, fit["idim-iv"].beta) < 3.0
+    assert measure_held_out_error(smooth, fit["idim-iv"].beta) < 3.0
 
 
 @pytest.mark.slow
 def test_fine_encoders_bias_nothing_even_with_weak_filters():
     robot = build_bench()
     fit = estimated.estimate_scenario(robot, WEAK[-2], FEW).fits
-    errors = [held_out_error(robot, f.beta) for f in fit.values()]
+    errors = [measure_held_out_error(robot, f.beta) for f in fit.values()]
     assert max(errors) < 1.3 * min(errors)
 
 
@@ -409,7 +415,7 @@ def test_constraints_keep_the_robot_simulable_and_the_bias_in():
     for name in ("(19)", "(19), prior"):
         fit = estimated.estimate_method(problem, simulation, "pc-idim-iv", KNOWLEDGE[name])
         assert fit.beta is not None, fit.failure
-        assert held_out_error(robot, fit.beta) > 10.0
+        assert measure_held_out_error(robot, fit.beta) > 10.0
         # a prior is moved by the bias; without one the constraints do not agree with it
         assert fit.restriction.rejected == (name == "(19)")
 
@@ -419,7 +425,7 @@ def test_constraints_keep_the_robot_simulable_and_the_bias_in():
 
 def test_the_position_loops_have_the_papers_bandwidth():
     robot = build_bench(2000.0)
-    J, w = twin_inertia(robot.twin), 2.0 * np.pi * BANDWIDTH
+    J, w = average_twin_inertia(robot.twin), 2.0 * np.pi * BANDWIDTH
     for scale in (1.0, 0.5):
         D = robot.controller(scale).D
         lag = 2  # samples of 0.5 ms between differenced positions
@@ -435,7 +441,7 @@ def test_references_stay_inside_the_limits_and_never_rest():
         joints = robot.twin.robot.joints
         assert np.all(reference.q >= [joint.lower for joint in joints])
         assert np.all(reference.q <= [joint.upper for joint in joints])
-        assert np.all(np.abs(reference.dq) <= top_speeds(robot.twin))
+        assert np.all(np.abs(reference.dq) <= list_top_speeds(robot.twin))
     assert len(robot.moves.q) == pytest.approx(8000, abs=10)
     for points in (POINTS, *CHECKS):
         ways = np.diff(np.degrees(points), axis=0)
@@ -447,7 +453,7 @@ def test_references_stay_inside_the_limits_and_never_rest():
 def test_the_truth_leaves_nothing_of_noise_free_torques():
     robot = build_bench(2000.0)
     for rows in (robot.clean, robot.held_out):
-        assert overall_error(rows, robot.truth) < 1e-6
+        assert measure_overall_error(rows, robot.truth) < 1e-6
 
 
 def test_the_start_is_a_robot_that_is_wrong():
@@ -457,7 +463,7 @@ def test_the_start_is_a_robot_that_is_wrong():
     for name, value in zip(names, start, strict=True):
         if name[:2] in ("fv", "fc", "of"):
             assert value == 0.0
-    assert torque_share(robot.clean, start - robot.truth) > 10.0
+    assert measure_torque_share(robot.clean, start - robot.truth) > 10.0
 
 
 def test_published_tables():
@@ -474,14 +480,14 @@ def test_published_tables():
 
 
 def test_the_report_fits_a_page(found, third):
-    text = report(found, third).text()
+    text = build_reproduction(found, third).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH
     for title in ("Table I.", "Table IV.", "Table VI, constrained by (27).", "Against the truth",
                   "Constraints (27)", "problem (47)", "Remarks"):  # fmt: skip
         assert title in text
     assert "nan" not in text
     assert "times of scenario 1" not in text
-    assert "times of scenario 1" in report(found, third, timed=True).text()
+    assert "times of scenario 1" in build_reproduction(found, third, timed=True).text()
 
 
 def test_no_remark_states_a_figure_of_its_own():
@@ -489,7 +495,7 @@ def test_no_remark_states_a_figure_of_its_own():
 
 
 def test_remarks_tell_of_this_run(found, third):
-    fine = remarks.weaker_filters(found, third)
+    fine = remarks.describe_weaker_filters(found, third)
     for method, name in (("wls", "LS"), ("idim-iv", "IV"), ("didim", "DIDIM")):
         assert f"{held_out(found, BIASED, method):.1f} ({name})" in fine
     # with DIDIM's estimate in the place of the others there is another finding
@@ -497,29 +503,33 @@ def test_remarks_tell_of_this_run(found, third):
     same = dict.fromkeys(FEW, outcome.fits["didim"])
     other = replace(found, outcomes={**found.outcomes, BIASED.label: replace(outcome, fits=same)})
     shown = f"{held_out(found, BIASED, 'didim'):.1f}"
-    assert f"{shown} (LS), {shown} (IV) and {shown} (DIDIM)" in remarks.weaker_filters(other, third)
-    assert "is rejected in scenarios 1, 2" in remarks.tests(found, third)
+    assert f"{shown} (LS), {shown} (IV) and {shown} (DIDIM)" in remarks.describe_weaker_filters(
+        other, third
+    )
+    assert "is rejected in scenarios 1, 2" in remarks.describe_rejected_tests(found, third)
     accepted = {
         label: replace(o, identity=replace(o.identity, p_value=0.5))
         for label, o in found.outcomes.items()
         if o.identity is not None
     }
-    calm = remarks.tests(replace(found, outcomes={**found.outcomes, **accepted}), third)
+    calm = remarks.describe_rejected_tests(
+        replace(found, outcomes={**found.outcomes, **accepted}), third
+    )
     assert "Pi = I is rejected in no scenario" in calm
     assert "V is so small" not in calm
 
 
 def test_the_equality_is_told_as_it_came_out(found, third):
-    assert "infeasible, as the paper finds" in remarks.equality(found, third)
+    assert "infeasible, as the paper finds" in remarks.describe_equality_form(found, third)
     robot = third.decision(EQUAL_CLEAN).theta
     solved = tuple(replace(d, theta=robot) if d.words == EQUAL else d for d in third.decisions)
-    words = remarks.equality(found, replace(third, decisions=solved))
+    words = remarks.describe_equality_form(found, replace(third, decisions=solved))
     assert "is feasible, where the paper finds it infeasible" in words
 
 
 def test_what_a_run_does_not_hold_is_left_out(found, third):
     reduced = WEAK[0].label not in found.outcomes
-    for remark in (remarks.noisy_signs, remarks.constrained_bias):
+    for remark in (remarks.describe_noisy_signs, remarks.describe_constrained_bias):
         assert (remark(found, third) is None) is reduced
     gone = {
         label: replace(o, fits=dict.fromkeys(o.fits, estimated.Fit(None, None, 0, "gone")),
@@ -531,7 +541,9 @@ def test_what_a_run_does_not_hold_is_left_out(found, third):
         for label, fits in found.compared.items()
     }
     nothing = replace(found, outcomes=gone, compared=compared)
-    words = remarks.all_remarks(nothing, replace(third, bounded=[], predictions=[], decisions=()))
+    words = remarks.collect_remarks(
+        nothing, replace(third, bounded=[], predictions=[], decisions=())
+    )
     assert [w.split(":")[0] for w in words if ":" in w.split(" ")[0]] == [
         "Robot", "Controller", "Errors",
     ]  # fmt: skip
@@ -553,7 +565,7 @@ def test_a_method_that_fails_is_printed(found, third):
         bounded=[*third.bounded, lost],
         decisions=(*third.decisions, Decision("all", None, reason="no robot")),
     )
-    text = report(replace(found, outcomes=outcomes, compared=compared), less).text()
+    text = build_reproduction(replace(found, outcomes=outcomes, compared=compared), less).text()
     assert "DIDIM, scenario 4: it is lost." in text
     assert "fails" in text.split("Table V, constrained")[0].split("Table V.")[1]
     assert "PC-DIDIM, (19), scenario 4: gone." in text
@@ -594,4 +606,4 @@ def test_progress_reaches_the_end(monkeypatch):
 def test_every_scenario_has_its_own_name():
     labels = [s.label for s in (*estimated.MAIN, *estimated.STARTS, TWO_LOGS, *WEAK, *SMOOTH)]
     assert len(set(labels)) == len(labels)
-    assert tables.filters(BIASED) == ("0.02", "x 4", "all rows")
+    assert tables.format_filters(BIASED) == ("0.02", "x 4", "all rows")

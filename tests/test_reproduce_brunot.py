@@ -11,36 +11,36 @@ from papers_text import figures_stated
 from dynident.core.errors import InputError
 from dynident.estimators.closed_loop import auxiliary_model
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import mean_inertia
-from dynident.simulation.record import record
+from dynident.simulation.plant import average_inertia
+from dynident.simulation.record import record_rollout
 from dynident.simulation.rollout import rollout
 from dynident_papers import experiment
-from dynident_papers.brunot2019 import estimated, remarks, report, simulated
+from dynident_papers.brunot2019 import build_reproduction, estimated, remarks, simulated
 from dynident_papers.brunot2019.estimated import (
     FEED_FORWARD,
     KINDS,
     METHODS,
     MISMATCHES,
     SIMULATING,
-    coulomb_bias,
+    measure_coulomb_bias,
 )
-from dynident_papers.brunot2019.simulated import NAMES, SIDE, simulate
+from dynident_papers.brunot2019.simulated import NAMES, SIDE, simulate_case
 from dynident_papers.published import (
     BANDWIDTHS,
     BRUNOT,
     BRUNOT_ERRORS,
     BRUNOT_NAMES,
     BRUNOT_SINGULAR,
-    published_sums,
+    build_published_sums,
 )
 from dynident_papers.report import (
     WIDTH,
     Reproduction,
     Table,
-    filled,
-    listed,
-    shown_once,
-    spanned,
+    blank_repeats,
+    format_range,
+    join_words,
+    pad_row,
 )
 from dynident_papers.twin import load_twin
 
@@ -72,7 +72,7 @@ def values(found, kind, method):
 
 def test_positions_hold_far_less_than_torques_and_all_find_the_same(twin):
     """The shortest form, of one log: a reduced and a full one follow."""
-    case = simulate(twin, estimated.MAIN, estimated.REDUCED)
+    case = simulate_case(twin, estimated.MAIN, estimated.REDUCED)
     cloe, clie, didim = (
         estimated.estimate_case(case, "decimated", m) for m in ("cloe", "clie", "didim")
     )
@@ -93,7 +93,7 @@ def test_every_method_settles_from_rotors_alone(found):
         assert {k for k, v in of.items() if v != 0.0} == {
             "Izz1R", "Izz2R", "Ia3", "Ia4", "Ia5", "Iam6",
         }  # fmt: skip
-        in_paper = dict(zip(BRUNOT_NAMES, published_sums(NAMES) @ start, strict=True))
+        in_paper = dict(zip(BRUNOT_NAMES, build_published_sums(NAMES) @ start, strict=True))
         assert in_paper["Ia5"] == 2.0
         assert in_paper["Iam6"] == in_paper["Ia3"] == in_paper["Izz1"] == 1.0
 
@@ -205,9 +205,9 @@ def test_the_28_are_essential_only_where_the_others_are_zero(found):
 
 
 def biases_of_full(twin, setting):
-    case = simulate(twin, replace(setting, disturbance=0.0), SIDE)
+    case = simulate_case(twin, replace(setting, disturbance=0.0), SIDE)
     answers = {m: estimated.estimate_case(case, "decimated", m, "least-squares") for m in METHODS}
-    return {m: coulomb_bias(a.estimate.beta, case.truth) for m, a in answers.items()}
+    return {m: measure_coulomb_bias(a.estimate.beta, case.truth) for m, a in answers.items()}
 
 
 @pytest.mark.slow
@@ -235,21 +235,24 @@ def test_published_tables():
 
 def test_published_sums_are_those_of_the_coupled_drive():
     names = ("fv5", "fvm6", "Izz1R", "Ia5R", "Iam6", "fv6")
-    summed = published_sums(names) @ np.array([1.0, 10.0, 100.0, 2.0, 20.0, 3.0])
+    summed = build_published_sums(names) @ np.array([1.0, 10.0, 100.0, 2.0, 20.0, 3.0])
     np.testing.assert_array_equal(summed, [11.0, 10.0, 100.0, 22.0, 20.0, 13.0])
-    np.testing.assert_array_equal(published_sums(("fv5", "Ia5")), np.eye(2))
+    np.testing.assert_array_equal(build_published_sums(("fv5", "Ia5")), np.eye(2))
 
 
 def test_the_twin_is_the_papers_robot(twin):
-    _, truth = simulated.plant_values(twin, essential=True)
+    _, truth = simulated.choose_plant_values(twin, essential=True)
     rounding = 0.005
     published = BRUNOT["decimated", "ols"].values()
-    for ours, theirs in zip(published_sums(NAMES) @ truth, published, strict=True):
+    for ours, theirs in zip(build_published_sums(NAMES) @ truth, published, strict=True):
         assert abs(ours - theirs.value) < 2.0 * theirs.std + rounding
 
 
 def test_the_reference_is_the_published_motion(twin):
-    reference, limits = experiment.tx40_reference(twin, 1000.0, 8.0), experiment.top_speeds(twin)
+    reference, limits = (
+        experiment.build_tx40_reference(twin, 1000.0, 8.0),
+        experiment.list_top_speeds(twin),
+    )
     assert len(reference.q) == 8000
     speed = np.abs(reference.dq)
     assert np.all(speed <= limits * (1.0 + 1e-9))
@@ -258,18 +261,18 @@ def test_the_reference_is_the_published_motion(twin):
         assert np.min(np.max(np.abs(reference.q - point), axis=1)) < 1e-3
     still = np.flatnonzero(np.sum(speed, axis=1) < 1e-9)
     assert 7.3 < still[still > 7000][0] / 1000.0 < 7.5
-    short = experiment.tx40_reference(twin, 1000.0, 2.0)
+    short = experiment.build_tx40_reference(twin, 1000.0, 2.0)
     np.testing.assert_allclose(short.q, reference.q[:2000], atol=1e-12)
 
 
 def test_gains_for_a_bandwidth_have_it(twin):
     hertz = np.array(BANDWIDTHS)
-    controller = experiment.bandwidth_controller(twin, hertz, damping=np.sqrt(0.5))
-    J, w = experiment.twin_inertia(twin), 2.0 * np.pi * hertz
+    controller = experiment.build_bandwidth_controller(twin, hertz, damping=np.sqrt(0.5))
+    J, w = experiment.average_twin_inertia(twin), 2.0 * np.pi * hertz
     kp, kd = -controller.gain * controller.D[:, 3], -controller.gain * controller.D[:, 4]
     closed = kp / (-J * w**2 + 1j * w * kd + kp)
     np.testing.assert_allclose(np.abs(closed), np.sqrt(0.5), rtol=1e-9)
-    half = experiment.twin_controller(twin, scale=0.5)
+    half = experiment.build_twin_controller(twin, scale=0.5)
     np.testing.assert_allclose(half.D[:, 3], -0.25 * twin.kp)
     np.testing.assert_allclose(half.D[:, 4], -0.5 * twin.kd)
 
@@ -282,43 +285,45 @@ def test_the_mean_inertia_is_what_unit_accelerations_ask_for(twin):
         np.mean((twin.idim.torque(twin.theta, q, rest, rest + np.eye(6)[j]) - still)[:, j])
         for j in range(6)
     ]
-    np.testing.assert_allclose(mean_inertia(twin.idim, twin.theta, q), expected, rtol=1e-9)
+    np.testing.assert_allclose(average_inertia(twin.idim, twin.theta, q), expected, rtol=1e-9)
 
 
 def test_the_actual_controller_is_the_assumed_one_where_nothing_is_said(twin):
-    assumed = experiment.twin_controller(twin)
-    actual = simulated.actual_controller(assumed, estimated.MAIN)
+    assumed = experiment.build_twin_controller(twin)
+    actual = simulated.build_actual_controller(assumed, estimated.MAIN)
     np.testing.assert_array_equal(actual.D, assumed.D)
     assert not np.any(actual.B)
-    lower = simulated.actual_controller(assumed, replace(estimated.MAIN, kp=0.9, integral=3.0))
+    lower = simulated.build_actual_controller(
+        assumed, replace(estimated.MAIN, kp=0.9, integral=3.0)
+    )
     np.testing.assert_allclose(lower.D[:, 3], 0.9 * assumed.D[:, 3])
     rate = experiment.CONTROL_RATE
     np.testing.assert_allclose(np.abs(lower.B[:, 0, 0]), 0.9 * twin.kp / 3.0 / rate)
 
 
 def test_random_torques_have_their_size_and_their_corner(twin):
-    reference = experiment.tx40_reference(twin, 2000.0, 60.0)
+    reference = experiment.build_tx40_reference(twin, 2000.0, 60.0)
     rms = np.array([1.0, 5.0])
-    torque = experiment.disturbance(rms, reference, 50.0, seed=3)
+    torque = experiment.draw_disturbance(rms, reference, 50.0, seed=3)
     np.testing.assert_allclose(np.std(torque, axis=0), rms, rtol=0.05)
     step = np.mean(torque[1:] * torque[:-1], axis=0) / np.mean(torque**2, axis=0)
     np.testing.assert_allclose(step, np.exp(-2.0 * np.pi * 50.0 / 2000.0), atol=0.02)
-    again = experiment.disturbance(rms, reference, 50.0, seed=3)
+    again = experiment.draw_disturbance(rms, reference, 50.0, seed=3)
     np.testing.assert_array_equal(torque, again)
 
 
 def test_a_record_is_what_its_sensors_see(twin):
-    reference = experiment.tx40_reference(twin, 1000.0, 0.5)
+    reference = experiment.build_tx40_reference(twin, 1000.0, 0.5)
     noise = np.array([0.5, 0.5, 0.2, 0.1, 0.1, 0.1])
     loop = Loop(
         twin.idim,
-        experiment.twin_controller(twin),
+        experiment.build_twin_controller(twin),
         reference,
-        width=0.01 * experiment.top_speeds(twin),
+        width=0.01 * experiment.list_top_speeds(twin),
         substeps=5,
     )
-    sensors = experiment.encoders(twin, count=0.02, torque=noise, seed=5)
-    found = record(loop, twin.theta, sensors, "half a second")
+    sensors = experiment.build_encoders(twin, count=0.02, torque=noise, seed=5)
+    found = record_rollout(loop, twin.theta, sensors, "half a second")
     log, motion = found.recording, found.motion
     assert log.name == "half a second"
     steps = log.q / np.radians(0.02)
@@ -331,24 +336,24 @@ def test_a_record_is_what_its_sensors_see(twin):
     again = rollout(replace(loop, count=sensors.count), twin.theta)
     np.testing.assert_array_equal(again.q, motion.q)
     shaken = replace(loop, noise=np.full(reference.q.shape, 1e-3))
-    np.testing.assert_array_equal(record(shaken, twin.theta, sensors).motion.q, motion.q)
+    np.testing.assert_array_equal(record_rollout(shaken, twin.theta, sensors).motion.q, motion.q)
     noisy = replace(sensors, position=np.full(6, 1e-4))
-    seen = record(loop, twin.theta, noisy)
+    seen = record_rollout(loop, twin.theta, noisy)
     assert np.all(np.std(seen.motion.tau - motion.tau, axis=0) > 0.0)
 
 
 def test_inside_counts_what_white_residuals_keep():
     rng = np.random.default_rng(0)
     white = rng.standard_normal(5000)
-    assert estimated.inside(white) > 0.85
-    assert estimated.inside(np.cumsum(white)) < 0.1
+    assert estimated.measure_white_share(white) > 0.85
+    assert estimated.measure_white_share(np.cumsum(white)) < 0.1
 
 
 # ---- the report
 
 
 def test_the_report_fits_a_page(found):
-    text = report(found).text()
+    text = build_reproduction(found).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH
     for title in ("Table 1a", "Table 2", "Table 3", "Table 4b", "Table 5", "Table 8", "Remarks"):
         assert title in text
@@ -361,28 +366,28 @@ def test_no_remark_states_a_figure_of_its_own():
 
 
 def test_remarks_tell_of_this_run(found):
-    words = remarks.bias_of_cloe(found)
+    words = remarks.describe_cloe_bias(found)
     assert f"CLOE alone is moved by {MISMATCHES[0].label}" not in words
     assert FEED_FORWARD.label in words.split("Whatever else")[0]
     # were it CLIE that the feed-forward moves, the remark would not say so of CLOE
     swapped = tuple(
         (s, t, {**a, "clie": a["cloe"], "cloe": a["clie"]}) for s, t, a in found.mismatches
     )
-    other = remarks.bias_of_cloe(replace(found, mismatches=swapped))
+    other = remarks.describe_cloe_bias(replace(found, mismatches=swapped))
     assert "CLOE alone" not in other
     bias = found.biases(MISMATCHES[1])["ols"]
-    assert f"by {bias:.1f} % where they are kept" in remarks.slow_rows(found)
+    assert f"by {bias:.1f} % where they are kept" in remarks.describe_slow_rows(found)
     counts = [group.rows for group in found.main.problem.factors.groups]
-    assert spanned(counts, ".0f") in remarks.rows(found)
+    assert format_range(counts, ".0f") in remarks.describe_row_counts(found)
 
 
 def test_what_a_run_does_not_hold_is_left_out(found):
     designed = any(setting.designed for setting, _, _ in found.mismatches)
-    assert ("nearer the paper's" in remarks.controller(found)) is designed
+    assert ("nearer the paper's" in remarks.describe_twin_controller(found)) is designed
     less = replace(found, mismatches=(), noises=found.noises[:1])
-    assert remarks.plant(less) is None
-    assert remarks.bias_of_cloe(less) is None
-    assert "kept" not in remarks.slow_rows(less)
+    assert remarks.describe_plant(less) is None
+    assert remarks.describe_cloe_bias(less) is None
+    assert "kept" not in remarks.describe_slow_rows(less)
 
 
 def test_a_method_that_fails_is_printed(found):
@@ -390,7 +395,7 @@ def test_a_method_that_fails_is_printed(found):
     for kind in KINDS:
         broken[kind, "cloe"] = "no step lowers the error"
     mismatches = tuple((s, t, {**a, "cloe": "no"}) for s, t, a in found.mismatches)
-    text = report(replace(found, answers=broken, mismatches=mismatches)).text()
+    text = build_reproduction(replace(found, answers=broken, mismatches=mismatches)).text()
     assert "CLOE on rows 'decimated' failed: no step lowers the error." in text
     assert "failed" in text.split("Remarks")[0]
     assert "nan" not in text
@@ -401,7 +406,7 @@ def test_progress_reaches_the_end(monkeypatch):
         estimated, "simulate", lambda twin, setting, scale: simulated.Case(*[None] * 4)
     )
     monkeypatch.setattr(estimated, "estimate_case", lambda *args, **kwargs: "not tried")
-    monkeypatch.setattr(estimated, "essential_test", lambda case: None)
+    monkeypatch.setattr(estimated, "evaluate_essential_test", lambda case: None)
     for reduced in (True, False):
         shares = []
         estimated.estimate_all(lambda stage, share, shares=shares: shares.append(share), reduced)
@@ -410,16 +415,16 @@ def test_progress_reaches_the_end(monkeypatch):
 
 
 def test_words_and_rows():
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert spanned([2.0, 1.0], ".1f") == "1.0 to 2.0"
-    assert spanned([1.01, 1.02]) == "1.0"
-    assert filled(("a",), 3) == ("a", "", "")
+    assert join_words(["a"]) == "a"
+    assert join_words(["a", "b", "c"]) == "a, b and c"
+    assert format_range([2.0, 1.0], ".1f") == "1.0 to 2.0"
+    assert format_range([1.01, 1.02]) == "1.0"
+    assert pad_row(("a",), 3) == ("a", "", "")
     rows = [("1", "x", "p"), ("1", "x", "q"), ("1", "y", "p"), ("2", "y", "p")]
-    assert [row[:2] for row in shown_once(rows, 1, 1)] == [
+    assert [row[:2] for row in blank_repeats(rows, 1, 1)] == [
         ("1", "x"), ("", ""), ("", "y"), ("2", "y"),
     ]  # fmt: skip
-    assert [row[:2] for row in shown_once(rows, 2)] == [
+    assert [row[:2] for row in blank_repeats(rows, 2)] == [
         ("1", "x"), ("", ""), ("1", "y"), ("2", "y"),
     ]  # fmt: skip
 

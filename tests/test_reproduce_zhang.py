@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dynident.core.inertia import is_consistent, smallest_eigenvalue, to_com
-from dynident.core.progress import silent
+from dynident.core.inertia import find_smallest_eigenvalue, is_consistent, to_com
+from dynident.core.progress import ignore_progress
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
@@ -21,17 +21,17 @@ from dynident_papers.published import (
     ZHANG_STRIBECK_NAMES,
 )
 from dynident_papers.report import WIDTH
-from dynident_papers.zhang2018 import report
+from dynident_papers.zhang2018 import build_reproduction
 from dynident_papers.zhang2018.estimated import (
     Results,
-    errors,
+    build_undecimated_problem,
     estimate_all,
-    letter,
-    link_row,
-    problem,
-    solver,
+    grade_error,
+    list_link_parameters,
+    make_method_solver,
+    measure_estimate_errors,
 )
-from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_all
+from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
     COULOMB,
     JOINT,
@@ -40,10 +40,10 @@ from dynident_papers.zhang2018.simulated import (
     SPEED,
     STATIC,
     VISCOUS,
-    exact,
+    choose_trajectory,
     load_arm,
-    noisy,
-    trajectory,
+    simulate_exact_log,
+    simulate_noisy_torque_log,
 )
 
 BASE = ("ols", "wls", "irls", "kf", "rls")
@@ -51,7 +51,7 @@ BASE = ("ols", "wls", "irls", "kf", "rls")
 
 @cache
 def results() -> Results:
-    return estimate_all(silent, reduced=True)
+    return estimate_all(ignore_progress, reduced=True)
 
 
 def test_published_tables_are_of_one_size():
@@ -67,9 +67,9 @@ def test_published_tables_are_of_one_size():
 def test_the_published_body_cannot_be_and_the_set_one_can():
     arm = load_arm()
     published, found = arm.published.nominal[JOINT], arm.robot.nominal[JOINT]
-    np.testing.assert_allclose(link_row(published), ZHANG["set"][:10], atol=1e-12)
+    np.testing.assert_allclose(list_link_parameters(published), ZHANG["set"][:10], atol=1e-12)
     assert np.linalg.eigvalsh(to_com(published)[2])[0] == pytest.approx(-0.016, abs=1e-3)
-    assert smallest_eigenvalue(published) < 0.0 < smallest_eigenvalue(found)
+    assert find_smallest_eigenvalue(published) < 0.0 < find_smallest_eigenvalue(found)
     assert is_consistent(arm.robot.nominal)
     assert is_consistent(arm.believed.nominal)
     others = [k for k in range(6) if k != JOINT]
@@ -78,20 +78,23 @@ def test_the_published_body_cannot_be_and_the_set_one_can():
 
 def test_trajectories_are_the_best_of_those_that_are_tried():
     arm = load_arm()
-    reference = trajectory(arm, 2)
+    reference = choose_trajectory(arm, 2)
     assert reference.q.shape == (1000, 6)
     np.testing.assert_allclose(np.abs(reference.dq).max(axis=0), LARGEST_SPEED)
-    noise = noisy(arm, reference, 0).tau - exact(arm, reference).tau
+    noise = (
+        simulate_noisy_torque_log(arm, reference, 0).tau - simulate_exact_log(arm, reference).tau
+    )
     np.testing.assert_allclose(noise.std(axis=0), NOISE, rtol=0.1)
 
 
 def test_a_belief_and_constraints_tell_what_a_motion_does_not():
     """The shortest form, of one log: that of all methods follows."""
     arm = load_arm()
-    reference = trajectory(arm, 4)
-    own = problem(arm.believed, noisy(arm, reference, seed=1))
+    reference = choose_trajectory(arm, 4)
+    own = build_undecimated_problem(arm.believed, simulate_noisy_torque_log(arm, reference, seed=1))
     ols, bounded = (
-        errors(arm, reference, own, solver(own, m), False) for m in ("ols", "pc-idim-ls")
+        measure_estimate_errors(arm, reference, own, make_method_solver(own, m), False)
+        for m in ("ols", "pc-idim-ls")
     )
     assert ols.inertial > 10.0
     assert max(ols.friction, bounded.friction) < 0.02
@@ -153,9 +156,9 @@ def test_the_survey_s_models_on_a_measured_log():
 
 @pytest.mark.long
 def test_without_the_measured_log_the_report_says_so(tmp_path):
-    missing = fit_all(reduced=True, folder=tmp_path)
+    missing = fit_friction_models(reduced=True, folder=tmp_path)
     assert not missing.fitted
-    text = report(replace(results(), instance=missing)).text()
+    text = build_reproduction(replace(results(), instance=missing)).text()
     assert "Table 12 is left out" in text
     assert "Table 12, friction" not in text
 
@@ -169,15 +172,15 @@ def test_forgetting_tracks_closer(k):
 
 
 def test_levels_are_those_of_the_survey():
-    assert [letter("e_d", v) for v in (0.1, 0.5, 2.0)] == ["A", "B", "C"]
-    assert [letter("J_e", v) for v in (0.5, 5.0, 50.0)] == ["A", "B", "C"]
-    assert [letter("ΔJ_e", v) for v in (0.05, 0.5, 2.0)] == ["A", "B", "C"]
-    assert [letter("e_T", v) for v in (0.005, 0.05, 0.5)] == ["A", "B", "C"]
+    assert [grade_error("e_d", v) for v in (0.1, 0.5, 2.0)] == ["A", "B", "C"]
+    assert [grade_error("J_e", v) for v in (0.5, 5.0, 50.0)] == ["A", "B", "C"]
+    assert [grade_error("ΔJ_e", v) for v in (0.05, 0.5, 2.0)] == ["A", "B", "C"]
+    assert [grade_error("e_T", v) for v in (0.005, 0.05, 0.5)] == ["A", "B", "C"]
 
 
 @pytest.mark.long
 def test_the_report_fits_its_page_and_has_both_bodies():
-    text = report(results()).text()
+    text = build_reproduction(results()).text()
     assert max(len(line) for line in text.split("\n")) <= WIDTH
     for word in (
         "published  set here",

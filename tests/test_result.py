@@ -14,13 +14,19 @@ import toy
 from dynident.api import identify, validate
 from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue, from_com
 from dynident.estimators.estimate import Shape, Track
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
-from dynident.results.json import SCHEMA, finite, restriction_dict, result_dict, to_json
+from dynident.results.json import (
+    SCHEMA,
+    replace_nonfinite,
+    serialise_restriction,
+    serialise_result,
+    to_json,
+)
 from dynident.robot import load_robot
 
 NUMBER = (int, float)
@@ -103,7 +109,7 @@ def result(method: str = "pc-idim-ls", nominal: bool = True, zero: bool = False)
 
 @cache
 def document(method: str = "pc-idim-ls", nominal: bool = True) -> dict[str, Any]:
-    return result_dict(result(method, nominal))
+    return serialise_result(result(method, nominal))
 
 
 def check(value: Any, shape: Any, place: str) -> None:
@@ -155,9 +161,9 @@ def test_standard_rows_are_the_bodies():
         bodies.append(from_com(row["mass"], row["com"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     np.testing.assert_allclose(bodies, result().phi, rtol=1e-10, atol=1e-12)
     own = [row["min_eigenvalue"] for row in document()["standard"]]
-    np.testing.assert_allclose(own, smallest_eigenvalue(np.array(bodies)), rtol=1e-6)
+    np.testing.assert_allclose(own, find_smallest_eigenvalue(np.array(bodies)), rtol=1e-6)
     smallest = document()["min_pseudo_inertia_eigenvalue"]
-    assert smallest == pytest.approx(smallest_eigenvalue(np.array(bodies)).min())
+    assert smallest == pytest.approx(find_smallest_eigenvalue(np.array(bodies)).min())
     assert document()["consistent"] is True
 
 
@@ -191,14 +197,19 @@ def test_there_is_no_nan_and_no_infinity(method):
 
 
 def test_errors_of_a_log_without_torque_are_null():
-    held_out = result_dict(result(zero=True))["fit"]["validation"][0]["entries"]
+    held_out = serialise_result(result(zero=True))["fit"]["validation"][0]["entries"]
     assert all(figure["overall_relative_error_percent"] is None for figure in held_out)
     assert all(joint["rmse"] > 0.0 for figure in held_out for joint in figure["joints"])
 
 
 def test_finite_replaces_what_json_has_no_word_for():
     given = {"a": [1.0, np.float64("nan"), (float("inf"), -np.inf)], "b": "nan", "c": True, "d": 3}
-    assert finite(given) == {"a": [1.0, None, [None, None]], "b": "nan", "c": True, "d": 3}
+    assert replace_nonfinite(given) == {
+        "a": [1.0, None, [None, None]],
+        "b": "nan",
+        "c": True,
+        "d": 3,
+    }
     with pytest.raises(ValueError, match="Out of range"):
         to_json({"a": float("nan")})
 
@@ -216,7 +227,7 @@ def held(**options: Any) -> Identification:
 
 
 def test_active_constraints_have_their_own_part():
-    found = result_dict(held())
+    found = serialise_result(held())
     check(found, {**DOCUMENT, "fit": dict, "restriction": RESTRICTION}, "result")
     restriction = found["restriction"]
     names = [row["name"] for row in restriction["multipliers"]]
@@ -232,7 +243,7 @@ def test_active_constraints_have_their_own_part():
 def test_without_active_constraints_that_part_is_null():
     assert document()["restriction"] is None
     assert document("wls")["restriction"] is None
-    assert restriction_dict(None) is None
+    assert serialise_restriction(None) is None
 
 
 def test_settings_hold_constraints_and_all_that_was_chosen():
@@ -244,7 +255,7 @@ def test_settings_hold_constraints_and_all_that_was_chosen():
         "bootstrap": 30,
         "seed": 7,
     }
-    settings = result_dict(held(**chosen))["settings"]
+    settings = serialise_result(held(**chosen))["settings"]
     for key, value in chosen.items():
         assert settings[key] == value
     assert settings["constraints"] == [
@@ -266,7 +277,7 @@ def test_constraints_are_described_as_a_study_has_them():
         Hull("all", points, of="com"),
         Payload("link_2", 0.5, (0.0, 0.0, 0.1)),
     ]
-    settings = result_dict(identify(problem, constraints=constraints))["settings"]
+    settings = serialise_result(identify(problem, constraints=constraints))["settings"]
     kinds = [row["kind"] for row in settings["constraints"]]
     assert kinds == ["total-mass", "fixed", "hull", "payload"]
     assert settings["constraints"][0] == {"kind": "total-mass", "lower": 5.0, "upper": 7.0}
@@ -278,7 +289,7 @@ def test_base_consistency_has_nulls_where_links_would_be():
     robot = toy.arm(2)
     problem = Problem(robot, prepare(toy.log(robot, 6.0, 0.3, 0)[0], 5.0))
     fit = identify(problem, consistency="base", constraints=[Bounds(("fv2",), lower=3.0)])
-    found = result_dict(fit)
+    found = serialise_result(fit)
     expected = {**DOCUMENT, "standard": type(None), "fit": dict, "restriction": RESTRICTION}
     check(found, expected, "result")
     assert found["min_pseudo_inertia_eigenvalue"] is None
@@ -294,11 +305,13 @@ def test_nonlinear_parameters_and_estimates_over_time_are_told():
     p = found.base.count
     shape = Shape(("vs1",), np.array([0.1]), np.array([0.01]))
     track = Track(np.arange(3.0), np.tile(found.estimate.beta, (3, 1)), np.ones((3, p)))
-    told = result_dict(replace(found, estimate=replace(found.estimate, shape=shape, track=track)))
+    told = serialise_result(
+        replace(found, estimate=replace(found.estimate, shape=shape, track=track))
+    )
     assert told["shape"] == [{"name": "vs1", "value": 0.1, "std": 0.01}]
     assert told["track"]["time"] == [0.0, 1.0, 2.0]
     assert np.shape(told["track"]["beta"]) == np.shape(told["track"]["std"]) == (3, p)
-    plain = result_dict(found)
+    plain = serialise_result(found)
     assert plain["shape"] == []
     assert plain["track"] is None
 

@@ -12,8 +12,8 @@ import dynident as di
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.html import html_report
-from dynident.results.json import result_dict
+from dynident.results.html import render_result_page
+from dynident.results.json import serialise_result
 
 RATE = 500.0
 
@@ -76,8 +76,8 @@ def test_text_page_and_json_have_them(fits):
     fit = fits["moving"]
     assert "moving samples below 30 Hz" in fit.summary()
     assert "moving samples" not in fits["all"].summary()
-    assert "moving samples below 30 Hz" in html_report(fit, fit.series())
-    document = json.loads(json.dumps(result_dict(fit)))
+    assert "moving samples below 30 Hz" in render_result_page(fit, fit.series())
+    document = json.loads(json.dumps(serialise_result(fit)))
     assert document["settings"]["score"] == "moving"
     assert [f["rows"] for f in document["fit"]["identification"]][2] == "moving samples"
     assert set(document["fit"]) == {"identification", "nominal", "validation"}

@@ -11,10 +11,10 @@ from robots import EXAMPLES, bodies, relative, states
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import inertia_matrix, to_com, transform
-from dynident.dynamics import build_tree, inverse_dynamics, regressor
+from dynident.core.inertia import to_com, to_inertia_matrix, transform_body
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics, evaluate_regressor
 from dynident.robot import Robot, load_robot
-from dynident.robot.dh import dh_joints, dh_nominal
+from dynident.robot.dh import build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.spec import BaseSpec, DHJointSpec
 
@@ -34,8 +34,8 @@ def table(rows: list[dict[str, Any]] = TABLE) -> list[DHJointSpec]:
 
 
 def robot_of(convention: Any) -> Robot:
-    joints = dh_joints(table(), convention, base=BASE)
-    return Robot("dh", joints, dh_nominal(table(), False), Drives.direct(len(joints)))
+    joints = build_dh_joints(table(), convention, base=BASE)
+    return Robot("dh", joints, read_dh_inertials(table(), False), Drives.direct(len(joints)))
 
 
 def homogeneous(row: dict[str, Any], q: float, convention: str) -> Array:
@@ -132,7 +132,7 @@ def test_torques_are_those_of_the_lagrangian(convention: str) -> None:
             omega = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
             v = here[:3, :3].T @ rate[:3, 3]
             energy += 0.5 * body[0] * v @ v + v @ np.cross(omega, body[1:4])
-            energy += 0.5 * omega @ inertia_matrix(body) @ omega
+            energy += 0.5 * omega @ to_inertia_matrix(body) @ omega
             energy += robot.gravity @ (body[0] * here[:3, 3] + here[:3, :3] @ body[1:4])
         return float(energy)
 
@@ -147,7 +147,7 @@ def test_torques_are_those_of_the_lagrangian(convention: str) -> None:
 
     t = 1e-3
     expected = (momentum(t) - momentum(-t)) / (2 * t) - gradient(lambda x: lagrangian(x, dq), q)
-    ours = inverse_dynamics(build_tree(robot), phi, q[None], dq[None], ddq[None])[0]
+    ours = evaluate_inverse_dynamics(build_tree(robot), phi, q[None], dq[None], ddq[None])[0]
     assert relative(ours, expected) < 1e-4
 
 
@@ -176,7 +176,7 @@ def test_torques_are_those_of_a_pinocchio_model_of_the_table(convention: str) ->
     q, dq, ddq = states(robot, 10)
     data = model.createData()
     theirs = np.array([pin.rnea(model, data, q[k], dq[k], ddq[k]) for k in range(10)])
-    ours = inverse_dynamics(build_tree(robot), phi, q, dq, ddq)
+    ours = evaluate_inverse_dynamics(build_tree(robot), phi, q, dq, ddq)
     assert relative(ours, theirs) < 1e-10
 
 
@@ -187,14 +187,14 @@ def test_tx40_table_is_its_urdf() -> None:
     motor, rate, acceleration = np.random.default_rng(1).normal(size=(3, 40, 6)) * 50.0
     phi = bodies(6)
     turned = np.diag([-1.0, -1.0, 1.0])
-    phi_dh = np.vstack([phi[:5], transform(phi[5], turned, np.zeros(3))])
+    phi_dh = np.vstack([phi[:5], transform_body(phi[5], turned, np.zeros(3))])
     torques, spaces = [], []
     for robot, values in ((urdf, phi), (dh, phi_dh)):
         q = robot.drives.position_to_joint(motor)
         dq, ddq = robot.drives.rate_to_joint(rate), robot.drives.rate_to_joint(acceleration)
         tree = build_tree(robot)
-        torques.append(inverse_dynamics(tree, values, q, dq, ddq))
-        spaces.append(regressor(tree, q, dq, ddq).reshape(-1, 60))
+        torques.append(evaluate_inverse_dynamics(tree, values, q, dq, ddq))
+        spaces.append(evaluate_regressor(tree, q, dq, ddq).reshape(-1, 60))
     assert relative(torques[1], torques[0]) < 1e-9
     ranks = [np.linalg.matrix_rank(w, tol=1e-8 * np.linalg.norm(w, 2)) for w in spaces]
     both = np.hstack(spaces)
@@ -204,7 +204,7 @@ def test_tx40_table_is_its_urdf() -> None:
 def test_tx40_has_36_inertial_base_parameters() -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     q, dq, ddq = states(robot, 200)
-    matrix = regressor(build_tree(robot), q, dq, ddq).reshape(-1, 60)
+    matrix = evaluate_regressor(build_tree(robot), q, dq, ddq).reshape(-1, 60)
     assert np.linalg.matrix_rank(matrix) == 36
 
 
@@ -214,18 +214,18 @@ def test_limits_and_inertials() -> None:
         {"name": "b", "type": "prismatic", "lower": -0.5, "link": "carriage"},
     ]
     rows[0]["inertial"] = {"mass": 2.0, "com": [0.1, 0, 0], "inertia": [1, 2, 3, 0.1, 0.2, 4]}
-    first, second = dh_joints(table(rows), "modified")
+    first, second = build_dh_joints(table(rows), "modified")
     assert (first.lower, first.upper) == pytest.approx((-np.pi / 2, np.pi))
     assert first.velocity == pytest.approx(2 * np.pi)
     assert (first.effort, second.lower, second.upper) == (5.0, -0.5, np.inf)
     assert (first.link, second.link) == ("link_1", "carriage")
-    nominal = dh_nominal(table(rows), floating=False)
+    nominal = read_dh_inertials(table(rows), floating=False)
     mass, com, inertia = to_com(nominal[0])
     assert mass == 2.0
     np.testing.assert_allclose(com, [0.1, 0.0, 0.0])
     np.testing.assert_allclose(inertia, [[1, 2, 0.1], [2, 3, 0.2], [0.1, 0.2, 4]])
     assert not nominal[1].any()
-    assert dh_nominal(table(rows), floating=True).shape == (3, 10)
+    assert read_dh_inertials(table(rows), floating=True).shape == (3, 10)
 
 
 @pytest.mark.parametrize(
@@ -242,4 +242,4 @@ def test_limits_and_inertials() -> None:
 )
 def test_refusals(rows: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        dh_joints(table(rows), "modified", place="r.toml")
+        build_dh_joints(table(rows), "modified", place="r.toml")

@@ -11,7 +11,7 @@ import pytest
 from robots import EXAMPLES, pin_model, pin_q, relative, states, urdf
 
 from dynident.core.errors import InputError
-from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.robot import load_robot
 from dynident.robot.load import LOADERS
 from dynident.robot.spec import DriveSpec, TransmissionSpec
@@ -79,7 +79,7 @@ def test_locked_joints_are_pinocchios_reduced_model(
     q, dq, ddq = states(robot, 5)
     data = model.createData()
     torques = [pin.rnea(model, data, pin_q(model, q[k]), dq[k], ddq[k]) for k in range(5)]
-    ours = inverse_dynamics(build_tree(robot), robot.nominal, q, dq, ddq)
+    ours = evaluate_inverse_dynamics(build_tree(robot), robot.nominal, q, dq, ddq)
     assert relative(ours, np.array(torques)) < 1e-10
 
 
@@ -122,7 +122,7 @@ def test_emps() -> None:
     # neither weight nor anything but the mass matters
     q, dq, ddq = states(robot, 4)
     phi = np.random.default_rng(0).normal(size=(1, 10))
-    torque = inverse_dynamics(build_tree(robot), phi, q, dq, ddq)
+    torque = evaluate_inverse_dynamics(build_tree(robot), phi, q, dq, ddq)
     np.testing.assert_allclose(torque, phi[0, 0] * ddq, atol=1e-14)
 
 

@@ -9,14 +9,14 @@ import pytest
 from pydantic import Field
 
 from dynident.core.errors import InputError
-from dynident.core.schema import Spec, read_toml, validated
+from dynident.core.schema import Spec, read_toml, validate_data
 from dynident.robot.spec import RobotSpec, TransmissionSpec
 
 TABLE: dict[str, Any] = {"convention": "modified", "joint": [{"name": "a"}, {"name": "b"}]}
 
 
 def test_defaults() -> None:
-    spec = validated(RobotSpec, TABLE, "r.toml")
+    spec = validate_data(RobotSpec, TABLE, "r.toml")
     assert spec.angles == "deg"
     assert spec.joint[1].type == "revolute"
     assert spec.joint[1].alpha == 0.0
@@ -83,7 +83,7 @@ def test_reduction_is_a_diagonal_or_a_matrix() -> None:
 )
 def test_refusals_are_one_line_with_the_place(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        validated(RobotSpec, TABLE | change, Path("robots/r.toml"))
+        validate_data(RobotSpec, TABLE | change, Path("robots/r.toml"))
     text = str(caught.value)
     assert text.startswith(f"robots/r.toml: {message}")
     assert "\n" not in text
@@ -125,7 +125,7 @@ class Shapes(Spec):
 )
 def test_unions_are_told_without_pydantics_tags(data: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        validated(Shapes, data, "s.toml")
+        validate_data(Shapes, data, "s.toml")
     assert str(caught.value).startswith(f"s.toml: {message}")
 
 

@@ -14,28 +14,28 @@ from scipy.linalg import null_space
 from thin import first
 
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.space import standard_space
+from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, is_consistent
 from dynident.estimators import ESTIMATORS
 from dynident.recording.prepare import prepare
-from dynident.regression.essential import essential_parameters
+from dynident.regression.essential import select_essential_parameters
 from dynident.regression.problem import Problem
-from dynident.study.study import read_study, study_robot, study_samples
+from dynident.study.study import read_study, read_study_samples, study_robot
 from dynident_papers.routes import (
     ROUTES,
     cad_difference,
     cad_difference_essential,
-    cad_values,
-    exactly_consistent,
-    identifiable_basis,
+    compute_identifiable_basis,
+    find_exactly_consistent,
+    fit_cad_values,
+    measure_inconsistent_share,
+    measure_positive_share,
     minimum_norm,
-    share_inconsistent,
-    share_positive_drives,
     sousa_correction,
     sousa_correction_euclidean,
     truncated_svd,
-    weighed,
+    weigh_rows,
 )
 
 OF_LEAST_SQUARES = ("minimum-norm", "truncated-svd", "cad-difference")
@@ -80,8 +80,13 @@ def bodies_of(problem, theta):
 
 def consistent(problem, theta) -> bool:
     idim = problem.idim
-    assert share_inconsistent(theta, idim) == 0.0 or not is_consistent(bodies_of(problem, theta))
-    return share_inconsistent(theta, idim) == 0.0 and share_positive_drives(theta, idim) == 1.0
+    assert measure_inconsistent_share(theta, idim) == 0.0 or not is_consistent(
+        bodies_of(problem, theta)
+    )
+    return (
+        measure_inconsistent_share(theta, idim) == 0.0
+        and measure_positive_share(theta, idim) == 1.0
+    )
 
 
 def same_torques(problem, theta, beta, rel=1e-9):
@@ -94,25 +99,25 @@ def same_torques(problem, theta, beta, rel=1e-9):
 def test_linear_routes_have_the_torques_of_least_squares(name):
     problem = noisy()
     theta = ROUTES[name](problem)
-    same_torques(problem, theta, weighed(problem).beta)
+    same_torques(problem, theta, weigh_rows(problem).beta)
     q, dq, ddq = toy.motion(3, 0.5, seed=9)
     ours = problem.idim.torque(theta, q, dq, ddq)
-    theirs = problem.idim.torque(problem.base.standard(weighed(problem).beta), q, dq, ddq)
+    theirs = problem.idim.torque(problem.base.standard(weigh_rows(problem).beta), q, dq, ddq)
     np.testing.assert_allclose(ours, theirs, atol=1e-8 * np.abs(theirs).max())
     # to within the rounds in which sigma settles
-    np.testing.assert_allclose(weighed(problem).beta, ESTIMATORS["wls"](problem).beta, rtol=1e-4)
+    np.testing.assert_allclose(weigh_rows(problem).beta, ESTIMATORS["wls"](problem).beta, rtol=1e-4)
 
 
 def test_minimum_norm_is_the_smallest_of_all_with_its_torques():
     problem = noisy()
     theta = minimum_norm(problem)
     base = problem.base
-    B = identifiable_basis(base)
+    B = compute_identifiable_basis(base)
     np.testing.assert_allclose(B.T @ B, np.eye(base.count), atol=1e-12)
     invisible = null_space(base.matrix)
     assert invisible.shape[1] == len(theta) - base.count
     np.testing.assert_allclose(invisible.T @ theta, 0.0, atol=1e-10)
-    assert np.linalg.norm(theta) < np.linalg.norm(base.standard(weighed(problem).beta))
+    assert np.linalg.norm(theta) < np.linalg.norm(base.standard(weigh_rows(problem).beta))
     assert np.linalg.norm(theta) < np.linalg.norm(cad_difference(problem))
 
 
@@ -120,8 +125,8 @@ def test_truncated_svd_is_minimum_norm_unless_columns_are_scaled():
     problem = noisy()
     theta = truncated_svd(problem)
     np.testing.assert_allclose(theta, minimum_norm(problem), atol=1e-9)
-    given = weighed(problem)
-    unit = standard_space(problem.base, given.system.A, given.system.b).unit
+    given = weigh_rows(problem)
+    unit = build_standard_space(problem.base, given.system.A, given.system.b).unit
     scaled = truncated_svd(problem, unit)
     same_torques(problem, scaled, given.beta)
     assert np.abs(scaled - theta).max() > 0.1
@@ -131,7 +136,7 @@ def test_truncated_svd_is_minimum_norm_unless_columns_are_scaled():
 def test_truncated_svd_is_that_of_the_rows_themselves():
     # the seed has the regressor of all rows, with as many singular values as columns
     problem = noisy()
-    sigma = weighed(problem).sigma
+    sigma = weigh_rows(problem).sigma
     X, y = [], []
     for rows in problem.rows():
         for j, columns in enumerate(problem.columns):
@@ -150,7 +155,7 @@ def test_truncated_svd_is_that_of_the_rows_themselves():
 
 def test_cad_difference_is_the_nearest_to_cad_with_its_torques():
     problem = noisy()
-    cad, theta = cad_values(problem), cad_difference(problem)
+    cad, theta = fit_cad_values(problem), cad_difference(problem)
     np.testing.assert_array_equal(bodies_of(problem, cad), problem.robot.nominal)
     np.testing.assert_allclose(null_space(problem.base.matrix).T @ (theta - cad), 0.0, atol=1e-10)
     assert np.linalg.norm(theta - cad) < np.linalg.norm(minimum_norm(problem) - cad)
@@ -171,8 +176,8 @@ def test_where_cad_is_true_its_difference_is_none():
 
 def test_essential_difference_leaves_the_rest_at_cad():
     problem = noisy(noise=3.0, seconds=3.0)
-    given, cad = weighed(problem), cad_values(problem)
-    found = essential_parameters(problem.factors, given.sigma)
+    given, cad = weigh_rows(problem), fit_cad_values(problem)
+    found = select_essential_parameters(problem.factors, given.sigma)
     kept, gone = list(found.kept), list(found.eliminated)
     assert gone
     assert kept
@@ -194,9 +199,9 @@ def test_essential_difference_leaves_the_rest_at_cad():
 @pytest.mark.parametrize("name", CORRECTIONS)
 def test_corrections_do_not_move_a_feasible_estimate(name):
     problem = noisy(noise=0.01)
-    given = weighed(problem)
+    given = weigh_rows(problem)
     theta = ROUTES[name](problem)
-    assert exactly_consistent(given, given.beta) is not None
+    assert find_exactly_consistent(given, given.beta) is not None
     assert consistent(problem, theta)
     same_torques(problem, theta, given.beta)
     assert not consistent(problem, minimum_norm(problem))
@@ -205,8 +210,8 @@ def test_corrections_do_not_move_a_feasible_estimate(name):
 @pytest.mark.long
 def test_corrections_are_consistent_and_nearest_each_in_its_distance():
     problem = infeasible()
-    given = weighed(problem)
-    assert exactly_consistent(given, given.beta) is None
+    given = weigh_rows(problem)
+    assert find_exactly_consistent(given, given.beta) is None
     weighted, plain = sousa_correction(problem), sousa_correction_euclidean(problem)
     assert consistent(problem, weighted)
     assert consistent(problem, plain)
@@ -220,7 +225,7 @@ def test_corrections_are_consistent_and_nearest_each_in_its_distance():
 @pytest.mark.parametrize("name", CORRECTIONS)
 def test_corrections_are_those_of_another_program(name):
     problem = infeasible()
-    given, M = weighed(problem), problem.base.matrix
+    given, M = weigh_rows(problem), problem.base.matrix
     measure = given.system.A if name == "sousa-correction" else np.eye(problem.base.count)
     theta = cvxpy.Variable(M.shape[1])
     bodies = [
@@ -247,29 +252,29 @@ def test_the_weighted_correction_is_constrained_estimation_without_a_prior():
 
 def test_a_consistent_set_has_the_base_parameters_that_were_asked_for():
     problem = noisy(noise=0.01)
-    given = weighed(problem)
+    given = weigh_rows(problem)
     truth = toy.true_parameters(problem.idim, other_bodies(problem.robot))
     beta = problem.base.matrix @ truth
-    theta = exactly_consistent(given, beta)
+    theta = find_exactly_consistent(given, beta)
     assert consistent(problem, theta)
     same_torques(problem, theta, beta)
     names = problem.base.names
-    assert exactly_consistent(given, np.where(np.array(names) == "fv2", -1.0, beta)) is None
+    assert find_exactly_consistent(given, np.where(np.array(names) == "fv2", -1.0, beta)) is None
 
 
 def test_shares_count_links_and_drives():
     problem = noisy()
     idim = problem.idim
     theta = toy.true_parameters(idim, problem.robot.nominal)
-    assert share_inconsistent(theta, idim) == 0.0
-    assert share_positive_drives(theta, idim) == 1.0
+    assert measure_inconsistent_share(theta, idim) == 0.0
+    assert measure_positive_share(theta, idim) == 1.0
     theta[10] = -1.0
     theta[idim.names.index("fv1")] = 0.0
     theta[idim.names.index("off2")] = -1.0  # an offset may be negative
-    assert share_inconsistent(theta, idim) == pytest.approx(1 / 3)
-    assert share_positive_drives(theta, idim) == pytest.approx(8 / 9)
+    assert measure_inconsistent_share(theta, idim) == pytest.approx(1 / 3)
+    assert measure_positive_share(theta, idim) == pytest.approx(8 / 9)
     bare = Problem(problem.robot, problem.samples, friction="none")
-    assert share_positive_drives(theta[:30], bare.idim) == 1.0
+    assert measure_positive_share(theta[:30], bare.idim) == 1.0
 
 
 @pytest.mark.parametrize("name", ROUTES)
@@ -298,7 +303,7 @@ def test_a_file_without_inertials_and_odd_units_are_refused():
 def tx40() -> Problem:
     study = read_study(EXAMPLES / "tx40" / "study.toml")
     robot = study_robot(study)
-    return Problem(robot, study_samples(study.log[0], robot, study.prepare))
+    return Problem(robot, read_study_samples(study.log[0], robot, study.prepare))
 
 
 @pytest.mark.parametrize("name", first(ROUTES, 5))
@@ -307,8 +312,8 @@ def test_every_route_runs_on_the_tx40_log(name):
     theta = ROUTES[name](problem)
     assert theta.shape == (len(problem.idim.parameters),)
     if name in OF_LEAST_SQUARES:
-        same_torques(problem, theta, weighed(problem).beta)
+        same_torques(problem, theta, weigh_rows(problem).beta)
         # what the notes warn of: nothing keeps these consistent
-        assert share_inconsistent(theta, problem.idim) > 0.5
+        assert measure_inconsistent_share(theta, problem.idim) > 0.5
     if name in CORRECTIONS:
         assert consistent(problem, theta)

@@ -14,15 +14,15 @@ from threadpoolctl import threadpool_limits
 
 from dynident.api import identify
 from dynident.cli.flags import FLAGS
-from dynident.cli.options import read
+from dynident.cli.options import convert_flag_value
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InfeasibleError, InputError
-from dynident.core.kept import Origin, packed, read_kept
+from dynident.core.kept import Origin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.options import estimate
-from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, Task, task
+from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, Task, build_search_task
 from dynident.estimators.search import SCHEMA
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
@@ -100,7 +100,7 @@ def test_means_and_spreads_are_what_eq_25_says(method):
     given = {"objective": MEAN_AND_SPREAD, "spread_weight": 2.0, "consistency": "none"}
     found = estimate(rows, method, **given)
     region = Region(objective=MEAN_AND_SPREAD, spread_weight=2.0)
-    known = task(rows, region, Knowledge(consistency="none"), ErrorBars())
+    known = build_search_task(rows, region, Knowledge(consistency="none"), ErrorBars())
 
     def criterion(beta):
         errors = [
@@ -256,10 +256,10 @@ def test_shapes_are_searched_with_what_is_linear_eliminated(method, budget):
 
 def test_a_table_is_a_flag():
     flag = next(flag for flag in FLAGS if flag.name == "ranges")
-    assert read(flag, "fc1 = [0, 10], m2 = [1, 5]") == {"fc1": [0, 10], "m2": [1, 5]}
-    assert read(flag, "{fc1 = [0, 10]}") == {"fc1": [0, 10]}
+    assert convert_flag_value(flag, "fc1 = [0, 10], m2 = [1, 5]") == {"fc1": [0, 10], "m2": [1, 5]}
+    assert convert_flag_value(flag, "{fc1 = [0, 10]}") == {"fc1": [0, 10]}
     with pytest.raises(typer.BadParameter, match="--ranges is 'fc1', but has to be a table"):
-        read(flag, "fc1")
+        convert_flag_value(flag, "fc1")
 
 
 def rubbing(seconds=3.0):
@@ -365,15 +365,15 @@ def test_the_state_of_another_search_is_refused(tmp_path):
     file.write_bytes(before[: len(before) // 2])
     with pytest.raises(InputError, match="no state file of a search"):
         run()
-    kept = read_kept(tmp_path / "none.npz", SCHEMA, (), "a search")
+    kept = read_state_file(tmp_path / "none.npz", SCHEMA, (), "a search")
     assert kept is None
     file.write_bytes(before)
-    kept = read_kept(file, SCHEMA, (), "a search")
+    kept = read_state_file(file, SCHEMA, (), "a search")
     del kept.arrays["costs"]
     about = {"generator": kept.about["generator"]}
     names = tuple(kept.about["parameters"])
     origin = Origin(kept.about["robot"], names, kept.about["fingerprint"])
-    file.write_bytes(packed(SCHEMA, origin, about, kept.arrays))
+    file.write_bytes(pack_state_file(SCHEMA, origin, about, kept.arrays))
     with pytest.raises(InputError, match="damaged"):
         run()
     with pytest.raises(InputError, match="cannot be written"):

@@ -20,16 +20,16 @@ from dynident.dynamics.idim import build_idim
 from dynident.excitation.selection import (
     START,
     Selecting,
-    carried_by,
+    find_carried_joints,
+    find_sub_chains,
     select_blocks,
-    sub_chains,
 )
+from dynident.excitation.selection import _collect_offers as offers_of
 from dynident.excitation.selection import _Knowledge as Knowledge
-from dynident.excitation.selection import _offers as offers_of
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import literature_std, weighted_solution
+from dynident.regression.weighted import compute_literature_std, solve_wls
 from dynident.robot import load_robot
 from dynident.study.study import read_study
 
@@ -79,7 +79,7 @@ def chosen_of_work():
 
 def whole(problem):
     """All rows, weighted by their sigmas."""
-    _, sigma, _ = weighted_solution(problem.factors)
+    _, sigma, _ = solve_wls(problem.factors)
     return problem.factors.weighted(sigma), sigma
 
 
@@ -88,11 +88,11 @@ def whole(problem):
 
 def test_a_sub_chain_is_a_joint_with_all_that_it_carries():
     robot = toy.arm(3)
-    assert [carried_by(robot, k) for k in range(3)] == [{0, 1, 2}, {1, 2}, {2}]
+    assert [find_carried_joints(robot, k) for k in range(3)] == [{0, 1, 2}, {1, 2}, {2}]
     branched = replace(robot, joints=(*robot.joints[:2], replace(robot.joints[2], parent=1)))
-    assert [carried_by(branched, k) for k in range(3)] == [{0, 1, 2}, {1}, {2}]
+    assert [find_carried_joints(branched, k) for k in range(3)] == [{0, 1, 2}, {1}, {2}]
     base = base_parameters(build_idim(robot))
-    chains = sub_chains(base)
+    chains = find_sub_chains(base)
     assert chains[0] == tuple(range(base.count))
     assert set(chains[2]) < set(chains[1]) < set(chains[0])
     assert all(base.names[k].rstrip("R").endswith("3") for k in chains[2])
@@ -111,7 +111,7 @@ def test_gains_are_those_of_the_determinants():
     problem = work()
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
-    chains = list(sub_chains(problem.base).values())
+    chains = list(find_sub_chains(problem.base).values())
     known = Knowledge(system, chains)
     A = system.A
     taken = START * A.T @ A
@@ -135,7 +135,7 @@ def test_no_other_block_would_have_gained_more():
     found = select_blocks(problem, selecting)
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
-    known = Knowledge(system, list(sub_chains(problem.base).values()))
+    known = Knowledge(system, list(find_sub_chains(problem.base).values()))
     left = {(offer.log, offer.start): offer for offer in offers}
     for block in found.blocks:
         gains = {key: known.gain(offer.factor) for key, offer in left.items()}
@@ -177,7 +177,7 @@ def test_the_choice_is_better_than_chance():
     _, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
     rng = np.random.default_rng(0)
-    beta = weighted_solution(problem.factors)[0]
+    beta = solve_wls(problem.factors)[0]
     spreads = []
     for _ in range(20):
         some = rng.permutation(len(offers))[: len(found.blocks)]
@@ -191,12 +191,14 @@ def test_the_choice_is_better_than_chance():
 
 def test_figures_are_those_of_the_chosen_rows():
     problem, found = work(), chosen_of_work()
-    beta, sigma, _ = weighted_solution(problem.factors)
+    beta, sigma, _ = solve_wls(problem.factors)
     own = found.of(problem)
     assert own.factors.rows == found.rows
     system = own.factors.weighted(sigma)
-    np.testing.assert_allclose(found.after, 100 * literature_std(system) / np.abs(beta), rtol=1e-6)
-    before = 100 * literature_std(problem.factors.weighted(sigma)) / np.abs(beta)
+    np.testing.assert_allclose(
+        found.after, 100 * compute_literature_std(system) / np.abs(beta), rtol=1e-6
+    )
+    before = 100 * compute_literature_std(problem.factors.weighted(sigma)) / np.abs(beta)
     np.testing.assert_allclose(found.before, before, rtol=1e-6)
     assert found.chains[0].condition == pytest.approx(system.condition()[0], rel=1e-6)
     last = found.chains[-1]

@@ -11,11 +11,11 @@ from scipy.interpolate import CubicSpline
 from dynident.core.errors import InputError
 from dynident.simulation.sensors import (
     Sensors,
-    local_cubic,
+    draw_sampling_instants,
+    interpolate_by_cubics,
     logged,
     position_noise,
-    quantised,
-    sampling_instants,
+    quantise_positions,
 )
 
 RATE = 1000.0
@@ -47,7 +47,7 @@ def torque(samples: int = SAMPLES) -> np.ndarray:
 
 
 def measured(s: Sensors, q: np.ndarray) -> np.ndarray:
-    return quantised(q + position_noise(s, len(q)), s.count)
+    return quantise_positions(q + position_noise(s, len(q)), s.count)
 
 
 def flat(x: np.ndarray) -> bool:
@@ -89,13 +89,13 @@ def test_position_noise_passes_into_the_log_unchanged():
 def test_quantised_to_the_nearest_count():
     count = np.array([2e-3, 0.0])
     q = motion()
-    out = quantised(q, count)
+    out = quantise_positions(q, count)
     np.testing.assert_array_equal(out[:, 1], q[:, 1])
     np.testing.assert_allclose(out[:, 0] / 2e-3, np.rint(q[:, 0] / 2e-3), atol=1e-9)
     error = out[:, 0] - q[:, 0]
     assert np.abs(error).max() <= 1e-3 + 1e-12
     assert error.std() == pytest.approx(2e-3 / np.sqrt(12.0), rel=0.05)
-    np.testing.assert_allclose(quantised(np.array([-2.6, 2.4]), np.ones(2)), [-3.0, 2.0])
+    np.testing.assert_allclose(quantise_positions(np.array([-2.6, 2.4]), np.ones(2)), [-3.0, 2.0])
 
 
 def test_ripple_has_its_order_and_amplitude():
@@ -123,7 +123,7 @@ def test_same_seed_same_bits_and_signals_apart():
     # less noise of one signal leaves that of the others alone
     quiet = dataclasses.replace(s, position=np.zeros(2))
     np.testing.assert_array_equal(
-        sampling_instants(quiet, RATE, 50), sampling_instants(s, RATE, 50)
+        draw_sampling_instants(quiet, RATE, 50), draw_sampling_instants(s, RATE, 50)
     )
     np.testing.assert_allclose(
         logged(quiet, RATE, measured(quiet, q), tau, q)[1], one[1], rtol=0, atol=1e-12
@@ -131,12 +131,12 @@ def test_same_seed_same_bits_and_signals_apart():
 
 
 def test_jitter_has_its_moments_and_order():
-    instants = sampling_instants(sensors(jitter=1e-4), RATE, SAMPLES)
+    instants = draw_sampling_instants(sensors(jitter=1e-4), RATE, SAMPLES)
     late = (instants - np.arange(SAMPLES) / RATE)[5:-5]
     assert late.std() == pytest.approx(1e-4, rel=0.03)
     assert abs(late.mean()) < 4e-4 / np.sqrt(SAMPLES)
     assert flat(late)
-    wild = sampling_instants(sensors(jitter=1e-3), RATE, SAMPLES)
+    wild = draw_sampling_instants(sensors(jitter=1e-3), RATE, SAMPLES)
     assert np.all(np.diff(wild) >= 0.0)
     assert wild[0] >= 0.0
     assert wild[-1] <= (SAMPLES - 1) / RATE
@@ -147,8 +147,8 @@ def test_local_cubic_is_exact_for_cubics_also_at_the_ends():
     grid = np.arange(10.0)
     signal = np.stack([grid**3 - 2.0 * grid, 5.0 - grid**2], axis=1)
     exact = np.stack([places**3 - 2.0 * places, 5.0 - places**2], axis=1)
-    np.testing.assert_allclose(local_cubic(signal, places), exact, rtol=1e-12, atol=1e-11)
-    at_samples = local_cubic(motion(50), np.arange(50.0))
+    np.testing.assert_allclose(interpolate_by_cubics(signal, places), exact, rtol=1e-12, atol=1e-11)
+    at_samples = interpolate_by_cubics(motion(50), np.arange(50.0))
     np.testing.assert_allclose(at_samples, motion(50), rtol=0, atol=1e-15)
 
 
@@ -157,7 +157,7 @@ def test_jitter_moves_the_samples_and_their_second_differences():
     q, tau = motion(), torque()
     got_q, got_tau = logged(s, RATE, q, tau, q)
     clock = np.arange(SAMPLES) / RATE
-    instants = sampling_instants(s, RATE, SAMPLES)
+    instants = draw_sampling_instants(s, RATE, SAMPLES)
     for got, signal in ((got_q, q), (got_tau, tau)):
         exact = CubicSpline(clock, signal)(instants)
         assert np.abs(got - exact).max() < 1e-7
@@ -174,7 +174,7 @@ def test_the_log_with_jitter_holds_counts_and_the_noise_of_its_rows():
     s = sensors(jitter=5e-5, count=[1e-3, 0.0])
     got = logged(s, RATE, measured(s, q), tau, q)[0]
     np.testing.assert_allclose(got[:, 0] / 1e-3, np.rint(got[:, 0] / 1e-3), atol=1e-9)
-    moved = local_cubic(q, sampling_instants(s, RATE, SAMPLES) * RATE)
+    moved = interpolate_by_cubics(q, draw_sampling_instants(s, RATE, SAMPLES) * RATE)
     assert (got - moved)[:, 1].std() == pytest.approx(3e-4, rel=0.03)
     assert flat((got - moved)[:, 1])
     # one rounding, not two: noise and count add as they do without jitter

@@ -21,7 +21,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.estimators import shapes
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.shapes import projected, searched, visible
+from dynident.estimators.shapes import fit_linear_parameters, limit_to_visible_speeds, search_shapes
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import prepare
@@ -30,7 +30,7 @@ from dynident.regression.problem import Problem
 from dynident.simulation.controller import pd
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
-from dynident.simulation.record import record
+from dynident.simulation.record import record_rollout
 from dynident.simulation.reference import fourier
 from dynident.simulation.sensors import Sensors
 
@@ -85,7 +85,7 @@ def test_without_noise_they_are_exact():
 def test_variable_projection_ends_where_a_general_search_does():
     """The projected problem minimised by scipy over the same rows, from nearby."""
     problem, _, _ = scene("stribeck", seconds=12.0)
-    found = searched(visible(problem))
+    found = search_shapes(limit_to_visible_speeds(problem))
     sigma = found.sigma
 
     def errors(shape):
@@ -110,16 +110,18 @@ def test_variable_projection_ends_where_a_general_search_does():
 def test_the_columns_of_the_shapes_are_the_gradient():
     """``d cost / d s = -J^T e / sigma^2`` of the projected problem, against differences."""
     problem, _, _ = scene("stribeck", noise=0.05, seconds=5.0)
-    found = searched(problem)
+    found = search_shapes(problem)
     problem, theta, plain = found.problem, found.theta, problem.idim.plain
     theta[plain:] *= 1.3
 
     def cost(shape):
         theta[plain:] = shape
-        return projected(problem.linearised(theta))
+        return fit_linear_parameters(problem.linearised(theta))
 
     here = cost(theta[plain:].copy())
-    here = projected(problem.linearised(here.theta), here.sigma)  # about its own friction
+    here = fit_linear_parameters(
+        problem.linearised(here.theta), here.sigma
+    )  # about its own friction
     J, e = here.reduced
     shape = here.beta[here.free]
     counts = here.problem.factors.counts
@@ -276,7 +278,7 @@ def loop():
     zero = np.zeros(2)
     sensors = Sensors(zero, np.full(2, 1e-4), np.full(2, 0.1), zero, zero, 0.0, 3)
     theta = values(model)
-    log = record(closed, theta, sensors).recording
+    log = record_rollout(closed, theta, sensors).recording
     simulation = Simulation(control, substeps=2, width=(0.02, 0.02))
     return Problem(robot, prepare(log, bandwidth=15.0), "stribeck"), simulation, model, theta
 

@@ -21,9 +21,9 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from test_dynamics import BRANCHED
 
 from dynident.core.errors import ComputationError, InputError, RolloutError
-from dynident.dynamics import forward_dynamics
+from dynident.dynamics import solve_forward_dynamics
 from dynident.dynamics.idim import build_idim
-from dynident.robot.urdf import from_pinocchio
+from dynident.robot.urdf import convert_pinocchio_model
 from dynident.simulation import rollout as module
 from dynident.simulation.controller import CONTROLLERS, p, pd, pid, state_space
 from dynident.simulation.integrators import INTEGRATORS
@@ -31,7 +31,7 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element
 from dynident.simulation.reference import Reference, fourier
 from dynident.simulation.rollout import rollout
-from dynident.simulation.sensors import quantised
+from dynident.simulation.sensors import quantise_positions
 from dynident.simulation.state import DONE
 
 __all__ = ["registered"]
@@ -43,7 +43,9 @@ SLANTED = (0.5, -0.3, -9.81)
 def tree(floating=False):
     """The tree of `test_dynamics` with a slide, random bodies and gravity along no axis."""
     base = (pin.JointModelFreeFlyer(),) if floating else ()
-    robot = from_pinocchio(pin.buildModelFromXML(BRANCHED, *base), Path("branched"), floating)
+    robot = convert_pinocchio_model(
+        pin.buildModelFromXML(BRANCHED, *base), Path("branched"), floating
+    )
     return replace(robot, nominal=bodies(len(robot.links)), gravity=np.array(SLANTED))
 
 
@@ -513,7 +515,7 @@ def test_forward_dynamics_with_rotors_are_those_of_the_rollout():
     rotors = Plant(loop, theta).rotors
     assert rotors[2, 3] != 0.0
     phi = theta[: idim.inertial].reshape(-1, 10)
-    ddq = forward_dynamics(idim.tree, phi, motion.q, motion.dq, motion.tau, rotors)
+    ddq = solve_forward_dynamics(idim.tree, phi, motion.q, motion.dq, motion.tau, rotors)
     assert relative(ddq, motion.ddq) < 1e-12
 
 
@@ -581,7 +583,7 @@ def test_torques_are_those_of_the_controllers_written_in_python(kind, clock):
     loop = replace(loop, controller=control)
     motion = rollout(loop, theta)
     np.testing.assert_allclose(motion.tau, replayed(loop, motion), rtol=1e-9, atol=1e-9)
-    read = quantised(motion.q + loop.noise, options.get("count", np.zeros(3)))
+    read = quantise_positions(motion.q + loop.noise, options.get("count", np.zeros(3)))
     # but for rounding: a wrong count is off by 1e-3
     assert relative(motion.measured, read) < 1e-14
     limited = np.abs(motion.tau) >= control.gain * control.limit * (1.0 - 1e-12)
@@ -1226,11 +1228,11 @@ SIGNALS = {
 def test_one_compilation_serves_all(monkeypatch, what, layout):
     types = []
 
-    def advance(*arguments):
+    def advance_rollout(*arguments):
         types.append(typeof(arguments))
         return DONE, 0, -1
 
-    monkeypatch.setattr(module, "advance", advance)
+    monkeypatch.setattr(module, "advance_rollout", advance_rollout)
     control = pd(80.0, 9.0, n=3, rate=RATE, compensation="gravity")
     other = LAYOUTS[layout](SIGNALS[what].copy())
     other.setflags(write=False)
@@ -1289,7 +1291,7 @@ def test_forward_dynamics_names_the_sample_that_fails():
     q[2, 1] = np.nan
     phi = theta[: loop.idim.inertial].reshape(-1, 10)
     with pytest.raises(ComputationError, match="mass matrix of sample 2 is not positive definite"):
-        forward_dynamics(loop.idim.tree, phi, q, dq, tau)
+        solve_forward_dynamics(loop.idim.tree, phi, q, dq, tau)
 
 
 # ---- same input, same bits

@@ -24,11 +24,17 @@ from dynident.consistency.constraints import (
     TotalMass,
 )
 from dynident.core.errors import InputError
-from dynident.core.schema import files_in, validated
-from dynident.results.json import finite
+from dynident.core.schema import list_file_names, validate_data
+from dynident.results.json import replace_nonfinite
 from dynident.study.constraints import build_constraints
 from dynident.study.run import run_study
-from dynident.study.study import LogSection, Study, anywhere, inputs_of, read_study
+from dynident.study.study import (
+    LogSection,
+    Study,
+    list_input_files,
+    read_study,
+    resolve_study_files,
+)
 
 STUDY = """[robot]
 file = "arm.urdf"
@@ -312,9 +318,9 @@ def test_a_box_may_have_open_sides(tmp_path):
     inf = float("inf")
     assert box == Box("a", (-inf, -1.0, -0.2), (0.2, inf, 0.4))
     study = read_study(tmp_path / "s.toml")
-    stored = json.dumps(finite(study.model_dump(mode="json", exclude_none=True)))
+    stored = json.dumps(replace_nonfinite(study.model_dump(mode="json", exclude_none=True)))
     assert "[null, -1.0, -0.2]" in stored
-    again = validated(Study, json.loads(stored), "result.json")
+    again = validate_data(Study, json.loads(stored), "result.json")
     assert again == study
     assert build_constraints(again.constraint) == (box,)
     assert "inf for an open side" in reason(
@@ -329,7 +335,7 @@ def test_constraints_survive_the_way_through_json(tmp_path):
     (tmp_path / "s.toml").write_text(text)
     study = read_study(tmp_path / "s.toml")
     stored = json.loads(json.dumps(study.model_dump(mode="json", exclude_none=True)))
-    again = validated(Study, stored, "result.json")
+    again = validate_data(Study, stored, "result.json")
     assert again == study
     assert build_constraints(again.constraint) == build_constraints(study.constraint)
 
@@ -472,12 +478,12 @@ def test_a_study_survives_the_way_through_json(tmp_path):
     (tmp_path / "s.toml").write_text(text)
     study = read_study(tmp_path / "s.toml")
     stored = study.model_dump(mode="json", exclude_none=True)
-    assert validated(Study, stored, "result.json") == study
+    assert validate_data(Study, stored, "result.json") == study
 
 
 def test_one_file_is_a_list_of_one():
-    assert validated(LogSection, {"files": "a.csv"}, "s.toml").files == ("a.csv",)
-    assert validated(LogSection, {"files": ["a.csv", "b.csv"]}, "s.toml").files == (
+    assert validate_data(LogSection, {"files": "a.csv"}, "s.toml").files == ("a.csv",)
+    assert validate_data(LogSection, {"files": ["a.csv", "b.csv"]}, "s.toml").files == (
         "a.csv",
         "b.csv",
     )
@@ -501,9 +507,9 @@ def test_every_file_that_a_study_names_stands_beside_it_and_is_an_input(tmp_path
     names = ("arm.toml", "a.csv", "b.csv", "kept.npz", "trajectory.json", "result.json")
     names += ("task.csv", "arm.srdf", "table.stl")
     beside = {str(tmp_path / name) for name in names}
-    assert set(files_in(study)) == beside
-    assert {str(file) for file in inputs_of(study)} == beside
-    assert set(files_in(anywhere(study))) == beside
+    assert set(list_file_names(study)) == beside
+    assert {str(file) for file in list_input_files(study)} == beside
+    assert set(list_file_names(resolve_study_files(study))) == beside
 
 
 def test_a_path_is_no_study_yet():

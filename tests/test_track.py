@@ -23,13 +23,13 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.online import LEVEL, SCATTER, turning
+from dynident.estimators.online import LEVEL, SCATTER, filter_speed_sign
 from dynident.estimators.tracker import Tracker
 from dynident.recording.causal import CausalFilter
-from dynident.recording.filters import differences, zero_phase_lowpass
+from dynident.recording.filters import differentiate_twice, filter_zero_phase
 from dynident.study.stored import read_result
 from dynident.study.study import read_study
-from dynident.study.track import Row, setting, track
+from dynident.study.track import Row, build_track_setting, track_log
 
 RATE = 200.0
 EMPS = EXAMPLES / "emps" / "emps.toml"
@@ -50,9 +50,9 @@ def test_a_causal_filter_is_the_zero_phase_one_some_lag_later():
     found = np.array(outputs)
     settled = np.isfinite(found[:, 0])
     assert settled.sum() == len(t) - causal.settling
-    smooth = zero_phase_lowpass(q, 20.0, 1000.0)
-    dq, ddq = differences(smooth, 1000.0)
-    reference = np.column_stack([smooth, dq, ddq, zero_phase_lowpass(tau, 20.0, 1000.0)])
+    smooth = filter_zero_phase(q, 20.0, 1000.0)
+    dq, ddq = differentiate_twice(smooth, 1000.0)
+    reference = np.column_stack([smooth, dq, ddq, filter_zero_phase(tau, 20.0, 1000.0)])
     inner = settled & (t > 1.0) & (t < 5.0)
     for j in range(8):
         late = np.interp(t - causal.lag, t, reference[:, j])
@@ -105,7 +105,7 @@ def test_a_sign_comes_out_of_the_filter_as_the_turnover_says(slope):
     expected = np.sign(a) * np.interp(v / a, at, turn.values)
     assert np.abs(sign - np.sign(v)).max() > 0.9
     np.testing.assert_allclose(sign, expected, atol=0.03)
-    kernel = [turning(*each, turn.reach, turn.values) for each in zip(v, a, strict=True)]
+    kernel = [filter_speed_sign(*each, turn.reach, turn.values) for each in zip(v, a, strict=True)]
     np.testing.assert_allclose(kernel, expected, atol=1e-12)
 
 
@@ -256,7 +256,9 @@ def tracked(path=None, source=None, **options):
     """What a run writes, and its follower."""
     study = read_study("study.toml")
     written = []
-    follower = track(setting(study, study.log[0], None), source, written.append, **options)
+    follower = track_log(
+        build_track_setting(study, study.log[0], None), source, written.append, **options
+    )
     return written, follower
 
 
@@ -291,13 +293,13 @@ def test_stopped_and_resumed_is_as_if_it_had_not_been(desk, kind, consistent):
         """Until `stop` samples are taken."""
         seen = count()
         options = {"state": state, "stopped": lambda: stop is not None and next(seen) > stop}
-        tracked = setting(study, study.log[0], None)
+        tracked = build_track_setting(study, study.log[0], None)
         if kind == "pipe":
             with open("part.csv", "w") as file:
                 file.writelines([text[0], *text[1 + taken :]])
             with open("part.csv", "rb") as file:
-                return track(tracked, None, written.append, stream=file, **options)
-        return track(tracked, None, written.append, **options)
+                return track_log(tracked, None, written.append, stream=file, **options)
+        return track_log(tracked, None, written.append, **options)
 
     whole, parts = [], []
     end = go(whole, None, desk / "whole.npz")
@@ -466,7 +468,7 @@ def test_the_end_of_a_log_is_written(desk):
     study = read_study("study.toml")
     study = study.model_copy(update={"track": study.track.model_copy(update={"every": 1000.0})})
     written = []
-    follower = track(setting(study, study.log[0], None), None, written.append)
+    follower = track_log(build_track_setting(study, study.log[0], None), None, written.append)
     (last,) = written
     assert last.samples == follower.taken == 4000
     np.testing.assert_array_equal(last.beta, tracked()[1].tracker.beta)
@@ -497,7 +499,9 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     whole, follower = [], None
     study = read_study("study.toml")
     study = study.model_copy(update={"track": study.track.model_copy(update={"sigma": 0.2})})
-    follower = track(setting(study, study.log[0], None), None, whole.append, state=desk / "w.npz")
+    follower = track_log(
+        build_track_setting(study, study.log[0], None), None, whole.append, state=desk / "w.npz"
+    )
     with open("grow.csv", "w") as file:
         file.writelines(lines[:1500])
         file.write(lines[1500][:9])

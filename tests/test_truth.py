@@ -13,9 +13,9 @@ from scipy.io import loadmat
 
 from dynident.api import Identification, identify
 from dynident.consistency.prior import METRICS
-from dynident.core.inertia import pseudo_inertia
+from dynident.core.inertia import to_pseudo_inertia
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, simulated_figures
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, compare_with_simulation
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
@@ -23,9 +23,9 @@ from dynident.robot import load_robot
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
 from dynident.study.run import run_study
-from dynident.study.study import read_study, study_robot, study_samples
-from dynident_papers.experiment import twin_controller
-from dynident_papers.published import BRUNOT, EMPS, published_sums, read_tx40_table
+from dynident.study.study import read_study, read_study_samples, study_robot
+from dynident_papers.experiment import build_twin_controller
+from dynident_papers.published import BRUNOT, EMPS, build_published_sums, read_tx40_table
 from dynident_papers.twin import load_twin
 
 TX40 = EXAMPLES / "tx40"
@@ -48,7 +48,7 @@ def listed(fit: Identification) -> dict[str, float]:
     Their friction and rotor of joints 5 and 6 contain those of the coupled drive 6, which
     in our model acts through the transpose of its row (data of the robot).
     """
-    values = published_sums(fit.base.names) @ fit.estimate.beta
+    values = build_published_sums(fit.base.names) @ fit.estimate.beta
     return {n.removesuffix("R"): float(v) for n, v in zip(fit.base.names, values, strict=True)}
 
 
@@ -108,7 +108,7 @@ def test_tx40_essential_parameters():
 
 def independently_consistent(fit: Identification) -> bool:
     bodies = fit.theta[: fit.idim.inertial].reshape(-1, 10)
-    eigenvalues = np.linalg.eigvalsh(pseudo_inertia(bodies))
+    eigenvalues = np.linalg.eigvalsh(to_pseudo_inertia(bodies))
     positive = [p.positive for p in fit.idim.parameters]
     return bool(eigenvalues.min() > 0.0 and fit.theta[positive].min() > 0.0)
 
@@ -196,7 +196,7 @@ def test_emps_pulses_are_simulated_with_their_force():
         external = None if force is None else (force,)
         simulation = Simulation(controller, width=5e-4, external=external)
         auxiliary = auxiliary_model(problem, simulation)
-        rms.append(simulated_figures(auxiliary, fit.theta)[0].position_rms[0])
+        rms.append(compare_with_simulation(auxiliary, fit.theta)[0].position_rms[0])
     assert rms[1] < 3e-6
     assert rms[0] > 20.0 * rms[1]
 
@@ -205,11 +205,11 @@ def test_emps_pulses_are_simulated_with_their_force():
 def test_tx40_iv_with_a_reconstructed_reference_agrees_with_wls():
     study = read_study(EXAMPLES / "tx40" / "study.toml")
     robot = study_robot(study)
-    samples = study_samples(study.log[0], robot, study.prepare)
+    samples = read_study_samples(study.log[0], robot, study.prepare)
     problem = Problem(robot, samples)
     reference = reconstruct(samples.measured, samples.rate, samples.runs).reference
     simulation = Simulation(
-        twin_controller(load_twin()), substeps=2, width=0.05, references=(reference,)
+        build_twin_controller(load_twin()), substeps=2, width=0.05, references=(reference,)
     )
     wls, iv = ESTIMATORS["wls"](problem), ESTIMATORS["idim-iv"](problem, simulation)
     deviation = (iv.beta - wls.beta) / wls.covariance.std

@@ -20,10 +20,10 @@ from dynident_papers.published import (
     BRUNOT,
     TX40_MASSES,
     TX40_ROTORS,
-    published_sums,
+    build_published_sums,
     read_tx40_table,
 )
-from dynident_papers.twin import assembled, load_twin
+from dynident_papers.twin import assemble_twin, load_twin
 
 FILES = Path(module.__file__).parent
 TABLE = read_tx40_table(EXAMPLES / "tx40" / "TX40_bp_5.csv")
@@ -32,7 +32,7 @@ TABLE = read_tx40_table(EXAMPLES / "tx40" / "TX40_bp_5.csv")
 def listed(twin) -> dict[str, float]:
     """Base parameters of the twin as published tables list them."""
     base = base_parameters(twin.idim)
-    values = published_sums(base.names) @ base.matrix @ twin.theta
+    values = build_published_sums(base.names) @ base.matrix @ twin.theta
     return {n.removesuffix("R"): float(v) for n, v in zip(base.names, values, strict=True)}
 
 
@@ -161,7 +161,7 @@ def test_wrong_drive_files_are_refused(tmp_path, old, new, message):
     path = tmp_path / "drives.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        assembled(load_twin().robot, path)
+        assemble_twin(load_twin().robot, path)
     assert str(path) in str(caught.value)
 
 
@@ -173,4 +173,4 @@ def test_inconsistent_inertials_are_refused(tmp_path):
     assert count == 1
     path.write_text(thick)
     with pytest.raises(InputError, match="pseudo-inertia of it is not positive definite"):
-        assembled(load_robot(path), tmp_path / module.DRIVES_FILE)
+        assemble_twin(load_robot(path), tmp_path / module.DRIVES_FILE)

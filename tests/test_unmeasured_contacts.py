@@ -11,8 +11,8 @@ import toy
 import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import pulled
-from dynident.dynamics.equations import contact_jacobian
+from dynident.dynamics.contacts import map_wrench_to_joints
+from dynident.dynamics.equations import stack_contact_jacobians
 from dynident.dynamics.tree import build_tree
 from dynident.estimators.options import estimate
 from dynident.estimators.tracker import Tracker
@@ -41,11 +41,11 @@ def log(robot: Robot, free: str, noise: float = 0.01) -> tuple[Recording, Array]
         speeds, sizes = rng.uniform(0.5, 3.0, (2, 3))
         force = 20.0 * sizes * np.sin(speeds * time)
         if contact.name == free:
-            J = contact_jacobian(tree, robot, (free,), recording.q)
+            J = stack_contact_jacobians(tree, robot, (free,), recording.q)
             tau -= np.einsum("tij,ti->tj", J, force)
         else:
             wrenches[contact.name] = force
-            tau -= pulled(tree, robot, contact, recording.q, force)
+            tau -= map_wrench_to_joints(tree, robot, contact, recording.q, force)
     touching = {free: np.ones(len(time), dtype=bool)}
     return replace(recording, tau=tau, wrenches=wrenches, touching=touching), theta
 

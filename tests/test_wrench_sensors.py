@@ -16,15 +16,15 @@ from thin import first
 import dynident as di
 from dynident.cli import run
 from dynident.core.arrays import Array
-from dynident.dynamics.base import base_parameters, observed_base
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.base import base_parameters, find_observed_base
+from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.equations import Observed, Sensor
 from dynident.dynamics.idim import build_idim
-from dynident.recording.floating import from_rpy, to_rpy
+from dynident.recording.floating import convert_rpy, to_rpy
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results import html
-from dynident.results.json import result_dict
+from dynident.results.json import serialise_result
 from dynident.robot.contacts import ContactSpec, with_contacts
 from dynident.robot.model import Robot, Unknown
 
@@ -104,7 +104,7 @@ def test_a_sensor_that_is_askew_is_found_to_the_first_order(axes):
         assert base is not None
         q = np.hstack([base.position, base.orientation, recording.q])
         contact = next(c for c in feet.contacts if c.name == "FR")
-        turn = contact_motion(idim.tree, feet, contact, q).turn
+        turn = follow_contact(idim.tree, feet, contact, q).turn
         own["FR"] = np.einsum("tij,tj->ti", turn, own["FR"])
     own["FR"] = own["FR"] @ turned  # the wrench in the stated axes is exp(TURN) times the logged
     robot = with_unknowns(("bias", "orientation"), "FR", axes=axes)
@@ -133,7 +133,7 @@ def test_a_large_turn_is_restated_from_the_warning():
         rpy = tuple(float(part) for part in said[0].split("[")[1].split("]")[0].split(","))
     left = fit.idim.sensor_values(fit.theta)
     assert np.linalg.norm(left) < 0.03
-    found = from_rpy(to_rpy(from_rpy(rpy) @ pin.exp3(left)))
+    found = convert_rpy(to_rpy(convert_rpy(rpy) @ pin.exp3(left)))
     assert np.linalg.norm(pin.log3(found.T @ turned)) < 1e-3
 
 
@@ -151,13 +151,13 @@ def test_a_bias_that_a_standing_base_cannot_tell_from_weight_is_held():
     robot = with_unknowns(("bias",), *NAMES)
     idim = build_idim(robot, "viscous")
     sensors = tuple(Sensor(name) for name in NAMES)
-    free = observed_base(idim, [Observed("full", sensors=sensors)])
+    free = find_observed_base(idim, [Observed("full", sensors=sensors)])
     assert not free.idim.stated
     assert free.count == base_parameters(idim).count + 12
     # without torques a plate under a base that stands says nothing of its own bias
     plate = replace(robot, contacts=(replace(robot.contacts[0], body=0, surface=True),))
     own = build_idim(plate, "none")
-    found = observed_base(own, [Observed("base", still=True, sensors=(Sensor("FL"),))])
+    found = find_observed_base(own, [Observed("base", still=True, sensors=(Sensor("FL"),))])
     assert "fz0_FL" in found.idim.stated
     assert {"mx0_FL", "my0_FL"} <= set(found.idim.stated)
 
@@ -180,12 +180,12 @@ def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy, monkeypatch)
     fit = di.identify(
         Problem(robot, samples, "viscous"), bootstrap=0, doctor=False, validation=[held_out]
     )
-    rows = result_dict(fit)["sensors"]
+    rows = serialise_result(fit)["sensors"]
     assert [row["name"] for row in rows] == list(biases())
     misses = [(row["value"] - biases()[row["name"]]) / row["std"] for row in rows]
     assert 0.3 < np.sqrt(np.mean(np.square(misses))) < 2.0
     assert all(row["unit"] == "N" for row in rows)
-    text, page = fit.summary(), html.html_report(fit, ())
+    text, page = fit.summary(), html.render_result_page(fit, ())
     for name in biases():
         assert name in text
         assert name in page

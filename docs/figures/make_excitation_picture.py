@@ -10,7 +10,7 @@ from pathlib import Path
 import pinocchio as pin
 
 import dynident as di
-from dynident.results.replay import still
+from dynident.results.replay import render_still_picture
 
 HERE = Path(__file__).resolve().parent
 PANDA = Path("share/example-robot-data/robots/panda_description/urdf/panda.urdf")
@@ -23,7 +23,7 @@ def main() -> None:
     path = next(folder / PANDA for folder in folders if (folder / PANDA).is_file())
     robot = di.load_robot(path, locked=FINGERS)
     plan = di.excite(robot, acceleration=10.0, starts=2, time=300.0)
-    (HERE / "excitation.png").write_bytes(still(plan))
+    (HERE / "excitation.png").write_bytes(render_still_picture(plan))
 
 
 if __name__ == "__main__":

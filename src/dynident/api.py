@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, expect
-from dynident.core.options import Options, chosen, table
-from dynident.core.progress import Progress, Stopwatch, silent
-from dynident.core.threads import one_thread
+from dynident.core.errors import ComputationError, InputError, check_type
+from dynident.core.options import Options, build_options, collect_options
+from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
@@ -20,68 +20,68 @@ from dynident.estimators.closed_loop import (
     SimulatedFigure,
     Simulation,
     auxiliary_model,
-    free_errors,
+    compare_with_simulation,
+    fill_missing_torque,
     lacks_torque,
-    simulated_figures,
-    stiffness_warnings,
-    with_law,
+    measure_free_errors,
+    warn_of_chatter,
 )
 from dynident.estimators.options import (
     SIMULATION,
     check_options,
     estimate,
-    families,
+    list_option_families,
     names_of,
-    without_replicates,
+    switch_bootstrap_off,
 )
 from dynident.estimators.ranges import Region
-from dynident.estimators.shape_search import EXACT, begun
-from dynident.estimators.shapes import with_shapes
+from dynident.estimators.shape_search import EXACT, search_start_shapes
+from dynident.estimators.shapes import estimate_with_shapes
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
-from dynident.regression.scatter import lack_of_fit, scatter_of
+from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
 from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.examine import Doctor, Finding, examine
+from dynident.results.diagnosis.examine import Doctor, Finding, examine_logs
 from dynident.results.diagnosis.standing import check_bearing
-from dynident.results.diagnosis.verdict import verdict
+from dynident.results.diagnosis.verdict import reach_verdict
 from dynident.results.figures import (
     MOVING,
     NO_TORQUE,
     FitFigure,
     Scoring,
     check_lowpass,
-    model_figures,
+    score_model,
 )
 from dynident.results.identification import Identification
-from dynident.results.reasons import position_reasons, reasons
+from dynident.results.reasons import list_position_reasons, list_torque_reasons
 from dynident.results.result import ValidationFigures
-from dynident.results.settings import log_settings, model_settings
+from dynident.results.settings import collect_log_settings, collect_model_settings
 from dynident.results.warnings import (
-    disbelief_warnings,
-    excitation_warnings,
-    lack_of_fit_warnings,
-    passivity_warnings,
-    poor_fit_warnings,
-    repeated,
-    repeated_warnings,
-    sensor_warnings,
-    unfitted_warnings,
+    find_repeated_logs,
+    warn_of_disbelief,
+    warn_of_lack_of_fit,
+    warn_of_nonpassive_drives,
+    warn_of_poor_fit,
+    warn_of_repeated_logs,
+    warn_of_sensor_errors,
+    warn_of_unfitted_joints,
+    warn_of_weak_excitation,
 )
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
 
 
-@one_thread
+@limit_to_one_thread
 def identify(
     problem: Problem,
     method: str = DEFAULT_METHOD,
     *,
     validation: Sequence[Samples] = (),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     **options: Any,
 ) -> Identification:
     """Identify a model and measure it.
@@ -110,11 +110,11 @@ def identify(
     ComputationError
         When no trustworthy answer came out.
     """
-    expect("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
+    check_type("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
-    given = {name: plain(value) for name, value in options.items() if value is not None}
-    common = {name: given.pop(name) for name in table(EVERY_METHOD) if name in given}
-    kind, scoring, doctor = (chosen(family, common) for family in EVERY_METHOD)
+    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    kind, scoring, doctor = (build_options(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
     validation = problem.on(validation).samples if validation else ()
@@ -122,10 +122,12 @@ def identify(
     if blind:
         refuse_torque_methods(problem, method)
         given[SIMULATION] = given[SIMULATION].of_encoders()
-        problem = problem.on([with_law(log, given[SIMULATION]) for log in problem.samples])
-        validation = tuple(with_law(log, given[SIMULATION]) for log in validation)
+        problem = problem.on(
+            [fill_missing_torque(log, given[SIMULATION]) for log in problem.samples]
+        )
+        validation = tuple(fill_missing_torque(log, given[SIMULATION]) for log in validation)
     logs = (*problem.samples, *validation)
-    twins = repeated(logs)
+    twins = find_repeated_logs(logs)
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
@@ -133,20 +135,20 @@ def identify(
     rows = ROWS[kind.rows]
     problem, fitted, found = fit_model(problem, method, rows, own_shapes, given, progress, watch)
     factors = fitted.factors
-    noise = scatter_of(fitted, found.beta)
-    fit = None if noise is None else lack_of_fit(fitted, found.beta, found.sigma, noise)
+    noise = measure_scatter(fitted, found.beta)
+    fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
     if fit is not None:
         found = replace(found, tests=(*found.tests, fit.test))
 
     progress("validation", 0.0)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
-    figures = measure(problem, validation, given.get(SIMULATION), found, theta, scoring)
+    figures = measure_estimate(problem, validation, given.get(SIMULATION), found, theta, scoring)
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
     if doctor.doctor and not blind:
         progress("doctor", 0.0)
-        findings = examined(problem, validation, theta)
+        findings = find_log_faults(problem, validation, theta)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -155,17 +157,17 @@ def identify(
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
         *borne,
-        *repeated_warnings(twins, validation),
+        *warn_of_repeated_logs(twins, validation),
         *check_lowpass(figures.lowpass_hz, logs),
-        *unfitted_warnings(fitted),
-        *(() if blind and found.fitted is not None else poor_fit_warnings(figures.model[0])),
+        *warn_of_unfitted_joints(fitted),
+        *(() if blind and found.fitted is not None else warn_of_poor_fit(figures.model[0])),
         *found.warnings,
-        *([] if fit is None else lack_of_fit_warnings(fit, factors.names)),
+        *([] if fit is None else warn_of_lack_of_fit(fit, factors.names)),
         *figures.stiff,
-        *(() if found.fitted is not None else excitation_warnings(fitted, system, found)),
-        *disbelief_warnings(problem, found),
-        *sensor_warnings(problem, theta),
-        *passivity_warnings(problem, theta),
+        *(() if found.fitted is not None else warn_of_weak_excitation(fitted, system, found)),
+        *warn_of_disbelief(problem, found),
+        *warn_of_sensor_errors(problem, theta),
+        *warn_of_nonpassive_drives(problem, theta),
     ]
     return Identification(
         method=method,
@@ -181,18 +183,18 @@ def identify(
         condition_number=condition,
         rank=rank,
         settings={
-            **model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
+            **collect_model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
             "lowpass_hz": figures.lowpass_hz,
             "score": scoring.score,
-            "logs": [log_settings(log, figures.lowpass_hz) for log in problem.samples],
-            "validation": [log_settings(log, figures.lowpass_hz) for log in validation],
+            "logs": [collect_log_settings(log, figures.lowpass_hz) for log in problem.samples],
+            "validation": [collect_log_settings(log, figures.lowpass_hz) for log in validation],
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
-        verdict=verdict(
-            position_reasons(found, figures.simulated, figures.held_out)
+        verdict=reach_verdict(
+            list_position_reasons(found, figures.simulated, figures.held_out)
             if found.fitted is not None
-            else reasons(
+            else list_torque_reasons(
                 problem, found, system, findings, figures.model, figures.nominal, figures.held_out
             ),
             len(logs) - len(twins),
@@ -233,7 +235,7 @@ def fit_model(
     """
     if problem.idim.nonlinear and not own_shapes:
         progress("shapes", 0.0)
-        problem, found = nonlinear(problem, method, rows, given, progress)
+        problem, found = fit_nonlinear(problem, method, rows, given, progress)
         watch.lap("shapes")
         return problem, rows(problem), found
     fitted = rows(problem)
@@ -256,7 +258,7 @@ class Measured:
     lowpass_hz : float
         Of the all-samples figures [Hz].
     model, nominal : tuple of FitFigure
-        See `model_figures`.
+        See `score_model`.
     simulated : tuple of SimulatedFigure
         Of the motions that the model makes in the loop; empty of methods that do not simulate it.
     held_out : tuple of ValidationFigures
@@ -272,7 +274,7 @@ class Measured:
     stiff: list[str]
 
 
-def measure(
+def measure_estimate(
     problem: Problem,
     validation: Sequence[Samples],
     simulation: Simulation | None,
@@ -302,18 +304,18 @@ def measure(
     lowpass_hz = scoring.lowpass_hz
     if lowpass_hz is None:
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
-    model, nominal = model_figures(problem, theta, lowpass_hz, scoring.score)
-    loop = None if simulation is None else fitted_loop(simulation, found)
-    simulated, stiff = loop_figures(problem, loop, found, theta)
-    free = free_loop(loop, found)
+    model, nominal = score_model(problem, theta, lowpass_hz, scoring.score)
+    loop = None if simulation is None else choose_fitted_loop(simulation, found)
+    simulated, stiff = measure_loop_errors(problem, loop, found, theta)
+    free = build_free_loop(loop, found)
     held_out = tuple(
-        held_out_figures(log.name, problem.on(log), free, theta, lowpass_hz, scoring.score)
+        measure_held_out_log(log.name, problem.on(log), free, theta, lowpass_hz, scoring.score)
         for log in validation
     )
     return Measured(lowpass_hz, model, nominal, simulated, held_out, stiff)
 
 
-def loop_figures(
+def measure_loop_errors(
     problem: Problem, simulation: Simulation | None, found: Estimate, theta: Array
 ) -> tuple[tuple[SimulatedFigure, ...], list[str]]:
     """Errors of the motions that a model makes in the loop, and what is to be said of them.
@@ -330,14 +332,16 @@ def loop_figures(
     if simulation is None:
         return (), []
     auxiliary = auxiliary_model(problem, simulation)
-    figures = simulated_figures(auxiliary, theta)
+    figures = compare_with_simulation(auxiliary, theta)
     if found.fitted is not None:
-        free = free_errors(problem, simulation, theta)
+        free = measure_free_errors(problem, simulation, theta)
         figures = tuple(replace(each, free=own) for each, own in zip(figures, free, strict=True))
-    return figures, stiffness_warnings(auxiliary, theta)
+    return figures, warn_of_chatter(auxiliary, theta)
 
 
-def examined(problem: Problem, validation: Sequence[Samples], theta: Array) -> tuple[Finding, ...]:
+def find_log_faults(
+    problem: Problem, validation: Sequence[Samples], theta: Array
+) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs, of which a limb's beyond a sensor are not read.
 
     Parameters
@@ -354,12 +358,12 @@ def examined(problem: Problem, validation: Sequence[Samples], theta: Array) -> t
         found = examine_floating(problem.base, problem.samples)
     else:
         count = len(problem.samples)
-        base, logs = without_known(problem.base, theta, (*problem.samples, *validation))
-        found = examine(base, logs[:count], logs[count:])
+        base, logs = remove_known_torques(problem.base, theta, (*problem.samples, *validation))
+        found = examine_logs(base, logs[:count], logs[count:])
     return tuple(finding for own in found for finding in own)
 
 
-def nonlinear(
+def fit_nonlinear(
     problem: Problem,
     method: str,
     rows: Callable[[Problem], Problem],
@@ -386,14 +390,14 @@ def nonlinear(
         When the shapes do not settle.
     """
     linear, words = method, ""
-    if Region in families(method).values():
-        problem, words = begun(problem, method, given, progress)
+    if Region in list_option_families(method).values():
+        problem, words = search_start_shapes(problem, method, given, progress)
         linear = EXACT.get(method, method)
     own = {key: value for key, value in given.items() if key in names_of(linear)}
-    problem, found = with_shapes(
+    problem, found = estimate_with_shapes(
         problem,
         lambda here: estimate(rows(here), linear, **own),
-        lambda here: estimate(rows(here), linear, **{**own, **without_replicates(linear)}),
+        lambda here: estimate(rows(here), linear, **{**own, **switch_bootstrap_off(linear)}),
         progress,
     )
     return problem, replace(found, message=f"{words}; {found.message}") if words else found
@@ -414,19 +418,19 @@ def refuse_torque_methods(problem: Problem, method: str) -> None:
         )
 
 
-def fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
+def choose_fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
     """The loop as an estimate has it, where it was fitted with the drives."""
     return simulation if found.fitted is None else found.fitted.loop
 
 
-def free_loop(simulation: Simulation | None, found: Estimate) -> Simulation | None:
+def build_free_loop(simulation: Simulation | None, found: Estimate) -> Simulation | None:
     """The loop in which another log is simulated freely, where drives were fitted to positions."""
     if simulation is None or found.fitted is None:
         return None
     return replace(simulation, references=None, external=None)
 
 
-def held_out_figures(
+def measure_held_out_log(
     name: str,
     problem: Problem,
     simulation: Simulation | None,
@@ -447,19 +451,19 @@ def held_out_figures(
     theta : ndarray
         Standard parameters.
     lowpass_hz, score
-        See `model_figures`.
+        See `score_model`.
 
     Raises
     ------
     InputError, ComputationError
         When the low-pass leaves nothing of the log, or the loop cannot be simulated.
     """
-    figures = model_figures(problem, theta, lowpass_hz, score)
-    free = () if simulation is None else free_errors(problem, simulation, theta)[0]
+    figures = score_model(problem, theta, lowpass_hz, score)
+    free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
     return ValidationFigures(name, *figures, free)
 
 
-def plain(value: Any) -> Any:
+def to_plain_number(value: Any) -> Any:
     """A number of numpy as a plain one, as a result writes it."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -479,7 +483,7 @@ def require_torque(problem: Problem) -> None:
         )
 
 
-def without_known(
+def remove_known_torques(
     base: BaseParameters, theta: Array, logs: Sequence[Samples]
 ) -> tuple[BaseParameters, tuple[Samples, ...]]:
     """The model and the logs without known torques, by the factors that were found.
@@ -502,7 +506,7 @@ def without_known(
     return base_parameters(bare), tuple(read)
 
 
-@one_thread
+@limit_to_one_thread
 def validate(
     result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
@@ -527,7 +531,7 @@ def validate(
     lowpass_hz = lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
-    figures, _ = model_figures(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
+    figures, _ = score_model(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
     if not np.isfinite(figures[0].overall_percent):
         raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
     return figures

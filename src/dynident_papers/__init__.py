@@ -14,7 +14,7 @@ module          content
 =============== ================================================================
 
 A paper's package has `simulated` (the robot and its logs), `estimated` (which methods on
-which of them), `tables` and `remarks`; its `run` does it all.
+which of them), `tables` and `remarks`; its `reproduce_paper` does it all.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dynident_papers import ardiani2024, brunot2019, zhang2018
 from dynident_papers.report import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
-    "ardiani2024": ardiani2024.run,
-    "brunot2019": brunot2019.run,
-    "zhang2018": zhang2018.run,
+    "ardiani2024": ardiani2024.reproduce_paper,
+    "brunot2019": brunot2019.reproduce_paper,
+    "zhang2018": zhang2018.reproduce_paper,
 }
 """Experiments by name; each takes ``progress`` and ``reduced``."""

@@ -7,9 +7,9 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
 from dynident.friction.model import FrictionModel, Linear, Shape
-from dynident.regression.covariance import advance
+from dynident.regression.covariance import add_preceding_rows
 from dynident.simulation.controller import Controller, pd
-from dynident.simulation.plant import Element, mean_inertia
+from dynident.simulation.plant import Element, average_inertia
 from dynident.simulation.reference import Reference, bang_bang
 from dynident.simulation.sensors import Sensors
 from dynident_papers.twin import Twin
@@ -45,12 +45,12 @@ CONFIGURATIONS = 500
 """Of the mean inertia, along the moves."""
 
 
-def top_speeds(twin: Twin) -> Array:
+def list_top_speeds(twin: Twin) -> Array:
     """The joints' limits, which the published log reaches, shape (n,) [rad/s]."""
     return np.array([joint.velocity for joint in twin.robot.joints])
 
 
-def tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
+def build_tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
     """Smoothed bang-bang moves through `POINTS`, then rest.
 
     Parameters
@@ -62,7 +62,7 @@ def tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
         The first twelve moves take 6.9 s, all of them 7.4 s; a shorter reference is cut off
         [s].
     """
-    moves = bang_bang(rate, POINTS, top_speeds(twin), ACCELERATION, smoothing=SMOOTHING)
+    moves = bang_bang(rate, POINTS, list_top_speeds(twin), ACCELERATION, smoothing=SMOOTHING)
     samples = round(duration * rate)
     rest = max(0, samples - len(moves.q))
     if rest == 0:
@@ -76,13 +76,13 @@ def tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
     )
 
 
-def twin_inertia(twin: Twin) -> Array:
+def average_twin_inertia(twin: Twin) -> Array:
     """Mean diagonal of the mass matrix, rotors included, along the moves, shape (n,)."""
-    q = tx40_reference(twin, CONFIGURATIONS / 7.0, 7.0).q
-    return mean_inertia(twin.idim, twin.theta, q)
+    q = build_tx40_reference(twin, CONFIGURATIONS / 7.0, 7.0).q
+    return average_inertia(twin.idim, twin.theta, q)
 
 
-def twin_controller(
+def build_twin_controller(
     twin: Twin, scale: float = 1.0, rate: float | None = CONTROL_RATE
 ) -> Controller:
     """The twin's gains as ``tau = gain (kp (qref - q) + kd (dqref - dq))``.
@@ -100,7 +100,7 @@ def twin_controller(
     return pd(scale**2 * twin.kp, scale * twin.kd, gain=twin.gain, rate=rate)
 
 
-def bandwidth_controller(
+def build_bandwidth_controller(
     twin: Twin, bandwidth: Array, damping: float = 0.7, rate: float | None = CONTROL_RATE
 ) -> Controller:
     """The same law with gains for a natural frequency, from the mean inertia.
@@ -117,11 +117,11 @@ def bandwidth_controller(
     rate : float or None
         [Hz]
     """
-    w, J = 2.0 * np.pi * bandwidth, twin_inertia(twin)
+    w, J = 2.0 * np.pi * bandwidth, average_twin_inertia(twin)
     return pd(J * w**2 / twin.gain, 2.0 * damping * w * J / twin.gain, gain=twin.gain, rate=rate)
 
 
-def encoders(
+def build_encoders(
     twin: Twin, count: float = COUNT, torque: Array | None = None, seed: int = 0
 ) -> Sensors:
     """Encoders of a resolution in the loop, and white noise of the logged torque.
@@ -141,7 +141,7 @@ def encoders(
     return Sensors(np.full(n, np.radians(count)), zero, white, zero, zero, 0.0, seed)
 
 
-def disturbance(rms: Array, reference: Reference, cutoff: float, seed: int) -> Array:
+def draw_disturbance(rms: Array, reference: Reference, cutoff: float, seed: int) -> Array:
     """Random torques on the joints, of a first-order spectrum.
 
     They stand for what a drive does and no model has: unmodelled friction, gears, ripple.
@@ -166,11 +166,11 @@ def disturbance(rms: Array, reference: Reference, cutoff: float, seed: int) -> A
     a = np.exp(-2.0 * np.pi * cutoff / reference.rate)
     white = np.random.default_rng(seed).standard_normal((samples, len(rms)))
     white[1:] *= np.sqrt(1.0 - a * a)
-    advance(np.array([a]), np.arange(samples), 1, white)
+    add_preceding_rows(np.array([a]), np.arange(samples), 1, white)
     return np.asarray(white * rms)
 
 
-def stribeck_law(at, shape, z, out):  # type: ignore[no-untyped-def]
+def fill_stribeck_excess(at, shape, z, out):  # type: ignore[no-untyped-def]
     """``exp(-(v / vs)^2) s(v)``."""
     v, speed = at.speed, shape[0]
     fall = np.exp(-((v / speed) ** 2))
@@ -182,12 +182,12 @@ def stribeck_law(at, shape, z, out):  # type: ignore[no-untyped-def]
 STRIBECK = FrictionModel(
     (Linear("fs", "Nm", positive=False),),
     (Shape("vs", "rad/s", 0.1, 1e-6, 1e3),),
-    stribeck_law,
+    fill_stribeck_excess,
 )
 """Friction at standstill above fc, and the speed at which it has fallen to 1/e of that."""
 
 
-def stribeck(excess: Array, speed: Array) -> tuple[Element, ...]:
+def build_stribeck_elements(excess: Array, speed: Array) -> tuple[Element, ...]:
     """A Stribeck effect on the joints' drives.
 
     Parameters

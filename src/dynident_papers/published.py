@@ -2,7 +2,7 @@
 
 Papers are those of ``docs/theory/references.md``. Parameters bear our names without the R of
 regrouped ones (`Izz1`, `Iam6`); where a drive is coupled, published tables list sums over the
-joints (`published_sums`).
+joints (`build_published_sums`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ BRUNOT_SAMPLES = {"all": 34500, "decimated": 276}
 # ---- ardiani2024
 
 
-def _columns(methods: Sequence[tuple[str, ...]], text: str) -> dict[str, tuple[float, ...]]:
+def _parse_columns(methods: Sequence[tuple[str, ...]], text: str) -> dict[str, tuple[float, ...]]:
     """A table as printed, by method; methods that share a column have it twice in the paper."""
     rows = [[float(cell) for cell in line.split()] for line in text.strip().split("\n")]
     pairs = zip(methods, zip(*rows, strict=True), strict=True)
@@ -117,7 +117,7 @@ _FREE_AND_CONSTRAINED = (
 )
 _MISLED = (("idim-iv",), ("pc-idim-iv",), ("pc-didim",))
 ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
-    "I": _columns(
+    "I": _parse_columns(
         _FREE_AND_CONSTRAINED,
         """
         5.2 5.4 5.5
@@ -128,7 +128,7 @@ ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
         7.1 7.5 7.5
         """,
     ),
-    "II": _columns(
+    "II": _parse_columns(
         _FREE_AND_CONSTRAINED,
         """
         6.1 6.4 6.4
@@ -136,7 +136,7 @@ ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
         6.7 7.0 7.1
         """,
     ),
-    "III": _columns(
+    "III": _parse_columns(
         _FREE_AND_CONSTRAINED,
         """
         25.3 6.1 6.1
@@ -147,7 +147,7 @@ ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
         28.0 8.1 8.2
         """,
     ),
-    "IV": _columns(
+    "IV": _parse_columns(
         _FREE_AND_CONSTRAINED,
         """
         26.4 7.1 7.2
@@ -155,7 +155,7 @@ ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
         27.8 7.9 8.0
         """,
     ),
-    "V": _columns(
+    "V": _parse_columns(
         _MISLED,
         """
         6.1 5.9 32.9
@@ -166,7 +166,7 @@ ARDIANI: dict[str, dict[str, tuple[float, ...]]] = {
         8.1 7.9 35.0
         """,
     ),
-    "VI": _columns(
+    "VI": _parse_columns(
         _MISLED,
         """
         7.1 6.8 45.7
@@ -213,7 +213,7 @@ TX40_ROTORS = {
 """Rotor inertias stated with the measured log (figaroh-examples, Apache-2.0) [kg m^2]."""
 
 
-def published_sums(names: Sequence[str]) -> Array:
+def build_published_sums(names: Sequence[str]) -> Array:
     """What published tables list in place of our base parameters.
 
     Parameters
@@ -282,7 +282,7 @@ EMPS = {"Ia1R": 95.1089, "fv1": 203.5034, "fc1": 20.3935, "off1": -3.1648}
 
 ZHANG_NAMES = ("m", "X", "Y", "Z", "I11", "I12", "I13", "I22", "I23", "I33", "Fc", "beta")
 """Rows of Table 5: mass, centre of mass, inertia, friction of joint 3."""
-ZHANG: dict[str, tuple[float, ...]] = _columns(
+ZHANG: dict[str, tuple[float, ...]] = _parse_columns(
     (("set",), ("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
     """
 25.6083 17.7803 17.7782 17.7793 24.5913 24.5699 24.5250
@@ -300,7 +300,7 @@ ZHANG: dict[str, tuple[float, ...]] = _columns(
 """,
 )
 """Table 5 of zhang2018, by method; its gradient descent stands beside ``nls``."""
-ZHANG_ERRORS: dict[str, tuple[float, ...]] = _columns(
+ZHANG_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
     (("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
     """
 279.8642 256.6049 255.1294 0.3839 0.8657 0.6336
@@ -315,7 +315,7 @@ ZHANG_ERRORS: dict[str, tuple[float, ...]] = _columns(
 """Table 8 of zhang2018: e_d, e_f and J_e without and then with noise, and Delta J_e."""
 ZHANG_STRIBECK_NAMES = ("Fc", "Fs", "qs", "beta")
 """Rows of friction in Table 6."""
-ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _columns(
+ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _parse_columns(
     (("set",), ("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
     """
 50 51.7727 52.183 50.625 49.9266 50.2767
@@ -325,7 +325,7 @@ ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _columns(
 """,
 )
 """Friction of joint 3 in Table 6 of zhang2018."""
-ZHANG_STRIBECK_ERRORS: dict[str, tuple[float, ...]] = _columns(
+ZHANG_STRIBECK_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
     (("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
     """
 71.7454 72.6643 0.2243 0.8152 0.7340

@@ -57,10 +57,11 @@ class Table:
         if sum(widths) + gap * (len(widths) - 1) > WIDTH:
             raise InputError(f"table {self.title!r} is wider than {WIDTH} columns")
         rule = (" " * gap).join("-" * width for width in widths)
-        body = [line(row, widths, gap) for row in (*head, *self.rows)]
+        body = [format_line(row, widths, gap) for row in (*head, *self.rows)]
         return "\n".join(
-            [*wrapped(self.title), "", *body[:depth], rule, *body[depth:]]
-            + ["", *(part for note in self.notes for part in wrapped(note))] * bool(self.notes)
+            [*wrap_sentence(self.title), "", *body[:depth], rule, *body[depth:]]
+            + ["", *(part for note in self.notes for part in wrap_sentence(note))]
+            * bool(self.notes)
         )
 
 
@@ -88,14 +89,14 @@ class Reproduction:
         InputError
             When a table has no text.
         """
-        parts = ["\n".join([*wrapped(self.title), "=" * min(WIDTH, len(self.title))])]
+        parts = ["\n".join([*wrap_sentence(self.title), "=" * min(WIDTH, len(self.title))])]
         parts += [table.text() for table in self.tables]
         if self.remarks:
-            parts.append("\n".join(["Remarks"] + [p for r in self.remarks for p in item(r)]))
+            parts.append("\n".join(["Remarks"] + [p for r in self.remarks for p in wrap_item(r)]))
         return "\n\n\n".join(parts) + "\n"
 
 
-def shown_once(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, ...], ...]:
+def blank_repeats(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, ...], ...]:
     """Rows whose leading cells are left empty where they repeat those of the row above.
 
     Parameters
@@ -119,40 +120,40 @@ def shown_once(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, 
     return tuple(shown)
 
 
-def filled(cells: Sequence[str], count: int) -> tuple[str, ...]:
+def pad_row(cells: Sequence[str], count: int) -> tuple[str, ...]:
     """A row with empty cells at its end, `count` cells in all."""
     return (*cells, *[""] * (count - len(cells)))
 
 
-def digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Three significant digits, large numbers in full."""
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Words with commas and an and."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def spanned(values: Iterable[float], form: str = ".1f") -> str:
+def format_range(values: Iterable[float], form: str = ".1f") -> str:
     """The smallest and the largest of some numbers, or the one that both are."""
     found = list(values)
     ends = [format(end, form) for end in (min(found), max(found))]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def line(cells: tuple[str, ...], widths: list[int], gap: int) -> str:
+def format_line(cells: tuple[str, ...], widths: list[int], gap: int) -> str:
     """One line of a table: the first cell left, the others right."""
     first = cells[0].ljust(widths[0])
     rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
     return (" " * gap).join([first, *rest]).rstrip()
 
 
-def wrapped(sentence: str) -> list[str]:
+def wrap_sentence(sentence: str) -> list[str]:
     """A sentence broken into lines."""
     return textwrap.wrap(sentence, WIDTH)
 
 
-def item(sentence: str) -> list[str]:
+def wrap_item(sentence: str) -> list[str]:
     """A sentence as an item of a list."""
     return textwrap.wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")

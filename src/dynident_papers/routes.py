@@ -4,7 +4,8 @@ Rows determine base parameters only, and each route fills in the rest by a rule 
 (FloBaRoID, the notes' "Standard and Base Parameters" and what follows). Routes are plain linear
 algebra on the weighted factor ``W = A M``: A of the base regressor, M the regrouping, so
 that W is the factor of the weighted standard regressor. None but the corrections of Sousa
-and Cortesao asks whether the links can exist; `share_inconsistent` counts those that cannot.
+and Cortesao asks whether the links can exist; `measure_inconsistent_share` counts those that
+cannot.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
-from dynident.estimators.iteration import nominal_values
-from dynident.regression.essential import essential_parameters
+from dynident.estimators.iteration import fit_nominal_drives
+from dynident.regression.essential import select_essential_parameters
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import literature_std, require_excitation, weighted_solution
+from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
 
 REPEATED = 1e-9
 """Singular value of a regrouping over its largest below which rows repeat each other."""
@@ -66,7 +67,7 @@ class Weighed:
         return build_feasible_set(self.base, self.system, Knowledge(prior="none"))
 
 
-def weighed(problem: Problem) -> Weighed:
+def weigh_rows(problem: Problem) -> Weighed:
     """Weights, factor and estimate that all routes share.
 
     Raises
@@ -74,13 +75,13 @@ def weighed(problem: Problem) -> Weighed:
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    sigma = weighted_solution(problem.factors)[1]
+    sigma = solve_wls(problem.factors)[1]
     system = problem.factors.weighted(sigma)
     require_excitation(problem, system)
     return Weighed(problem.base, sigma, system)
 
 
-def cad_values(problem: Problem) -> Array:
+def fit_cad_values(problem: Problem) -> Array:
     """A priori standard parameters: the file's inertials, drives fitted to the log.
 
     Robot files know neither rotors nor friction; those take the values, none negative, that
@@ -105,7 +106,7 @@ def cad_values(problem: Problem) -> Array:
             f"{problem.robot.name}: its file has no inertials to identify a difference from; "
             "take minimum-norm or sousa-correction"
         )
-    return nominal_values(problem)
+    return fit_nominal_drives(problem)
 
 
 def minimum_norm(problem: Problem) -> Array:
@@ -131,12 +132,12 @@ def minimum_norm(problem: Problem) -> Array:
     ComputationError
         When the log does not excite all base parameters.
     """
-    given = weighed(problem)
-    B = identifiable_basis(given.base)
+    given = weigh_rows(problem)
+    B = compute_identifiable_basis(given.base)
     return np.asarray(B @ np.linalg.solve(given.base.matrix @ B, given.beta))
 
 
-def identifiable_basis(base: BaseParameters) -> Array:
+def compute_identifiable_basis(base: BaseParameters) -> Array:
     """Orthonormal columns that span the identifiable subspace, shape (standard, base)."""
     return np.asarray(np.linalg.qr(base.matrix.T)[0])
 
@@ -171,8 +172,8 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
     InputError
         When `unit` has another shape or is not positive.
     """
-    given = weighed(problem)
-    return scaled_inverse(given, unit) @ given.system.b
+    given = weigh_rows(problem)
+    return invert_scaled_regressor(given, unit) @ given.system.b
 
 
 def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
@@ -201,9 +202,9 @@ def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
     InputError
         When the file has no inertials, or `unit` does not fit.
     """
-    given, cad = weighed(problem), cad_values(problem)
+    given, cad = weigh_rows(problem), fit_cad_values(problem)
     left = given.system.b - given.regressor @ cad
-    return cad + scaled_inverse(given, unit) @ left
+    return cad + invert_scaled_regressor(given, unit) @ left
 
 
 def cad_difference_essential(problem: Problem) -> Array:
@@ -235,8 +236,8 @@ def cad_difference_essential(problem: Problem) -> Array:
     InputError
         When the file has no inertials.
     """
-    given, cad = weighed(problem), cad_values(problem)
-    kept = list(essential_parameters(problem.factors, given.sigma).kept)
+    given, cad = weigh_rows(problem), fit_cad_values(problem)
+    kept = list(select_essential_parameters(problem.factors, given.sigma).kept)
     left = given.system.b - given.regressor @ cad
     change = np.zeros(given.base.count)
     change[kept] = System(given.system.A[:, kept], left, 0.0).solve()
@@ -270,8 +271,8 @@ def sousa_correction(problem: Problem) -> Array:
     ComputationError
         When the log does not excite all base parameters, or no certified answer was reached.
     """
-    given = weighed(problem)
-    return corrected(given, given.system)
+    given = weigh_rows(problem)
+    return find_nearest_feasible(given, given.system)
 
 
 def sousa_correction_euclidean(problem: Problem) -> Array:
@@ -294,19 +295,21 @@ def sousa_correction_euclidean(problem: Problem) -> Array:
     ComputationError
         When the log does not excite all base parameters, or no certified answer was reached.
     """
-    given = weighed(problem)
+    given = weigh_rows(problem)
     # in units of a middling standard deviation, which the solver's tolerances refer to
-    size = float(np.median(literature_std(given.system)))
-    return corrected(given, System(np.eye(given.base.count) / size, given.beta / size, 0.0))
+    size = float(np.median(compute_literature_std(given.system)))
+    return find_nearest_feasible(
+        given, System(np.eye(given.base.count) / size, given.beta / size, 0.0)
+    )
 
 
-def corrected(given: Weighed, distance: System) -> Array:
+def find_nearest_feasible(given: Weighed, distance: System) -> Array:
     """A consistent set whose base parameters are nearest to those of least squares.
 
     Where these are feasible they are not moved: the slight pull between sets with equal torques
     (`dynident.consistency.feasible_set.EQUIVALENT`) would otherwise be felt on the boundary.
     """
-    exact = exactly_consistent(given, given.beta)
+    exact = find_exactly_consistent(given, given.beta)
     if exact is not None:
         return exact
     theta = given.consistent_sets.solve(distance).theta
@@ -314,7 +317,7 @@ def corrected(given: Weighed, distance: System) -> Array:
     return theta
 
 
-def exactly_consistent(given: Weighed, beta: Array) -> Array | None:
+def find_exactly_consistent(given: Weighed, beta: Array) -> Array | None:
     """A consistent standard set with exactly these base parameters, or None.
 
     The feasibility test of Sousa and Cortesao (2014), the equality form of problem 47.
@@ -324,10 +327,12 @@ def exactly_consistent(given: Weighed, beta: Array) -> Array | None:
     ComputationError
         When it could not be decided.
     """
-    return consistent_witness(given.base, beta, literature_std(given.system), width=0.0).theta
+    return consistent_witness(
+        given.base, beta, compute_literature_std(given.system), width=0.0
+    ).theta
 
 
-def scaled_inverse(given: Weighed, unit: Array | None) -> Array:
+def invert_scaled_regressor(given: Weighed, unit: Array | None) -> Array:
     """``V1 S1^-1 U1^T`` of W at structural rank, columns in units; (standard, base).
 
     Raises
@@ -343,7 +348,7 @@ def scaled_inverse(given: Weighed, unit: Array | None) -> Array:
     return np.asarray(scale[:, None] * (Vt[:rank].T / s[:rank]) @ U[:, :rank].T)
 
 
-def share_inconsistent(theta: Array, idim: Idim) -> float:
+def measure_inconsistent_share(theta: Array, idim: Idim) -> float:
     """Share of the links whose pseudo-inertia is not positive definite, 0 to 1.
 
     Parameters
@@ -351,10 +356,10 @@ def share_inconsistent(theta: Array, idim: Idim) -> float:
     theta : ndarray, shape (standard parameters,)
     idim : Idim
     """
-    return float(np.mean(smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
+    return float(np.mean(find_smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
 
 
-def share_positive_drives(theta: Array, idim: Idim) -> float:
+def measure_positive_share(theta: Array, idim: Idim) -> float:
     """Share of rotor inertias and friction parameters that are positive as they must be.
 
     1 where the model has none.

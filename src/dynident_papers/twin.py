@@ -15,11 +15,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.inertia import is_consistent
-from dynident.core.schema import Number, Spec, read_toml, validated
-from dynident.core.text import nearest
+from dynident.core.schema import Number, Spec, read_toml, validate_data
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
@@ -116,10 +116,10 @@ def load_twin() -> Twin:
     with as_file(files(__package__) / ROBOT_FILE) as robot_file:
         robot = load_robot(robot_file)
     with as_file(files(__package__) / DRIVES_FILE) as drives_file:
-        return assembled(robot, drives_file)
+        return assemble_twin(robot, drives_file)
 
 
-def assembled(robot: Robot, drives_file: Path) -> Twin:
+def assemble_twin(robot: Robot, drives_file: Path) -> Twin:
     """A robot with the drives and the gains of a file.
 
     Parameters
@@ -139,13 +139,13 @@ def assembled(robot: Robot, drives_file: Path) -> Twin:
         When the file cannot be read, does not fit the robot's drives and joints, or the
         robot's inertials are not physically consistent.
     """
-    spec = validated(DrivesSpec, read_toml(drives_file), drives_file)
+    spec = validate_data(DrivesSpec, read_toml(drives_file), drives_file)
     idim = build_idim(robot, FRICTION)
     names = idim.names[idim.inertial :]
     for name in spec.parameters:
         if name not in names:
             raise InputError(
-                f"{drives_file}: unknown key 'parameters.{name}'{nearest(name, names)}"
+                f"{drives_file}: unknown key 'parameters.{name}'{suggest_nearest(name, names)}"
             )
     for name in names:
         if name not in spec.parameters:
@@ -166,8 +166,8 @@ def assembled(robot: Robot, drives_file: Path) -> Twin:
     return Twin(
         robot=robot,
         idim=idim,
-        theta=frozen(np.concatenate([robot.nominal.ravel(), drives])),
-        kp=frozen(spec.controller.kp),
-        kd=frozen(spec.controller.kd),
-        gain=frozen(spec.controller.gain),
+        theta=freeze_array(np.concatenate([robot.nominal.ravel(), drives])),
+        kp=freeze_array(spec.controller.kp),
+        kd=freeze_array(spec.controller.kd),
+        gain=freeze_array(spec.controller.gain),
     )

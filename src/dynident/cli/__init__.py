@@ -19,7 +19,7 @@ from dynident.cli import identify, compare, doctor, select, excite, base, result
 from dynident.cli import payload, repair, replay, sample, simulate, track  # isort: skip
 from dynident.cli.options import app
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 
 __all__ = [
     "Notes",
@@ -65,7 +65,7 @@ class Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
-        typer.echo(f"note: {one_line(record.getMessage())}", err=True)
+        typer.echo(f"note: {format_one_line(record.getMessage())}", err=True)
 
 
 def fill_streams() -> None:
@@ -85,7 +85,7 @@ def fill_streams() -> None:
 
 
 @cache
-def parser(commands: tuple[CommandInfo, ...]) -> Callable[..., object]:
+def build_parser(commands: tuple[CommandInfo, ...]) -> Callable[..., object]:
     """What parses and calls; it is made once for the commands that there are."""
     return get_command(app)
 
@@ -103,7 +103,7 @@ def run(argv: list[str] | None = None) -> int:
         if argument.encode(errors="ignore").decode() != argument:
             return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)
     try:
-        parse = parser(tuple(app.registered_commands))
+        parse = build_parser(tuple(app.registered_commands))
         code = parse(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
         return complain(error, 2)
@@ -112,7 +112,7 @@ def run(argv: list[str] | None = None) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "dynident"
-        return complain(f"{worded(error)}; see {command} --help", 2)
+        return complain(f"{describe_parser_error(error)}; see {command} --help", 2)
     except OSError as error:
         return complain(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:
@@ -124,22 +124,22 @@ def run(argv: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def worded(error: typer.TyperException) -> str:
+def describe_parser_error(error: typer.TyperException) -> str:
     """What the parser says, with the value that it could not read."""
     said = error.format_message().rstrip(".")
     if not isinstance(error, typer.BadParameter) or error.__cause__ is None:
         return said
     from pydantic import ValidationError  # a tenth of a second that --help does not need
 
-    from dynident.core.schema import in_words
+    from dynident.core.schema import describe_value_errors
 
     if error.param is None or not isinstance(error.__cause__, ValidationError):
         return said
-    return f"{error.param.opts[-1]} {in_words(error.__cause__.errors())}"
+    return f"{error.param.opts[-1]} {describe_value_errors(error.__cause__.errors())}"
 
 
 def complain(reason: object, code: int) -> int:
     """One line on stderr; where that cannot be written, the exit code has to do."""
     with contextlib.suppress(OSError):
-        typer.echo(f"error: {one_line(reason)}", err=True)
+        typer.echo(f"error: {format_one_line(reason)}", err=True)
     return code

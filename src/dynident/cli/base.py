@@ -14,7 +14,7 @@ from dynident.cli.options import (
     JsonFlag,
     LockedOption,
     app,
-    locked_joints,
+    parse_locked_joints,
 )
 
 
@@ -49,23 +49,27 @@ def base(
     """Print the identifiable combinations of a robot's parameters and their count."""
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.idim import FRICTION, build_idim
-    from dynident.results.determined import determined, determined_dict, determined_table
+    from dynident.results.determined import (
+        find_determined_parameters,
+        format_determined_table,
+        serialise_determined,
+    )
     from dynident.results.json import to_json
     from dynident.robot import load_robot
     from dynident.robot.contacts import named_contacts, with_contacts
-    from dynident.robot.cut import beyond as cut
+    from dynident.robot.cut import cut_off_limb as cut
 
-    model = load_robot(robot, floating=floating, locked=locked_joints(locked))
+    model = load_robot(robot, floating=floating, locked=parse_locked_joints(locked))
     model = with_contacts(model, named_contacts(contact or ()))
     if beyond is not None:
         model = cut(model, beyond)
     idim = build_idim(model, friction or FRICTION, rotor)
     if rows is not None:
-        side_by_side = determined(idim, [kind.strip() for kind in rows.split(",")])
+        side_by_side = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
         if json:
-            typer.echo(to_json(determined_dict(side_by_side)), nl=False)
+            typer.echo(to_json(serialise_determined(side_by_side)), nl=False)
         else:
-            typer.echo(determined_table(side_by_side))
+            typer.echo(format_determined_table(side_by_side))
         return
     found = base_parameters(idim)
     if json:
@@ -85,8 +89,8 @@ def base(
         }
         typer.echo(to_json(document), nl=False)
         return
-    from dynident.results.text import base_table
+    from dynident.results.text import format_regroupings
 
     for warning in model.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo(base_table(found))
+    typer.echo(format_regroupings(found))

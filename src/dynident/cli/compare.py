@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.flags import DEFAULTS
 from dynident.cli.options import JsonFlag, app
-from dynident.core.errors import of_study
+from dynident.core.errors import name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.results.comparison import Comparison
@@ -42,36 +42,37 @@ def compare(
     json: JsonFlag = False,
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
-    from dynident.cli.progress import progress_on_stderr
+    from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_overwriting, refuse_unwritable
-    from dynident.results.comparison import comparison_dict
-    from dynident.results.json import finite, to_json
+    from dynident.results.comparison import serialise_comparison
+    from dynident.results.json import replace_nonfinite, to_json
     from dynident.study import compare as comparing
-    from dynident.study.study import inputs_of, read_study
+    from dynident.study.study import list_input_files, read_study
 
     chosen = read_study(study)
     if output is not None:
         refuse_unwritable(output)
-        refuse_overwriting([output / name for name in OUTPUTS], [*inputs_of(chosen), study])
-    with progress_on_stderr() as progress:
-        with of_study(study):
+        refuse_overwriting([output / name for name in OUTPUTS], [*list_input_files(chosen), study])
+    with show_progress() as progress:
+        with name_study_in_errors(study):
             found = comparing.compare(
                 chosen,
-                comparing.METHODS if methods is None else names(methods),
-                comparing.MODELS if frictions is None else names(frictions),
+                comparing.METHODS if methods is None else split_names(methods),
+                comparing.MODELS if frictions is None else split_names(frictions),
                 blocks,
                 progress,
             )
         if output is not None:
             write_output(found, output)
     typer.echo(
-        to_json(finite(comparison_dict(found))) if json else found.summary() + "\n", nl=False
+        to_json(replace_nonfinite(serialise_comparison(found))) if json else found.summary() + "\n",
+        nl=False,
     )
     if output is not None:
         typer.echo(f"written to {output}", err=True)
 
 
-def names(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name.strip() for name in text.split(","))
 
@@ -79,11 +80,14 @@ def names(text: str) -> tuple[str, ...]:
 def write_output(found: Comparison, directory: Path) -> None:
     """Write comparison.json and comparison.html."""
     from dynident.core.files import write_files
-    from dynident.results.comparison import comparison_dict
-    from dynident.results.html import comparison_page
-    from dynident.results.json import finite, to_json
+    from dynident.results.comparison import serialise_comparison
+    from dynident.results.html import render_comparison_page
+    from dynident.results.json import replace_nonfinite, to_json
 
-    contents = (to_json(finite(comparison_dict(found))), comparison_page(found))
+    contents = (
+        to_json(replace_nonfinite(serialise_comparison(found))),
+        render_comparison_page(found),
+    )
     paths = (directory / name for name in OUTPUTS)
     write_files(
         {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import flag_study, keys_of_logs, overridden
+from dynident.cli.identify import build_study_from_flags, collect_log_keys, override_study
 from dynident.cli.options import (
     BandwidthOption,
     ColumnsOption,
@@ -21,10 +21,10 @@ from dynident.cli.options import (
     StudyArgument,
     UnitsOption,
     app,
-    locked_joints,
+    parse_locked_joints,
     refuse_fix,
 )
-from dynident.core.errors import InputError, of_study
+from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.study.doctor import Report
@@ -50,10 +50,10 @@ def doctor(
     json: JsonFlag = False,
 ) -> None:
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
-    from dynident.cli.progress import progress_on_stderr
+    from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
-    from dynident.study.doctor import examine_study, mended_study
-    from dynident.study.study import inputs_of, read_study
+    from dynident.study.doctor import examine_study, render_mended_study
+    from dynident.study.study import list_input_files, read_study
 
     if study is not None:
         if robot is not None or log or rate is not None or columns or units:
@@ -68,53 +68,53 @@ def doctor(
             )
         if fix is not None:
             raise InputError("--fix mends a study; give one instead of --robot and --log")
-        chosen = flag_study(robot, log, [], keys_of_logs(rate, columns, units))
-    chosen = overridden(
+        chosen = build_study_from_flags(robot, log, [], collect_log_keys(rate, columns, units))
+    chosen = override_study(
         chosen,
         friction=friction,
         bandwidth=bandwidth,
-        locked=locked_joints(locked),
+        locked=parse_locked_joints(locked),
         identify={},
     )
     if study is not None and fix is not None:
-        refuse_fix(fix, study, inputs_of(chosen))
-    with progress_on_stderr() as progress, of_study(study):
+        refuse_fix(fix, study, list_input_files(chosen))
+    with show_progress() as progress, name_study_in_errors(study):
         reports = examine_study(chosen, progress)
     if json:
-        typer.echo(jsons.dumps([report_dict(report) for report in reports], indent=2))
+        typer.echo(jsons.dumps([build_report_dict(report) for report in reports], indent=2))
     else:
-        typer.echo("\n".join(line for report in reports for line in report_lines(report)))
+        typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
             raise InputError("nothing was found that a study could mend; no copy is written")
-        write_files({fix: mended_study(study, reports).encode()})
+        write_files({fix: render_mended_study(study, reports).encode()})
         typer.echo(f"written to {fix}", err=True)
 
 
-def report_lines(report: Report) -> list[str]:
+def format_report_lines(report: Report) -> list[str]:
     """What was found in one log."""
-    from dynident.results.words import entry
+    from dynident.results.words import format_entry
 
-    lines = entry("log", report.log)
+    lines = format_entry("log", report.log)
     for found in report.findings:
         gain = f" ({found.gain})" if found.before > 0.0 else ""
-        lines += entry("finding", f"{found.found}{gain}")
+        lines += format_entry("finding", f"{found.found}{gain}")
         if found.other:
-            lines += entry("", f"next best: {found.other}")
-        lines += entry("mend", found.mend)
+            lines += format_entry("", f"next best: {found.other}")
+        lines += format_entry("mend", found.mend)
     for sign in report.signs:
-        lines += entry("sign", sign.what)
+        lines += format_entry("sign", sign.what)
     if not report.findings and not report.signs:
-        lines += entry("finding", "nothing: no other reading explains it clearly better")
+        lines += format_entry("finding", "nothing: no other reading explains it clearly better")
     return lines
 
 
-def report_dict(report: Report) -> dict[str, Any]:
+def build_report_dict(report: Report) -> dict[str, Any]:
     """The same as plain data."""
-    from dynident.results.json import finding_dict
+    from dynident.results.json import serialise_finding
 
     return {
         "log": report.log,
-        "findings": [finding_dict(found) for found in report.findings],
+        "findings": [serialise_finding(found) for found in report.findings],
         "signs": [{"kind": sign.kind, "what": sign.what} for sign in report.signs],
     }

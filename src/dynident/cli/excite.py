@@ -12,11 +12,11 @@ from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
     LockedOption,
+    add_flags,
     app,
-    locked_joints,
-    with_flags,
+    parse_locked_joints,
 )
-from dynident.core.errors import InputError, of_study
+from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.study.study import Study
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     short_help="Design a trajectory that excites a robot, within limits.",
     epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
 )
-@with_flags(EXCITE_FLAGS)
+@add_flags(EXCITE_FLAGS)
 def excite(
     robot: Annotated[
         Path | None,
@@ -61,34 +61,39 @@ def excite(
     options: dict[str, Any] | None = None,
 ) -> None:
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
-    from dynident.cli.progress import progress_on_stderr
+    from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
-    from dynident.results.excitation import OUTPUTS, excitation_files
-    from dynident.results.json import finite, to_json
-    from dynident.results.trajectory import summary, trajectory_dict
+    from dynident.results.excitation import OUTPUTS, render_excitation_files
+    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.results.trajectory import serialise_trajectory, summarise_excitation
     from dynident.study.excitation import build_obstacles
     from dynident.study.excite import excite_study
-    from dynident.study.study import inputs_of
+    from dynident.study.study import list_input_files
 
-    chosen = chosen_study(robot, study, friction, locked_joints(locked))
+    chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
     if output is not None:
         refuse_unwritable(output)
         more = [each for each in (study, task) if each is not None]
-        inputs = [*inputs_of(chosen), *(after or ()), *more]
+        inputs = [*list_input_files(chosen), *(after or ()), *more]
         refuse_overwriting([output / name for name in OUTPUTS], inputs)
-    with progress_on_stderr() as progress:
-        with of_study(study):
+    with show_progress() as progress:
+        with name_study_in_errors(study):
             found = excite_study(chosen, options or {}, after or (), task, progress)
         if output is not None:
             progress("drawing", 0.0)
-            contents = excitation_files(found, build_obstacles(chosen.obstacle))
+            contents = render_excitation_files(found, build_obstacles(chosen.obstacle))
             write_files({output / name: text.encode() for name, text in contents.items()})
-    typer.echo(to_json(finite(trajectory_dict(found))) if json else summary(found), nl=False)
+    typer.echo(
+        to_json(replace_nonfinite(serialise_trajectory(found)))
+        if json
+        else summarise_excitation(found),
+        nl=False,
+    )
     if output is not None:
         typer.echo(f"written to {output}", err=True)
 
 
-def chosen_study(
+def choose_study(
     robot: Path | None, study: Path | None, friction: str | None, locked: dict[str, float] | None
 ) -> Study:
     """The study, or one of a robot alone.
@@ -98,7 +103,7 @@ def chosen_study(
     InputError
         When there is neither, or both say which robot.
     """
-    from dynident.core.schema import validated
+    from dynident.core.schema import validate_data
     from dynident.study.study import Study, read_study
 
     if (robot is None) == (study is None):
@@ -109,7 +114,7 @@ def chosen_study(
             known["robot"]["locked"] = locked
         if friction is not None:
             known["robot"]["friction"] = friction
-        made: Study = validated(Study, known, Path(str(robot)))
+        made: Study = validate_data(Study, known, Path(str(robot)))
         return made
     chosen = read_study(study, use=None)
     update: dict[str, Any] = {}

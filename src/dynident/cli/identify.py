@@ -22,12 +22,12 @@ from dynident.cli.options import (
     RobotOption,
     StudyArgument,
     UnitsOption,
+    add_flags,
     app,
-    by_signal,
-    locked_joints,
-    with_flags,
+    parse_locked_joints,
+    parse_signal_values,
 )
-from dynident.core.errors import InputError, of_study
+from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.results.identification import Identification
@@ -42,7 +42,7 @@ OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
     epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
     "--bandwidth 5 -o out",
 )
-@with_flags(FLAGS)
+@add_flags(FLAGS)
 def identify(
     study: StudyArgument = None,
     robot: RobotOption = None,
@@ -90,7 +90,7 @@ def identify(
     from dynident.core.files import write_files
     from dynident.study.run import run_study
     from dynident.study.study import read_study
-    from dynident.study.written import study_text
+    from dynident.study.written import render_study
 
     if study is not None:
         of_logs = log or validate or rate is not None or columns or units
@@ -105,31 +105,31 @@ def identify(
             raise InputError(
                 "give a study, or --robot FILE and --log FILE; see dynident identify --help"
             )
-        keys = keys_of_logs(rate, columns, units)
-        chosen = flag_study(robot, log, validate or [], keys, floating, contact or [])
-    chosen = overridden(
+        keys = collect_log_keys(rate, columns, units)
+        chosen = build_study_from_flags(robot, log, validate or [], keys, floating, contact or [])
+    chosen = override_study(
         chosen,
         friction=friction,
         bandwidth=bandwidth,
-        locked=locked_joints(locked),
+        locked=parse_locked_joints(locked),
         identify={"method": method, **options},
     )
-    from dynident.cli.progress import progress_on_stderr
+    from dynident.cli.progress import show_progress
 
     if output is not None:
         refuse_output([output / name for name in OUTPUTS], chosen, study)
     if write_study is not None:
         refuse_output([write_study], chosen, study)
-    with progress_on_stderr() as progress:
-        with of_study(study):
+    with show_progress() as progress:
+        with name_study_in_errors(study):
             result = run_study(chosen, progress)
         notes = write_output(result, output, report) if output is not None else ()
         if write_study is not None:
-            write_files({write_study: study_text(chosen, write_study.parent).encode()})
-    from dynident.results.json import result_dict, to_json
+            write_files({write_study: render_study(chosen, write_study.parent).encode()})
+    from dynident.results.json import serialise_result, to_json
 
     if json:
-        typer.echo(to_json(result_dict(result)), nl=False)
+        typer.echo(to_json(serialise_result(result)), nl=False)
     else:
         typer.echo(result.summary(full=full))
     for note in notes:
@@ -141,19 +141,19 @@ def identify(
         raise typer.Exit(1)
 
 
-def keys_of_logs(
+def collect_log_keys(
     rate: float | None, columns: Sequence[str] | None, units: Sequence[str] | None
 ) -> dict[str, object]:
     """Keys that all logs of --rate, --columns and --units have."""
     given = {
         "rate": rate,
-        "columns": by_signal("--columns", columns),
-        "units": by_signal("--units", units),
+        "columns": parse_signal_values("--columns", columns),
+        "units": parse_signal_values("--units", units),
     }
     return {key: value for key, value in given.items() if value is not None}
 
 
-def flag_study(
+def build_study_from_flags(
     robot: Path,
     logs: list[str],
     held_out: list[str],
@@ -162,7 +162,7 @@ def flag_study(
     contacts: Sequence[str] = (),
 ) -> Study:
     """A study from --robot, --log, --validate and their like."""
-    from dynident.core.schema import validated
+    from dynident.core.schema import validate_data
     from dynident.robot.contacts import named_contacts
     from dynident.study.study import Study
 
@@ -176,10 +176,10 @@ def flag_study(
         "log": sections,
         "contact": [each.model_dump() for each in named_contacts(contacts)],
     }
-    return validated(Study, given, "command line")
+    return validate_data(Study, given, "command line")
 
 
-def overridden(
+def override_study(
     study: Study,
     *,
     friction: str | None,
@@ -188,12 +188,12 @@ def overridden(
     identify: dict[str, object],
 ) -> Study:
     """The study with what the command line says instead."""
-    from dynident.core.schema import validated
+    from dynident.core.schema import validate_data
     from dynident.study.study import IdentifySection, PrepareSection, RobotSection
 
     def section(kind: type[Any], now: Any, changes: dict[str, object]) -> Any:
         given = {key: value for key, value in changes.items() if value is not None}
-        return validated(kind, {**now.model_dump(), **given}, "command line") if given else now
+        return validate_data(kind, {**now.model_dump(), **given}, "command line") if given else now
 
     joints = None if locked is None else {**study.robot.locked, **locked}
     return study.model_copy(
@@ -208,10 +208,10 @@ def overridden(
 def refuse_output(paths: Sequence[Path], chosen: Study, study: Path | None) -> None:
     """Refuse files of a directory that cannot be written, or that are inputs."""
     from dynident.core.files import refuse_overwriting, refuse_unwritable
-    from dynident.study.study import inputs_of
+    from dynident.study.study import list_input_files
 
     refuse_unwritable(paths[0].parent)
-    inputs = inputs_of(chosen)
+    inputs = list_input_files(chosen)
     refuse_overwriting(paths, inputs if study is None else [*inputs, study])
 
 
@@ -222,13 +222,13 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     holds the model of one result beside the numbers of another.
     """
     from dynident.core.files import refuse_overwriting, write_files
-    from dynident.results.json import result_dict, to_json
-    from dynident.results.mjcf import files_of, is_mjcf
+    from dynident.results.json import serialise_result, to_json
+    from dynident.results.mjcf import is_mjcf, list_model_files
 
     paths = [directory / name for name in OUTPUTS]
-    refuse_overwriting(paths, files_of(result.robot))
+    refuse_overwriting(paths, list_model_files(result.robot))
     earlier = paths[0].is_file()
-    contents = {paths[0]: to_json(result_dict(result)).encode()}
+    contents = {paths[0]: to_json(serialise_result(result)).encode()}
     notes: tuple[str, ...] = ()
     model = "model.xml" if is_mjcf(result.robot) else "model.urdf"
     if result.phi is None:
@@ -246,9 +246,9 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     else:
         contents[directory / model], notes = result.model_urdf()
     if report:
-        from dynident.results.html import html_report
+        from dynident.results.html import render_result_page
 
-        page = html_report(result, result.series())
+        page = render_result_page(result, result.series())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")
     stale = [path for path in paths if earlier and path not in contents and path.is_file()]
     write_files(contents, stale)

@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 
-def positive(value: float | None) -> float | None:
+def check_positive(value: float | None) -> float | None:
     """Refuse a number that is not finite or not positive."""
     if value is not None and not 0.0 < value < math.inf:
         raise typer.BadParameter(f"{value:g} is not a positive number.")
@@ -47,13 +47,13 @@ BandwidthOption = Annotated[
     float | None,
     typer.Option(
         "--bandwidth",
-        callback=positive,
+        callback=check_positive,
         help=f"Joint bandwidth [Hz]; {DEFAULTS['bandwidth']} if not given.",
     ),
 ]
 RateOption = Annotated[
     float | None,
-    typer.Option("--rate", callback=positive, help="Sample rate of logs without time [Hz]."),
+    typer.Option("--rate", callback=check_positive, help="Sample rate of logs without time [Hz]."),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
@@ -86,7 +86,9 @@ LockedOption = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
     float | None,
-    typer.Option("--lowpass", callback=positive, help="Low-pass of the all-samples errors [Hz]."),
+    typer.Option(
+        "--lowpass", callback=check_positive, help="Low-pass of the all-samples errors [Hz]."
+    ),
 ]
 FrictionOption = Annotated[
     str | None,
@@ -98,7 +100,7 @@ FrictionOption = Annotated[
 ]
 
 
-def locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
+def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
     """Joints and where they stay, None where none are given.
 
     Raises
@@ -120,7 +122,9 @@ def locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
     return locked
 
 
-def by_signal(flag: str, texts: Sequence[str] | None) -> dict[str, str | list[str]] | None:
+def parse_signal_values(
+    flag: str, texts: Sequence[str] | None
+) -> dict[str, str | list[str]] | None:
     """What --columns or --units says of each signal, None where it is not given.
 
     Raises
@@ -162,7 +166,7 @@ def show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def root(
+def accept_root_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -192,15 +196,15 @@ SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 
 
-def with_flags(
+def add_flags(
     known: Sequence[Flag],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a flag for every option of some families; those given arrive as `options`."""
-    return lambda command: flagged(command, known)
+    return lambda command: wrap_command(command, known)
 
 
-def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[..., None]:
-    """See `with_flags`."""
+def wrap_command(command: Callable[..., None], known: Sequence[Flag]) -> Callable[..., None]:
+    """See `add_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
     added = [
@@ -209,7 +213,7 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                KINDS[flag.kind] | None, typer.Option(*declared(flag), help=flag.words)
+                KINDS[flag.kind] | None, typer.Option(*list_flag_spellings(flag), help=flag.words)
             ],
         )
         for flag in known
@@ -217,7 +221,7 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = {flag.name: read(flag, arguments.pop(flag.name)) for flag in known}
+        given = {flag.name: convert_flag_value(flag, arguments.pop(flag.name)) for flag in known}
         options = {name: value for name, value in given.items() if value is not None}
         command(**arguments, options=options)
 
@@ -227,30 +231,30 @@ def flagged(command: Callable[..., None], known: Sequence[Flag]) -> Callable[...
     return run
 
 
-def spelled(flag: Flag) -> str:
+def spell_flag(flag: Flag) -> str:
     """How a flag is written."""
     name = "--" + SPELLED.get(flag.name, flag.name).replace("_", "-")
     return f"{name}/--no-{name[2:]}" if flag.kind == "switch" else name
 
 
-def declared(flag: Flag) -> tuple[str, ...]:
+def list_flag_spellings(flag: Flag) -> tuple[str, ...]:
     """All ways in which a flag is written, for the parser."""
-    return (SHORT[flag.name], spelled(flag)) if flag.name in SHORT else (spelled(flag),)
+    return (SHORT[flag.name], spell_flag(flag)) if flag.name in SHORT else (spell_flag(flag),)
 
 
-def read(flag: Flag, value: Any) -> Any:
+def convert_flag_value(flag: Flag, value: Any) -> Any:
     """A flag's value as a study has it."""
     if flag.kind == "number or word" and value is not None:
         with suppress(ValueError):
             return float(value)
     if flag.kind in LISTS and value is not None:
-        return parts(flag, value)
+        return split_flag_values(flag, value)
     if flag.kind == "table" and value is not None:
-        return inline_table(flag, value)
+        return parse_inline_table(flag, value)
     return value
 
 
-def parts(flag: Flag, text: str) -> Any:
+def split_flag_values(flag: Flag, text: str) -> Any:
     """Values between commas; a number alone is one for all joints.
 
     Raises
@@ -262,12 +266,12 @@ def parts(flag: Flag, text: str) -> Any:
         values = tuple(kind(part.strip()) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(
-            f"{spelled(flag)} is {text!r}, but has to be a number, or numbers with commas"
+            f"{spell_flag(flag)} is {text!r}, but has to be a number, or numbers with commas"
         ) from None
     return values[0] if kind is float and len(values) == 1 else values
 
 
-def inline_table(flag: Flag, text: str) -> dict[str, Any]:
+def parse_inline_table(flag: Flag, text: str) -> dict[str, Any]:
     """A table as TOML has it in a line, ``{fc1 = [0, 10]}``; the braces may be left out.
 
     Raises
@@ -279,6 +283,6 @@ def inline_table(flag: Flag, text: str) -> dict[str, Any]:
         found = tomllib.loads(f"table = {{{inside}}}")["table"]
     except ValueError as error:
         raise typer.BadParameter(
-            f"{spelled(flag)} is {text!r}, but has to be a table: 'fc1 = [0, 10], m2 = [1, 5]'"
+            f"{spell_flag(flag)} is {text!r}, but has to be a table: 'fc1 = [0, 10], m2 = [1, 5]'"
         ) from error
     return dict(found)

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import PAYLOAD_FLAGS
-from dynident.cli.options import JsonFlag, app, with_flags
+from dynident.cli.options import JsonFlag, add_flags, app
 
 
 @app.command(
     short_help="Identify a load from a log with it and a stored result.",
     epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0",
 )
-@with_flags(PAYLOAD_FLAGS)
+@add_flags(PAYLOAD_FLAGS)
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
@@ -24,11 +24,13 @@ def payload(
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
-    from dynident.results.json import finite, to_json
-    from dynident.study.payload import stored_payload
+    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.study.payload import identify_payload_from_stored
     from dynident.study.stored import read_result
 
-    found, warnings = stored_payload(read_result(result), log, **options)
-    typer.echo(to_json(finite(found.to_dict())) if json else found.summary(), nl=not json)
+    found, warnings = identify_payload_from_stored(read_result(result), log, **options)
+    typer.echo(
+        to_json(replace_nonfinite(found.to_dict())) if json else found.summary(), nl=not json
+    )
     for warning in dict.fromkeys(warnings):
         typer.echo(f"warning: {warning}", err=True)

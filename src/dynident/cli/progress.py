@@ -52,7 +52,7 @@ class ProgressLine:
 
 
 @contextmanager
-def progress_on_stderr() -> Iterator[ProgressLine]:
+def show_progress() -> Iterator[ProgressLine]:
     """Progress on stderr for the length of a block."""
     line = ProgressLine(sys.stderr)
     try:

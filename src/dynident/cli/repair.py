@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import FrictionOption, JsonFlag, app, positive, with_flags
+from dynident.cli.options import FrictionOption, JsonFlag, add_flags, app, check_positive
 
 if TYPE_CHECKING:
     from dynident.consistency.knowledge import Knowledge
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     short_help="Find consistent inertials nearest to a robot file's.",
     epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf",
 )
-@with_flags(NEAREST_FLAGS)
+@add_flags(NEAREST_FLAGS)
 def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
@@ -27,7 +27,9 @@ def repair(
     ] = None,
     mass: Annotated[
         float | None,
-        typer.Option("--mass", callback=positive, help="Total mass of the moving links [kg]."),
+        typer.Option(
+            "--mass", callback=check_positive, help="Total mass of the moving links [kg]."
+        ),
     ] = None,
     table: Annotated[
         Path | None,
@@ -43,7 +45,7 @@ def repair(
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
-    from dynident.results.json import finite, to_json
+    from dynident.results.json import replace_nonfinite, to_json
     from dynident.robot import load_robot
 
     if friction is not None and table is None:
@@ -53,12 +55,12 @@ def repair(
         refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
     knowledge = Knowledge(constraints=() if mass is None else (TotalMass(mass),), **options)
     if table is None:
-        document, notes, data, text = repaired_file(model, knowledge)
+        document, notes, data, text = repair_robot_file(model, knowledge)
     else:
-        document, notes, data, text = repaired_table(model, table, friction, knowledge)
+        document, notes, data, text = repair_base_table(model, table, friction, knowledge)
     if urdf is not None:
         write_files({urdf: document})
-    typer.echo(to_json(finite(data)) if json else text, nl=not json)
+    typer.echo(to_json(replace_nonfinite(data)) if json else text, nl=not json)
     for note in notes if urdf is not None else ():
         typer.echo(f"note: {note}", err=True)
     if urdf is not None:
@@ -69,33 +71,39 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 """A URDF with notes on it, and what to print, as data and as text."""
 
 
-def repaired_file(model: Robot, knowledge: Knowledge) -> Answer:
+def repair_robot_file(model: Robot, knowledge: Knowledge) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
     from dynident.consistency.nearest import nearest_consistent
-    from dynident.results.repair import repair_dict, repair_table
-    from dynident.results.urdf import model_urdf
+    from dynident.results.repair import format_repair, serialise_repair
+    from dynident.results.urdf import render_urdf
 
     found = nearest_consistent(
         model, metric=knowledge.chosen_metric, constraints=knowledge.constraints
     )
-    return (*model_urdf(model, found.phi), repair_dict(model, found), repair_table(model, found))
+    return (
+        *render_urdf(model, found.phi),
+        serialise_repair(model, found),
+        format_repair(model, found),
+    )
 
 
-def repaired_table(model: Robot, table: Path, friction: str | None, knowledge: Knowledge) -> Answer:
+def repair_base_table(
+    model: Robot, table: Path, friction: str | None, knowledge: Knowledge
+) -> Answer:
     """A robot file with the consistent parameters nearest to a table of base parameters."""
     from dynident.consistency.nearest import nearest_to_base
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.base_table import read_base_table
     from dynident.dynamics.idim import FRICTION, build_idim
-    from dynident.results.repair import base_repair_dict, base_repair_table
-    from dynident.results.urdf import standard_urdf
+    from dynident.results.repair import format_base_repair, serialise_base_repair
+    from dynident.results.urdf import render_standard_urdf
 
     base = base_parameters(build_idim(model, friction or FRICTION))
     beta, std = read_base_table(table, base)
     point = nearest_to_base(base, beta, std, knowledge)
     assert point.theta is not None
     return (
-        *standard_urdf(base.idim, point.theta),
-        base_repair_dict(base, beta, std, point),
-        base_repair_table(base, beta, std, point),
+        *render_standard_urdf(base.idim, point.theta),
+        serialise_base_repair(base, beta, std, point),
+        format_base_repair(base, beta, std, point),
     )

@@ -23,11 +23,11 @@ def replay(
     json: JsonFlag = False,
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
-    from dynident.results.json import finite, to_json
+    from dynident.results.json import replace_nonfinite, to_json
     from dynident.study.replay import replay
     from dynident.study.stored import read_result
 
     found = replay(read_result(result), log.split(","), engine)
     for warning in dict.fromkeys(found.warnings):
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo(to_json(finite(found.document())) if json else found.text(), nl=not json)
+    typer.echo(to_json(replace_nonfinite(found.document())) if json else found.text(), nl=not json)

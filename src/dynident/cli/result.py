@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import JsonFlag, LowpassOption, app, with_flags
+from dynident.cli.options import JsonFlag, LowpassOption, add_flags, app
 
 
 @app.command(
@@ -23,33 +23,33 @@ def validate(
     json: JsonFlag = False,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
-    from dynident.results.json import finite, to_json, validation_dict
-    from dynident.results.text import figures_table, free_lines
-    from dynident.study.stored import read_result, stored_figures
+    from dynident.results.json import replace_nonfinite, serialise_validation, to_json
+    from dynident.results.text import format_fit_figures, format_free_errors
+    from dynident.study.stored import read_result, validate_stored_model
 
     stored = read_result(result)
     names = stored.idim.robot.joint_names
-    found = [stored_figures(stored, text.split(","), lowpass) for text in logs]
+    found = [validate_stored_model(stored, text.split(","), lowpass) for text in logs]
     for warning in dict.fromkeys(note for one in found for note in one.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if json:
         document = {
             "schema": "dynident.validation/1",
-            "validation": [validation_dict(one.figures, names) for one in found],
+            "validation": [serialise_validation(one.figures, names) for one in found],
             "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
         }
-        typer.echo(to_json(finite(document)), nl=False)
+        typer.echo(to_json(replace_nonfinite(document)), nl=False)
         return
     for one in found:
-        lines = free_lines(names, [(one.figures.log, one.figures.free)])
-        table = figures_table(one.figures.entries, one.figures.nominal)
+        lines = format_free_errors(names, [(one.figures.log, one.figures.free)])
+        table = format_fit_figures(one.figures.entries, one.figures.nominal)
         typer.echo("\n".join([one.figures.log, *lines, table, ""]))
 
 
 @app.command(
     epilog="Example: dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml"
 )
-@with_flags(NEAREST_FLAGS)
+@add_flags(NEAREST_FLAGS)
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
@@ -69,8 +69,8 @@ def export(
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.c_code import c_code
-    from dynident.results.mjcf import files_of
-    from dynident.study.stored import read_result, stored_mjcf, stored_urdf
+    from dynident.results.mjcf import list_model_files
+    from dynident.study.stored import read_result, render_stored_mjcf, render_stored_urdf
 
     if options and not repair:
         raise InputError("--metric is of --repair")
@@ -85,14 +85,16 @@ def export(
         raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
     stored = read_result(result)
-    refuse_overwriting(outputs, (result, stored.study.robot.file, *files_of(stored.idim.robot)))
+    refuse_overwriting(
+        outputs, (result, stored.study.robot.file, *list_model_files(stored.idim.robot))
+    )
     knowledge = Knowledge(**options) if repair else None
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
     if urdf is not None:
-        documents[urdf], notes = stored_urdf(stored, knowledge)
+        documents[urdf], notes = render_stored_urdf(stored, knowledge)
     if mjcf is not None:
-        documents[mjcf], more = stored_mjcf(stored, knowledge, mjcf.parent)
+        documents[mjcf], more = render_stored_mjcf(stored, knowledge, mjcf.parent)
         notes = (*notes, *more)
     if c is not None:
         documents[c] = c_code(stored.model).encode()

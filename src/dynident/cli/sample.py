@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import SAMPLE_FLAGS
-from dynident.cli.options import JsonFlag, app, with_flags
+from dynident.cli.options import JsonFlag, add_flags, app
 
 
 @app.command(
     short_help="Draw consistent models from what a result leaves open.",
     epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
 )
-@with_flags(SAMPLE_FLAGS)
+@add_flags(SAMPLE_FLAGS)
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
@@ -37,14 +37,14 @@ def sample(
     """Draw physically consistent models from what a stored result leaves open."""
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_unwritable
-    from dynident.core.text import nearest
-    from dynident.results.draws import FORMATS, draws_dict, draws_text
-    from dynident.results.json import finite, to_json
-    from dynident.study.sample import Drawing, calibrated, sample_stored
+    from dynident.core.text import suggest_nearest
+    from dynident.results.draws import FORMATS, format_draws, serialise_draws
+    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.study.sample import Drawing, measure_calibration, sample_stored
     from dynident.study.stored import read_result
 
     if form is not None and form not in FORMATS:
-        raise InputError(f"--format {form!r} is not known{nearest(form, FORMATS)}")
+        raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
     wanted = Drawing(**options)
@@ -52,12 +52,14 @@ def sample(
         refuse_unwritable(output)
     stored = read_result(result)
     draws = sample_stored(stored, wanted)
-    found = [calibrated(stored, draws, text) for text in logs or ()]
+    found = [measure_calibration(stored, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()
     if output is not None:
         notes = draws.write(output, form)
-    typer.echo(to_json(finite(draws_dict(draws, found))) if json else draws_text(draws, found),
-               nl=not json)  # fmt: skip
+    typer.echo(
+        to_json(replace_nonfinite(serialise_draws(draws, found))) if json
+        else format_draws(draws, found), nl=not json,
+    )  # fmt: skip
     for warning in stored.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for note in notes:

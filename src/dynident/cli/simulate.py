@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import app
-from dynident.core.errors import InputError, of_study
+from dynident.core.errors import InputError, name_study_in_errors
 
 
 @app.command(
@@ -20,19 +20,19 @@ def simulate(
     output: Annotated[Path, typer.Option("-o", "--output", help="The log to write (CSV).")],
 ) -> None:
     """Simulate a study's robot under its controller and write the log it would give."""
-    from dynident.cli.progress import progress_on_stderr
+    from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
     from dynident.study.simulate import simulate_study
-    from dynident.study.study import inputs_of, read_study
+    from dynident.study.study import list_input_files, read_study
 
     chosen = read_study(study, use=None)
     refuse_unwritable(output.parent)
-    refuse_overwriting([output], [*inputs_of(chosen), study])
+    refuse_overwriting([output], [*list_input_files(chosen), study])
     if output.suffix.lower() not in ("", ".csv", ".txt"):
         named = output.with_suffix(".csv")
         raise InputError(f"{output}: logs are written as text; name it {named}")
-    with progress_on_stderr() as progress:
-        with of_study(study):
+    with show_progress() as progress:
+        with name_study_in_errors(study):
             log = simulate_study(chosen, progress)
         write_files({output: log.to_csv()})
     for warning in log.warnings:
@@ -54,12 +54,12 @@ def reproduce(
     ] = False,
 ) -> None:
     """Repeat a paper's experiment on its simulated robot, its tables beside ours."""
-    from dynident.cli.progress import progress_on_stderr
-    from dynident.core.text import nearest
+    from dynident.cli.progress import show_progress
+    from dynident.core.text import suggest_nearest
     from dynident_papers import REPRODUCTIONS
 
     if name not in REPRODUCTIONS:
-        raise InputError(f"paper {name!r} is not known{nearest(name, REPRODUCTIONS)}")
-    with progress_on_stderr() as progress:
+        raise InputError(f"paper {name!r} is not known{suggest_nearest(name, REPRODUCTIONS)}")
+    with show_progress() as progress:
         found = REPRODUCTIONS[name](progress=progress, reduced=quick)
     typer.echo(found.text())

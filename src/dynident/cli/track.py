@@ -21,10 +21,10 @@ from dynident.cli.options import (
     RateOption,
     RobotOption,
     UnitsOption,
+    add_flags,
     app,
-    with_flags,
 )
-from dynident.core.errors import InputError, of_study
+from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.dynamics.base import BaseParameters
@@ -39,7 +39,7 @@ PIPE = "-"
     short_help="Follow a robot's parameters and load while it moves.",
     epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
 )
-@with_flags(TRACK_FLAGS)
+@add_flags(TRACK_FLAGS)
 def track(
     source: Annotated[
         str,
@@ -69,35 +69,35 @@ def track(
     options: dict[str, Any] | None = None,
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
-    from dynident.cli.identify import flag_study, keys_of_logs
+    from dynident.cli.identify import build_study_from_flags, collect_log_keys
     from dynident.core.files import refuse_overwriting, refuse_unwritable
-    from dynident.study.study import inputs_of
-    from dynident.study.track import Noticed, setting
-    from dynident.study.track import track as run
+    from dynident.study.study import list_input_files
+    from dynident.study.track import Noticed, build_track_setting
+    from dynident.study.track import track_log as run
 
     own = source.endswith(".toml")
-    chosen, result, place = settings_of(Path(source) if own else study, start, robot, own)
+    chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if columns or units:
         if robot is None:
             raise InputError("--columns and --units are of --robot: a study or result has its own")
-        chosen = flag_study(robot, [source], [], keys_of_logs(None, columns, units))
-    chosen = overridden(chosen, friction, bandwidth, options or {})
+        chosen = build_study_from_flags(robot, [source], [], collect_log_keys(None, columns, units))
+    chosen = override_track_study(chosen, friction, bandwidth, options or {})
     if state is not None:
         refuse_unwritable(state.parent)
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
-        refuse_overwriting([state], [*inputs, *log, *inputs_of(chosen)])
-    with of_study(place):
-        tracked = setting(chosen, chosen.log[0] if chosen.log else None, result)
-    write = writer(tracked.base, json)
+        refuse_overwriting([state], [*inputs, *log, *list_input_files(chosen)])
+    with name_study_in_errors(place):
+        tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
+    write = make_writer(tracked.base, json)
 
     def told(each: Row | Noticed) -> None:
         write(each)
         sys.stdout.flush()
         if isinstance(each, Noticed) and not json:
-            typer.echo(f"note: {words(each)}", err=True)
+            typer.echo(f"note: {describe_event(each)}", err=True)
 
-    with stopping() as stopped, of_study(place):
+    with catch_stop_signals() as stopped, name_study_in_errors(place):
         follower = run(
             tracked,
             None if own or source == PIPE else source,
@@ -116,7 +116,7 @@ def track(
         typer.echo(f"state written to {state}", err=True)
 
 
-def settings_of(
+def choose_settings(
     study: Path | None, start: Path | None, robot: Path | None, own: bool
 ) -> tuple[Study, StoredResult | None, Path | None]:
     """The study whose settings count, the result to start from, and the study's place.
@@ -126,7 +126,7 @@ def settings_of(
     InputError
         For two of them at once that exclude each other, and for none.
     """
-    from dynident.core.schema import validated
+    from dynident.core.schema import validate_data
     from dynident.study.stored import read_result
     from dynident.study.study import Study, read_study
 
@@ -141,25 +141,25 @@ def settings_of(
         raise InputError(
             "give a study, or with a log --study, --start or --robot; see dynident track --help"
         )
-    plain = validated(Study, {"robot": {"file": str(robot)}}, "command line")
+    plain = validate_data(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None
 
 
-def overridden(
+def override_track_study(
     study: Study, friction: str | None, bandwidth: float | None, track: Mapping[str, object]
 ) -> Study:
     """The study with what the command line says instead."""
-    from dynident.cli.identify import overridden as changed
-    from dynident.core.schema import validated
+    from dynident.cli.identify import override_study
+    from dynident.core.schema import validate_data
     from dynident.study.study import TrackSection
 
-    study = changed(study, friction=friction, bandwidth=bandwidth, locked=None, identify={})
+    study = override_study(study, friction=friction, bandwidth=bandwidth, locked=None, identify={})
     told = {**study.track.model_dump(exclude_none=True), **track}
-    section = validated(TrackSection, told, "command line")
+    section = validate_data(TrackSection, told, "command line")
     return study.model_copy(update={"track": section})
 
 
-def writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:
+def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:
     """Writes estimates to stdout."""
     from dynident.study.track import Noticed, Row
 
@@ -208,7 +208,7 @@ def writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:
     return lines if json else table
 
 
-def words(noticed: Noticed) -> str:
+def describe_event(noticed: Noticed) -> str:
     """An event as a note."""
     event = noticed.event
     what = {
@@ -222,7 +222,7 @@ def words(noticed: Noticed) -> str:
 
 
 @contextmanager
-def stopping() -> Iterator[Callable[[], bool]]:
+def catch_stop_signals() -> Iterator[Callable[[], bool]]:
     """Whether SIGINT or SIGTERM came; they end nothing in between."""
     asked = False
 

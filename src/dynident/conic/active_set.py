@@ -21,11 +21,11 @@ from dynident.conic.cones import (
     Definite,
     Equal,
     Positive,
-    pulled,
-    slack,
+    differentiate_slack,
+    evaluate_slack,
+    measure_cone_violation,
     smat,
     svec,
-    violation,
 )
 from dynident.core.arrays import Array
 
@@ -61,7 +61,7 @@ class Certificate:
         return max(self.primal, self.dual, self.gap)
 
 
-def certify(
+def certify_answer(
     A: Array, b: Array, x: Array, cones: Sequence[Cone], multipliers: Sequence[Array]
 ) -> Certificate:
     """Karush-Kuhn-Tucker residuals of an answer and its multipliers."""
@@ -71,10 +71,10 @@ def certify(
     scale = 2.0 * float(np.linalg.norm(A.T @ b)) or max(1.0, float(np.linalg.norm(A)) ** 2)
     primal, product = 0.0, 0.0
     for cone, multiplier in zip(cones, multipliers, strict=True):
-        touched, force = pulled(cone, multiplier)
+        touched, force = differentiate_slack(cone, multiplier)
         gradient[touched] -= force
-        primal = max(primal, violation(cone, x))
-        product += float(np.sum(multiplier * slack(cone, x)))
+        primal = max(primal, measure_cone_violation(cone, x))
+        product += float(np.sum(multiplier * evaluate_slack(cone, x)))
     return Certificate(
         primal,
         float(np.linalg.norm(gradient)) / scale,
@@ -100,7 +100,7 @@ class Linearised:
     F: Array
 
 
-def linearise(
+def linearise_constraints(
     cones: Sequence[Cone], x: Array, faces: Sequence[np.ndarray], multipliers: Sequence[Array]
 ) -> tuple[Linearised, list[np.ndarray]]:
     """Active constraints at x, and the faces with null directions brought up to date.
@@ -158,8 +158,8 @@ class Face:
 
     def __init__(self, R: Array, active: Linearised) -> None:
         self.R = R
-        self.C = over(active.C, R)
-        self.F = over(active.F, R)
+        self.C = divide_by_triangular(active.C, R)
+        self.F = divide_by_triangular(active.F, R)
         self._inner = None
         if len(self.F):
             self._inner = cho_factor(np.eye(len(self.F)) + self.F @ self.F.T)
@@ -187,12 +187,12 @@ class Face:
         return np.asarray(solve_triangular(self.R, left.T, check_finite=False))
 
 
-def over(M: Array, R: Array) -> Array:
+def divide_by_triangular(M: Array, R: Array) -> Array:
     """``M R^-1`` of a triangular R."""
     return np.asarray(solve_triangular(R, M.T, trans="T", check_finite=False)).T
 
 
-def newton(
+def solve_on_face(
     R: Array,
     b: Array,
     cones: Sequence[Cone],
@@ -208,7 +208,7 @@ def newton(
     size = max(float(np.linalg.norm(b)), np.finfo(float).tiny)
     length = np.inf
     for step in range(NEWTON_STEPS):
-        active, faces = linearise(cones, x, faces, multipliers)
+        active, faces = linearise_constraints(cones, x, faces, multipliers)
         face = Face(R, active)
         z, mu = face.step(b - R @ x, active.c)
         before, length = length, float(np.linalg.norm(z))
@@ -216,13 +216,15 @@ def newton(
         if slow or length > 10.0 * before:
             raise np.linalg.LinAlgError  # far from where Newton's method converges
         x = x + solve_triangular(R, z, check_finite=False)
-        multipliers = unpacked(cones, faces, mu)
+        multipliers = unpack_multipliers(cones, faces, mu)
         if length <= SETTLED * size or (length > 0.5 * before and length < 1e-9 * size):
             break
     return x, faces, multipliers
 
 
-def unpacked(cones: Sequence[Cone], faces: Sequence[np.ndarray], mu: Array) -> list[Array]:
+def unpack_multipliers(
+    cones: Sequence[Cone], faces: Sequence[np.ndarray], mu: Array
+) -> list[Array]:
     """Multipliers of the active rows as one array a cone."""
     out: list[Array] = []
     position = 0
@@ -241,7 +243,7 @@ def unpacked(cones: Sequence[Cone], faces: Sequence[np.ndarray], mu: Array) -> l
     return out
 
 
-def polished(
+def polish_answer(
     R: Array,
     b: Array,
     cones: Sequence[Cone],
@@ -265,18 +267,18 @@ def polished(
             return None
         seen.add(key)
         try:
-            x, now, multipliers = newton(R, b, cones, x, faces, multipliers)
+            x, now, multipliers = solve_on_face(R, b, cones, x, faces, multipliers)
         except np.linalg.LinAlgError:
             return None
         if not np.all(np.isfinite(x)):
             return None
-        faces, changed = revised(cones, x, now, multipliers)
+        faces, changed = revise_faces(cones, x, now, multipliers)
         if not changed:
             return x, now, multipliers
     return None
 
 
-def revised(
+def revise_faces(
     cones: Sequence[Cone], x: Array, faces: Sequence[np.ndarray], multipliers: Sequence[Array]
 ) -> tuple[list[np.ndarray], bool]:
     """Faces without the constraints that pull the wrong way, with those that are violated."""

@@ -74,7 +74,7 @@ Cone = Equal | Positive | Definite
 def svec(matrix: Array) -> Array:
     """Upper triangle column by column, off-diagonal entries times sqrt(2)."""
     d = matrix.shape[-1]
-    rows, columns = triangle(d)
+    rows, columns = list_triangle_indices(d)
     scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
     return np.asarray(matrix[..., rows, columns] * scale)
 
@@ -82,30 +82,30 @@ def svec(matrix: Array) -> Array:
 def smat(vector: Array) -> Array:
     """Symmetric matrix of an svec."""
     d = int((np.sqrt(8 * len(vector) + 1) - 1) / 2)
-    rows, columns = triangle(d)
+    rows, columns = list_triangle_indices(d)
     matrix = np.zeros((d, d))
     matrix[rows, columns] = vector / np.where(rows == columns, 1.0, np.sqrt(2.0))
     return matrix + np.triu(matrix, 1).T
 
 
 @cache
-def triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
+def list_triangle_indices(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of the upper triangle, column by column."""
     pairs = [(i, j) for j in range(d) for i in range(j + 1)]
     rows, columns = zip(*pairs, strict=True)
     return np.array(rows), np.array(columns)
 
 
-def slack(cone: Cone, x: Array) -> Array:
+def evaluate_slack(cone: Cone, x: Array) -> Array:
     """``G x - h`` of linear constraints, the matrix of a definite one."""
     if isinstance(cone, Definite):
         return cone.matrix(x)
     return np.asarray(cone.G @ x - cone.h)
 
 
-def violation(cone: Cone, x: Array) -> float:
+def measure_cone_violation(cone: Cone, x: Array) -> float:
     """By how much a point misses a constraint, 0 inside; infinite where it is no number."""
-    s = slack(cone, x)
+    s = evaluate_slack(cone, x)
     if not np.all(np.isfinite(s)):
         return np.inf
     if isinstance(cone, Equal):
@@ -115,7 +115,7 @@ def violation(cone: Cone, x: Array) -> float:
     return max(0.0, -float(np.linalg.eigvalsh(s)[0]))
 
 
-def pulled(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Array]:
+def differentiate_slack(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Array]:
     """Gradient of ``<multiplier, slack>``: the unknowns that it touches, and its values."""
     if isinstance(cone, Definite):
         d = len(cone.floor)
@@ -123,7 +123,7 @@ def pulled(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Array]:
     return np.arange(cone.G.shape[1]), cone.G.T @ multiplier
 
 
-def names_of(cones: Sequence[Cone]) -> tuple[str, ...]:
+def list_constraint_names(cones: Sequence[Cone]) -> tuple[str, ...]:
     """Names of all constraints, one a row of linear ones and one a matrix."""
     return tuple(
         name

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Positive, names_of, smat, svec, violation
-from dynident.conic.interior import INFEASIBLE, Form, linear_form
+from dynident.conic.cones import (
+    Cone,
+    Definite,
+    Positive,
+    list_constraint_names,
+    measure_cone_violation,
+    smat,
+    svec,
+)
+from dynident.conic.interior import INFEASIBLE, Form, to_linear_form
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError
 
@@ -19,7 +27,7 @@ FARTHEST = 1e6
 """Length of what is looked for, in scaled units."""
 
 
-def contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
+def refuse_contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
     """Raise when no point satisfies all constraints.
 
     Parameters
@@ -35,27 +43,29 @@ def contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
         With the names of constraints that contradict each other, none of which could be
         spared.
     """
-    rows, weights = separated(cones, proof)
-    if feasible(rows):
+    rows, weights = separate_constraints(cones, proof)
+    if is_feasible(rows):
         return
     least = 1e-6 * max(weights)
     kept = [row for row, weight in zip(rows, weights, strict=True) if weight > least]
-    if feasible(kept):
+    if is_feasible(kept):
         kept = rows
     for row in list(kept):
         others = [other for other in kept if other is not row]
-        if not feasible(others):
+        if not is_feasible(others):
             kept = others
-    raise InfeasibleError(names_of(kept))
+    raise InfeasibleError(list_constraint_names(kept))
 
 
-def separated(cones: Sequence[Cone], proof: Array | None) -> tuple[list[Cone], list[float]]:
+def separate_constraints(
+    cones: Sequence[Cone], proof: Array | None
+) -> tuple[list[Cone], list[float]]:
     """Constraints with a name each, and by how much each takes part in a proof."""
     rows: list[Cone] = []
     weights: list[float] = []
     position = 0
     for cone in cones:
-        matrix, vector = linear_form(cone)
+        matrix, vector = to_linear_form(cone)
         part = slice(position, position + len(vector))
         z = np.ones(len(vector)) if proof is None else proof[part]
         position += len(vector)
@@ -69,11 +79,11 @@ def separated(cones: Sequence[Cone], proof: Array | None) -> tuple[list[Cone], l
     return rows, weights
 
 
-def feasible(cones: Sequence[Cone]) -> bool:
+def is_feasible(cones: Sequence[Cone]) -> bool:
     """Whether some point satisfies all constraints; undecided counts as yes."""
     if not cones:
         return True
-    n = linear_form(cones[0])[0].shape[1]
+    n = to_linear_form(cones[0])[0].shape[1]
     form = Form(np.eye(n), np.zeros(n), cones, np.zeros(n))
     refused = False
     for unit in (1.0, 30.0, 1000.0):
@@ -81,16 +91,19 @@ def feasible(cones: Sequence[Cone]) -> bool:
         if outcome is None:
             continue
         x = form.answer(outcome, unit)[0]
-        if np.all(np.isfinite(x)) and max(violation(cone, x) for cone in cones) <= SATISFIED:
+        if (
+            np.all(np.isfinite(x))
+            and max(measure_cone_violation(cone, x) for cone in cones) <= SATISFIED
+        ):
             return True
         if str(outcome.status) == INFEASIBLE:
-            if nearest_possible(cones, np.array(outcome.z)[n:]) > FARTHEST:
+            if bound_nearest_distance(cones, np.array(outcome.z)[n:]) > FARTHEST:
                 return False
             refused = True
     return not refused
 
 
-def nearest_possible(cones: Sequence[Cone], proof: Array) -> float:
+def bound_nearest_distance(cones: Sequence[Cone], proof: Array) -> float:
     """A distance from the origin below which no point satisfies all constraints; 0 proves nothing.
 
     By Farkas' lemma: with multipliers z in the dual cones, ``G x - h`` in the cones gives
@@ -102,10 +115,10 @@ def nearest_possible(cones: Sequence[Cone], proof: Array) -> float:
     proof : ndarray
         The solver's multipliers, of which what is not in the dual cones is left out.
     """
-    slope, position = np.zeros(linear_form(cones[0])[0].shape[1]), 0
+    slope, position = np.zeros(to_linear_form(cones[0])[0].shape[1]), 0
     least = size = 0.0
     for cone in cones:
-        matrix, vector = linear_form(cone)
+        matrix, vector = to_linear_form(cone)
         z = proof[position : position + len(vector)]
         position += len(vector)
         if isinstance(cone, Positive):

@@ -57,7 +57,7 @@ class Form:
         blocks, right = [R / self.precision], [np.zeros(self.rows)]
         self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
         for cone in cones:
-            matrix, vector = linear_form(cone)
+            matrix, vector = to_linear_form(cone)
             if isinstance(cone, Equal):
                 self.kinds.append(clarabel.ZeroConeT(len(vector)))
             elif isinstance(cone, Positive):
@@ -89,7 +89,7 @@ class Form:
             Whether it scales the problem and refines its linear solutions.
         tolerance : float
         """
-        return attempted(lambda: self.solver(unit, careful, tolerance).solve())
+        return attempt_solution(lambda: self.solver(unit, careful, tolerance).solve())
 
     def solver(self, unit: float, careful: bool, tolerance: float) -> clarabel.DefaultSolver:
         """Clarabel, ready to solve."""
@@ -136,7 +136,7 @@ class Form:
         return x, faces, multipliers
 
 
-def attempted(
+def attempt_solution(
     solve: Callable[[], clarabel.DefaultSolution],
 ) -> clarabel.DefaultSolution | None:
     """A solution, or None where the solver panicked."""
@@ -149,7 +149,7 @@ def attempted(
         return None
 
 
-def linear_form(cone: Cone) -> tuple[Array, Array]:
+def to_linear_form(cone: Cone) -> tuple[Array, Array]:
     """Rows and right-hand side of a constraint, matrices as `svec`."""
     if isinstance(cone, Definite):
         return svec(cone.basis).T, svec(cone.floor)

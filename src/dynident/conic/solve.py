@@ -18,13 +18,13 @@ import numpy as np
 from clarabel import DefaultSolver
 from scipy.linalg import solve_triangular
 
-from dynident.conic.active_set import ROUNDS, Certificate, certify, polished
-from dynident.conic.cones import Cone, Definite, Equal, Positive, violation
-from dynident.conic.infeasible import contradiction
-from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempted
+from dynident.conic.active_set import ROUNDS, Certificate, certify_answer, polish_answer
+from dynident.conic.cones import Cone, Definite, Equal, Positive, measure_cone_violation
+from dynident.conic.infeasible import refuse_contradiction
+from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempt_solution
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.threads import processors
+from dynident.core.threads import count_processors
 
 MODERATE = 1e-6
 """Tolerance of what needs no certificate."""
@@ -101,7 +101,7 @@ class ConeSolution:
         return tuple(shown)
 
 
-def free_faces(cones: Sequence[Cone]) -> tuple[tuple[np.ndarray, ...], tuple[Array, ...]]:
+def build_free_faces(cones: Sequence[Cone]) -> tuple[tuple[np.ndarray, ...], tuple[Array, ...]]:
     """Faces and multipliers of an answer that nothing holds back."""
     faces: list[np.ndarray] = []
     multipliers: list[Array] = []
@@ -144,16 +144,16 @@ def solve_cone_problem(
     ComputationError
         When no certified answer was reached.
     """
-    R, c = compressed(A, b)
-    start, unique = unconstrained(R, c)
-    if all(violation(cone, start) == 0.0 for cone in cones):
-        faces, multipliers = free_faces(cones)
-        certificate = certify(A, b, start, cones, multipliers)
+    R, c = compress_to_triangle(A, b)
+    start, unique = solve_unconstrained(R, c)
+    if all(measure_cone_violation(cone, start) == 0.0 for cone in cones):
+        faces, multipliers = build_free_faces(cones)
+        certificate = certify_answer(A, b, start, cones, multipliers)
         return ConeSolution(start, multipliers, faces, certificate, 0)
     if warm is not None and unique:
         half = [0.5 * m for m in warm.multipliers]
-        guess = polished(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
-        if guess is not None and (found := finished(A, b, cones, guess, 0)).accurate:
+        guess = polish_answer(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
+        if guess is not None and (found := finish_solution(A, b, cones, guess, 0)).accurate:
             return found
     best: ConeSolution | None = None
     iterations, status = 0, ""
@@ -167,23 +167,23 @@ def solve_cone_problem(
             status = str(outcome.status)
             iterations += int(outcome.iterations)
             if status == INFEASIBLE:
-                contradiction(cones, np.array(outcome.z)[len(R) :])
+                refuse_contradiction(cones, np.array(outcome.z)[len(R) :])
                 break
             answer = form.answer(outcome, size)
             if not np.all(np.isfinite(answer[0])):
                 break
-            plain = finished(A, b, cones, answer, iterations)
+            plain = finish_solution(A, b, cones, answer, iterations)
             if len(start) > LARGE and plain.accurate:
                 return plain
             rounds = FEW_ROUNDS if plain.accurate else ROUNDS
-            refined = polished(R, c, cones, *answer, rounds) if unique else None
-            found = plain if refined is None else finished(A, b, cones, refined, iterations)
+            refined = polish_answer(R, c, cones, *answer, rounds) if unique else None
+            found = plain if refined is None else finish_solution(A, b, cones, refined, iterations)
             best = min((f for f in (best, found, plain) if f is not None), key=lambda f: f.worst)
             if best.accurate:
                 return best
             centre = answer[0]
     if best is None or best.worst > ACCEPTED:
-        contradiction(cones, None)
+        refuse_contradiction(cones, None)
         raise ComputationError(
             f"the cone problem was not solved ({status or 'the solver failed'}); check units and "
             "the size of the numbers that it was given"
@@ -191,7 +191,7 @@ def solve_cone_problem(
     return best
 
 
-def minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
+def approximate_minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     """What `solve_cone_problem` finds, to moderate accuracy and without a certificate.
 
     For answers that are only compared with each other.
@@ -209,9 +209,9 @@ def minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     ------
     InfeasibleError, ComputationError
     """
-    R, c = compressed(A, b)
-    start, _ = unconstrained(R, c)
-    if all(violation(cone, start) == 0.0 for cone in cones):
+    R, c = compress_to_triangle(A, b)
+    start, _ = solve_unconstrained(R, c)
+    if all(measure_cone_violation(cone, start) == 0.0 for cone in cones):
         return start
     unit, careful = ATTEMPTS[0]
     outcome = Form(R, c, cones, start).solve(unit, careful, MODERATE)
@@ -220,7 +220,7 @@ def minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     return np.asarray(start + unit * np.array(outcome.x[: len(start)]))
 
 
-def unconstrained(R: Array, c: Array) -> tuple[Array, bool]:
+def solve_unconstrained(R: Array, c: Array) -> tuple[Array, bool]:
     """The minimiser of ``||R x - c||^2``, and whether there is but one."""
     diagonal = np.abs(np.diag(R))
     unique = len(diagonal) == R.shape[1]
@@ -229,14 +229,14 @@ def unconstrained(R: Array, c: Array) -> tuple[Array, bool]:
     return np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64), False
 
 
-def compressed(A: Array, b: Array) -> tuple[Array, Array]:
+def compress_to_triangle(A: Array, b: Array) -> tuple[Array, Array]:
     """Triangular R and c with ``||A x - b||^2 = ||R x - c||^2 + constant``."""
     n = A.shape[1]
     R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))[:n]
     return R[:, :n], R[:, n]
 
 
-def finished(
+def finish_solution(
     A: Array,
     b: Array,
     cones: Sequence[Cone],
@@ -254,7 +254,7 @@ def finished(
         else:
             values, vectors = np.linalg.eigh(half)
             multipliers.append(2.0 * (vectors * np.maximum(values, 0.0)) @ vectors.T)
-    certificate = certify(A, b, x, cones, multipliers)
+    certificate = certify_answer(A, b, x, cones, multipliers)
     return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, iterations)
 
 
@@ -302,7 +302,7 @@ class Repeated:
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:
             most = len(changes) // FEWEST_EACH if self.form.unknowns > WORTHWHILE else 1
-            workers = max(1, min(processors(), most))
+            workers = max(1, min(count_processors(), most))
 
         def work(first: int) -> None:
             solver = self.form.solver(*ATTEMPTS[0], MODERATE)
@@ -328,7 +328,7 @@ class Repeated:
         # without constraints the step would be as long: in its unit the solver seldom falls short
         unit = max(ATTEMPTS[0][0], float(np.linalg.norm(self.Q.T @ change)))
         solver.update(q=self.form.linear(g, unit), b=self.form.b / unit)
-        outcome = attempted(solver.solve)
+        outcome = attempt_solution(solver.solve)
         if outcome is None or str(outcome.status) != "Solved":
             return None
         return np.asarray(self.x + unit * np.array(outcome.x[: self.form.unknowns]))
@@ -338,7 +338,7 @@ __all__ = [
     "Certificate",
     "ConeSolution",
     "Repeated",
-    "certify",
-    "minimiser",
+    "approximate_minimiser",
+    "certify_answer",
     "solve_cone_problem",
 ]

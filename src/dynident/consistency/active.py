@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from dynident.conic.active_set import Face, linearise
+from dynident.conic.active_set import Face, linearise_constraints
 from dynident.conic.cones import Cone, Definite
-from dynident.conic.solve import compressed
+from dynident.conic.solve import compress_to_triangle
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 
@@ -71,7 +71,7 @@ class Restriction:
         return self.p_value < SIGNIFICANCE
 
 
-def restriction(
+def judge_active_constraints(
     admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
 ) -> Restriction | None:
     """What the active constraints do; None when none is active.
@@ -87,7 +87,7 @@ def restriction(
         return None
     solution = point.solution
     halves = [0.5 * m for m in solution.multipliers]
-    active, _ = linearise(admitted.cones, point.x, faces, halves)
+    active, _ = linearise_constraints(admitted.cones, point.x, faces, halves)
     singular = np.linalg.svd(active.C, compute_uv=False)
     freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
     free = np.linalg.lstsq(point.A, point.b, rcond=None)[0]
@@ -103,7 +103,7 @@ def restriction(
     shifts = np.abs(loose) / np.maximum(admitted.kappa * std, np.finfo(float).tiny)
     worst = int(np.argmax(shifts))
     moved = admitted.space.base.names[worst]
-    forces = by_name(admitted.cones, faces, solution.multipliers)
+    forces = list_multipliers(admitted.cones, faces, solution.multipliers)
     holding = (
         "1 active constraint holds"
         if len(forces) == 1
@@ -126,7 +126,7 @@ def restriction(
     )  # fmt: skip
 
 
-def by_name(
+def list_multipliers(
     cones: Sequence[Cone], faces: Sequence[np.ndarray], multipliers: Sequence[Array]
 ) -> tuple[tuple[str, float], ...]:
     """Multipliers of the active constraints by name, the largest first."""
@@ -144,9 +144,11 @@ def by_name(
     return tuple(sorted(found, key=lambda pair: -abs(pair[1])))
 
 
-def sensitivity(admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]) -> Array:
+def differentiate_estimate(
+    admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
+) -> Array:
     """K with ``dx = K A^T db``, the active constraints kept and their curvature followed."""
-    R, _ = compressed(point.A, point.b)
+    R, _ = compress_to_triangle(point.A, point.b)
     halves = [0.5 * m for m in point.solution.multipliers]
-    active, _ = linearise(admitted.cones, point.x, faces, halves)
+    active, _ = linearise_constraints(admitted.cones, point.x, faces, halves)
     return Face(R, active).sensitivity()

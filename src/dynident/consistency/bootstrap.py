@@ -28,7 +28,7 @@ FEWEST = 20
 """Replicates that give a standard deviation within 16 %."""
 
 
-def enough(count: int) -> int:
+def refuse_few_replicates(count: int) -> int:
     """Refuse replicates that are too few to say anything."""
     if count and count < FEWEST:
         raise ValueError(f"is {count}: at least {FEWEST} replicates, or 0 for none")
@@ -44,7 +44,7 @@ class Bootstrap(Options):
     """Error bars where constraints are active: options of constrained methods."""
 
     bootstrap: Annotated[
-        Annotated[Count, AfterValidator(enough)],
+        Annotated[Count, AfterValidator(refuse_few_replicates)],
         "replicates of the bootstrap of the error bars where constraints are active; 0 for "
         "the covariance on their faces",
     ] = REPLICATES
@@ -55,12 +55,12 @@ Redraw = Callable[[np.random.Generator], Array]
 """An error of ``A^T b``, shape (base parameters,), anew at each call."""
 
 
-def normal_sums(root: Array) -> Redraw:
+def make_normal_redraw(root: Array) -> Redraw:
     """Sums of scores whose covariance is ``root^T root``, shape (any, base parameters)."""
     return lambda generator: np.asarray(generator.normal(size=len(root)) @ root)
 
 
-def block_sums(series: tuple[Array, ...], rows: int, length: int) -> Redraw:
+def make_block_redraw(series: tuple[Array, ...], rows: int, length: int) -> Redraw:
     """Sums of blocks of scores about their mean (moving blocks: Künsch 1989).
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
-from dynident.core.inertia import pseudo_inertia
+from dynident.core.inertia import to_pseudo_inertia
 
 FAR = 1.7
 """How many times the file's a body has to be in some way, or one over so many."""
@@ -32,7 +32,7 @@ class Disbelief:
     most: float
 
 
-def disbelieved(admitted: FeasibleSet, point: FeasiblePoint) -> tuple[Disbelief, ...]:
+def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tuple[Disbelief, ...]:
     """Bodies far from the file's, which the log insists on.
 
     With body k held at its centre the criterion would rise by ``d^T (P_k H^-1 P_k^T)^-1 d``, in
@@ -53,16 +53,16 @@ def disbelieved(admitted: FeasibleSet, point: FeasiblePoint) -> tuple[Disbelief,
         spread = scaled[own] @ scaled[own].T
         rise = float(away[own] @ np.linalg.pinv(spread, hermitian=True) @ away[own])
         rise /= admitted.kappa**2
-        now = pseudo_inertia(point.theta[10 * k : 10 * k + 10])
+        now = to_pseudo_inertia(point.theta[10 * k : 10 * k + 10])
         thick = belief.thick[i]
         ratios = np.linalg.eigvals(np.linalg.solve(thick, now + thick - belief.centre[i])).real
         most = float(max(ratios, key=lambda ratio: abs(np.log(max(ratio, 1e-9)))))
         mass = float(now[3, 3] / thick[3, 3])
-        if (far(mass) and rise > INSISTED) or (far(most) and rise > MUCH):
+        if (is_far_from_one(mass) and rise > INSISTED) or (is_far_from_one(most) and rise > MUCH):
             found.append(Disbelief(k, mass, most))
     return tuple(found)
 
 
-def far(ratio: float) -> bool:
+def is_far_from_one(ratio: float) -> bool:
     """Whether something is not at all what it is over."""
     return not 1.0 / FAR < ratio < FAR

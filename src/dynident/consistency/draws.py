@@ -20,12 +20,12 @@ from scipy.linalg import solve_triangular
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import solve_cone_problem
-from dynident.consistency.extremes import extremes
+from dynident.consistency.extremes import find_extreme_eigenvalues
 from dynident.consistency.feasible_set import EQUIVALENT, FeasibleSet
-from dynident.consistency.prior import Prior, believed
+from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.threads import one_thread
+from dynident.core.threads import limit_to_one_thread
 
 ROOM = 1e-6
 """By which the middle of the draws is brought inside of what holds the estimate back, in scaled
@@ -79,7 +79,7 @@ class Drawn:
     way: str
 
 
-def root_of(covariance: Array) -> Array:
+def factor_covariance(covariance: Array) -> Array:
     """A factor of a covariance that may be singular: ``factor @ factor.T``."""
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(std > 0.0, std, 1.0)
@@ -88,7 +88,7 @@ def root_of(covariance: Array) -> Array:
     return np.asarray(scale[:, None] * vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def raised(cones: Sequence[Cone], room: float) -> list[Cone]:
+def tighten_cones(cones: Sequence[Cone], room: float) -> list[Cone]:
     """The same cones with so much room inside of them."""
     found: list[Cone] = []
     for cone in cones:
@@ -103,7 +103,7 @@ def raised(cones: Sequence[Cone], room: float) -> list[Cone]:
     return found
 
 
-def brought_inside(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
+def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
     """The point nearest to x that has room within the cones.
 
     Parameters
@@ -117,10 +117,10 @@ def brought_inside(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
     ------
     InfeasibleError, ComputationError
     """
-    return solve_cone_problem(np.diag(weight), weight * x, raised(cones, ROOM)).x
+    return solve_cone_problem(np.diag(weight), weight * x, tighten_cones(cones, ROOM)).x
 
 
-def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Array) -> Normal:
+def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Array) -> Normal:
     """The standard parameters behind an estimate of base parameters, as a distribution.
 
     With the prior's rows P and the regrouping M, both of scaled unknowns: ``M dx ~ N(0, C)``, the
@@ -144,20 +144,20 @@ def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Arra
     """
     space, prior = admitted.space, admitted.prior
     unit, count = space.unit, len(space.unit)
-    inside = brought_inside(admitted.cones, theta / unit, np.ones(count))
+    inside = project_into_cones(admitted.cones, theta / unit, np.ones(count))
     equal = np.vstack(
         [np.zeros((0, count)), *(c.G for c in admitted.cones if isinstance(c, Equal))]
     )
-    free = null_space(equal)
+    free = find_null_space(equal)
     at = space.value(inside)
     if not prior.belief.bodies or prior.weight == 0.0:
-        prior = Prior(believed(space.idim.split(at)[0], space.links))
+        prior = Prior(build_belief(space.idim.split(at)[0], space.links))
     rows, target = prior.rows(count, None if prior.fixed else at)
     P = rows * unit @ free
     M = space.matrix @ free
     slight = np.vstack([P, EQUIVALENT * np.eye(free.shape[1])])
     R: Array = np.asarray(np.linalg.qr(slight, mode="r"))
-    spread = root_of(covariance)
+    spread = factor_covariance(covariance)
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(std > 0.0, std, max(float(std.max(initial=0.0)), 1.0))
     # least in R: u = R^-1 (M R^-1 / scale)^+ (spread / scale)
@@ -166,7 +166,7 @@ def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Arra
     # the whole distribution moves inside with its middle, by less than anyone sees
     away = (beta - space.base.matrix @ theta) / scale
     mean = np.linalg.lstsq(spread / scale[:, None], away, rcond=SEEN)[0]
-    still = null_space(M / np.maximum(np.linalg.norm(M, axis=1, keepdims=True), 1e-300))
+    still = find_null_space(M / np.maximum(np.linalg.norm(M, axis=1, keepdims=True), 1e-300))
     _, s, vt = np.linalg.svd(P @ still, full_matrices=False)
     seen = s > EQUIVALENT
     along = still @ vt[seen].T
@@ -175,7 +175,7 @@ def posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Arra
     return Normal(inside, factor, np.concatenate([mean, pull]))
 
 
-def null_space(rows: Array) -> Array:
+def find_null_space(rows: Array) -> Array:
     """Orthonormal directions that rows do not see, shape (columns, k)."""
     if not len(rows):
         return np.eye(rows.shape[1])
@@ -223,7 +223,7 @@ class Region:
 
     def matrices(self, z: Array) -> list[Array]:
         """At several points, shapes (points, k, d, d)."""
-        return [c + at(s, z) for c, s in zip(self.constant, self.slope, strict=True)]
+        return [c + combine_slopes(s, z) for c, s in zip(self.constant, self.slope, strict=True)]
 
     def admits(self, z: Array) -> np.ndarray:
         """Which of several points lie inside, shape (points,)."""
@@ -240,8 +240,8 @@ class Region:
         low = np.max(np.where(change > 0.0, ratio, -np.inf), axis=1, initial=-np.inf)
         high = np.min(np.where(change < 0.0, ratio, np.inf), axis=1, initial=np.inf)
         for found, slope in zip(self.matrices(z), self.slope, strict=True):
-            least, most = extremes(
-                np.linalg.cholesky(found).astype(float, copy=False), at(slope, d)
+            least, most = find_extreme_eigenvalues(
+                np.linalg.cholesky(found).astype(float, copy=False), combine_slopes(slope, d)
             )
             with np.errstate(divide="ignore"):
                 low = np.maximum(low, np.where(most > 0.0, -1.0 / most, -np.inf))
@@ -264,12 +264,12 @@ class Region:
         return value, gradient, second
 
 
-def at(slope: Array, z: Array) -> Array:
+def combine_slopes(slope: Array, z: Array) -> Array:
     """``sum_i z_i slope_i`` at several points."""
     return np.asarray((z @ slope.reshape(len(slope), -1)).reshape(len(z), *slope.shape[1:]))
 
 
-def centred(region: Region, mean: Array) -> tuple[Array, Array]:
+def find_region_centre(region: Region, mean: Array) -> tuple[Array, Array]:
     """Where the normal density and the barrier balance, and the barrier's curvature there.
 
     The ellipsoid of that curvature fits into the region, whose narrow directions a chain then
@@ -298,7 +298,7 @@ def centred(region: Region, mean: Array) -> tuple[Array, Array]:
     )
 
 
-def between(low: Array, high: Array, generator: np.random.Generator) -> Array:
+def draw_truncated_normal(low: Array, high: Array, generator: np.random.Generator) -> Array:
     """Standard normal numbers between bounds, far out in a tail as well."""
     turned = low + high > 0.0  # the lower tail is the one that logarithms tell exactly
     a, b = np.where(turned, -high, low), np.where(turned, -low, high)
@@ -311,7 +311,7 @@ def between(low: Array, high: Array, generator: np.random.Generator) -> Array:
     return np.asarray(np.where(turned, -found, found))
 
 
-def hit_and_run(
+def draw_by_hit_and_run(
     region: Region, mean: Array, count: int, generator: np.random.Generator
 ) -> tuple[Array, int]:
     """The last points of so many chains, and their steps.
@@ -320,7 +320,7 @@ def hit_and_run(
     ------
     ComputationError
     """
-    start, H = centred(region, mean)
+    start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
     root = np.linalg.cholesky(H)
     z = np.tile(start, (count, 1))
@@ -332,12 +332,15 @@ def hit_and_run(
         d /= length[:, None]
         middle = np.einsum("ij,ij->i", d, mean - z)
         low, high = region.chord(z, d)
-        z = z + (middle + between(low - middle, high - middle, generator))[:, None] * d
+        z = (
+            z
+            + (middle + draw_truncated_normal(low - middle, high - middle, generator))[:, None] * d
+        )
     return z, steps
 
 
-@one_thread
-def drawn(
+@limit_to_one_thread
+def draw_within_cones(
     normal: Normal, cones: Sequence[Cone], count: int, generator: np.random.Generator
 ) -> Drawn:
     """Draws within the cones.
@@ -366,6 +369,6 @@ def drawn(
             kept.append(more[region.admits(more)])
         z, way = np.vstack(kept)[:count], "rejection"
     else:
-        z, steps = hit_and_run(region, normal.mean, count, generator)
+        z, steps = draw_by_hit_and_run(region, normal.mean, count, generator)
         way = f"hit-and-run, {steps} steps a draw"
     return Drawn(normal.inside + z @ normal.factor.T, share, way)

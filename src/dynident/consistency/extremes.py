@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.jit import inner, jit
 
 SETTLED = 1e-30
@@ -17,7 +17,7 @@ SWEEPS = 30
 """More than rounding ever needs: from the third or so on, each doubles the digits."""
 
 
-def extremes(factor: Array, change: Array) -> tuple[Array, Array]:
+def find_extreme_eigenvalues(factor: Array, change: Array) -> tuple[Array, Array]:
     """Least and largest eigenvalue of changes in units of what changes, ``L^-1 S L^-T``.
 
     Parameters
@@ -33,13 +33,13 @@ def extremes(factor: Array, change: Array) -> tuple[Array, Array]:
         Of all k matrices of a point.
     """
     least, most = np.empty(len(factor)), np.empty(len(factor))
-    fill_extremes(*readable(factor, change), least, most)
+    fill_extreme_eigenvalues(*to_kernel_arrays(factor, change), least, most)
     return least, most
 
 
 @jit
-def fill_extremes(factor, change, least, most):  # type: ignore[no-untyped-def]
-    """See `extremes`."""
+def fill_extreme_eigenvalues(factor, change, least, most):  # type: ignore[no-untyped-def]
+    """See `find_extreme_eigenvalues`."""
     points, count, d, _ = change.shape
     A = np.empty((d, d))
     for n in range(points):

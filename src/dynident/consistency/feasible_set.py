@@ -13,16 +13,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Cone, violation
-from dynident.conic.solve import ConeSolution, certify, free_faces, minimiser, solve_cone_problem
+from dynident.conic.cones import Cone, measure_cone_violation
+from dynident.conic.solve import (
+    ConeSolution,
+    approximate_minimiser,
+    build_free_faces,
+    certify_answer,
+    solve_cone_problem,
+)
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds, Fixed
-from dynident.consistency.constraints.checks import entry, short
+from dynident.consistency.constraints.checks import abbreviate_value, name_constraint_in_errors
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import Prior
-from dynident.consistency.space import Space, base_space, standard_space
+from dynident.consistency.space import Space, build_base_space, build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System
 
@@ -116,7 +122,7 @@ class FeasibleSet:
         InfeasibleError, ComputationError
         """
         A, b, _ = self.rows(system)
-        return np.asarray(self.space.matrix @ minimiser(A, b, self.cones))
+        return np.asarray(self.space.matrix @ approximate_minimiser(A, b, self.cones))
 
     def _longest(self, x: Array, new: Array) -> float:
         """Share of a step that takes a believed body at most `CLOSER` to its boundary.
@@ -126,8 +132,8 @@ class FeasibleSet:
         shrinking = CLOSER
         for k in self.prior.belief.bodies:
             span = slice(10 * k, 10 * k + 10)
-            now = pseudo_inertia(self.space.unit[span] * x[span])
-            change = pseudo_inertia(self.space.unit[span] * (new - x)[span])
+            now = to_pseudo_inertia(self.space.unit[span] * x[span])
+            change = to_pseudo_inertia(self.space.unit[span] * (new - x)[span])
             slopes = np.linalg.eigvals(np.linalg.solve(now, change)).real
             shrinking = max(shrinking, -float(np.min(slopes)))
         return CLOSER / shrinking
@@ -137,9 +143,9 @@ class FeasibleSet:
         centre = x.copy()
         for k, thick in zip(self.prior.belief.bodies, self.prior.belief.thick, strict=True):
             span = slice(10 * k, 10 * k + 10)
-            centre[span] = from_pseudo_inertia(thick) / self.space.unit[span]
+            centre[span] = to_inertial_parameters(thick) / self.space.unit[span]
         half = 0.5 * (x + centre)
-        admitted = all(violation(cone, half) <= SLIGHT for cone in self.cones)
+        admitted = all(measure_cone_violation(cone, half) <= SLIGHT for cone in self.cones)
         return half if admitted else x
 
     def rows(self, system: System) -> tuple[Array, Array, int]:
@@ -155,8 +161,8 @@ class FeasibleSet:
         self, x: Array, A: Array, b: Array, data: int, iterations: int
     ) -> FeasiblePoint:
         """An answer that was found without constraints, with what they would certify."""
-        faces, multipliers = free_faces(self.cones)
-        proof = certify(A, b, x, self.cones, multipliers)
+        faces, multipliers = build_free_faces(self.cones)
+        proof = certify_answer(A, b, x, self.cones, multipliers)
         solution = ConeSolution(x, multipliers, faces, proof, iterations)
         beta = np.asarray(self.space.matrix @ x)
         return FeasiblePoint(x, beta, self.space.value(x), solution, A, b, data)
@@ -165,7 +171,7 @@ class FeasibleSet:
         """Rows and target of prior and open directions."""
         if not self.space.standard:
             return self.open, np.zeros(len(self.open))
-        towards = self.open @ round_bodies(self.space)
+        towards = self.open @ build_round_bodies(self.space)
         theta = None if x is None else self.space.value(x)
         rows, target = self.prior.rows(len(self.space.unit), theta)
         pull = np.vstack([self.kappa * rows * self.space.unit, self.open])
@@ -174,7 +180,7 @@ class FeasibleSet:
     def _criterion(self, data: Array, b: Array, x: Array) -> float:
         """What a metric that is not quadratic has minimised."""
         pull = self.kappa**2 * self.prior.distance(self.space.value(x))
-        away = self.open @ (x - round_bodies(self.space))
+        away = self.open @ (x - build_round_bodies(self.space))
         return float(np.sum((data @ x - b) ** 2) + pull + np.sum(away**2))
 
     def _quadratic(
@@ -240,22 +246,22 @@ def build_feasible_set(
         For unknown names and constraints that do not fit the robot.
     """
     prior = knowledge.of(base.idim.robot)
-    make = base_space if knowledge.consistency in ON_BASE else standard_space
+    make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space
     space = make(base, system.A, system.b)
-    parts = (*CONSISTENCY[knowledge.consistency], *shape_bounds(base))
+    parts = (*CONSISTENCY[knowledge.consistency], *bound_shapes(base))
     cones = [cone for part in parts for cone in part.cones(space)]
     for k, constraint in enumerate(knowledge.constraints, 1):
-        with entry(k):
+        with name_constraint_in_errors(k):
             if isinstance(constraint, type) or not hasattr(constraint, "cones"):
-                raise InputError(f"{short(constraint)} is no constraint")
+                raise InputError(f"{abbreviate_value(constraint)} is no constraint")
             cones += constraint.cones(space)
     rows = system.A @ space.matrix
     if space.standard:
         rows = np.vstack([rows, kappa * prior.rows(len(space.unit))[0] * space.unit])
-    return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * open_directions(rows))
+    return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * find_open_directions(rows))
 
 
-def shape_bounds(base: BaseParameters) -> tuple[Bounds | Fixed, ...]:
+def bound_shapes(base: BaseParameters) -> tuple[Bounds | Fixed, ...]:
     """Bounds of the shapes that are parameters; those that are held are where they are."""
     idim = base.idim
     if not idim.free:
@@ -273,7 +279,7 @@ PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))
 """Mass, first moment and inertia among a body's ten parameters."""
 
 
-def informed(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
+def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
     """Which share of what is known of each body the log tells, and not the prior.
 
     One less the posterior variance over that of the prior, constraints aside: 0 where the log
@@ -306,20 +312,20 @@ def informed(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
     return shares
 
 
-def round_bodies(space: Space) -> Array:
+def build_round_bodies(space: Space) -> Array:
     """Small round bodies and weak drives: what is pulled to where nothing else decides.
 
     Well inside of the cones, so that no body lies on its boundary for want of knowledge.
     """
     x = np.zeros(len(space.unit))
     for k in range(space.idim.tree.bodies):
-        x[10 * k : 10 * k + 10] = ROUND * from_pseudo_inertia(np.eye(4))
+        x[10 * k : 10 * k + 10] = ROUND * to_inertial_parameters(np.eye(4))
     positive = [k for k, p in enumerate(space.idim.parameters) if p.positive]
     x[positive] = 0.1 * ROUND
     return x
 
 
-def open_directions(rows: Array) -> Array:
+def find_open_directions(rows: Array) -> Array:
     """Unit directions of scaled unknowns that rows cannot be said to see."""
     R = np.linalg.qr(rows, mode="r")
     _, s, vt = np.linalg.svd(R)
@@ -342,7 +348,7 @@ def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> 
         )
 
 
-def active_names(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
+def list_active_constraints(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
     """Names of the constraints on whose faces an answer lies."""
     names: list[str] = []
     for cone, face in zip(cones, faces, strict=True):

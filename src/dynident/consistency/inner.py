@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
-from dynident.consistency.log_cholesky import decode, encode, jacobian, logarithms
+from dynident.consistency.log_cholesky import decode, encode, find_log_parameters, jacobian
 from dynident.consistency.space import Space
 from dynident.core.arrays import Array
 from dynident.regression.factors import System
@@ -74,11 +74,11 @@ class LogCholesky(Constrained):
         A, b, data = self._admissible.rows(system)
         eta = self._eta
         if eta is None:
-            eta = encode(idim, interior(space, self._admissible.solve(system).x))
+            eta = encode(idim, move_off_boundary(space, self._admissible.solve(system).x))
         x = decode(idim, eta) / space.unit
         error = A @ x - b
         cost, damping, steps = float(error @ error), 1e-3, 0
-        logs = logarithms(idim)
+        logs = find_log_parameters(idim)
         while steps < LM_STEPS and damping < LM_DAMPING:
             steps += 1
             slope = A @ (jacobian(idim, eta) / space.unit[:, None])
@@ -102,7 +102,7 @@ class LogCholesky(Constrained):
         return self._admissible.unconstrained(decode(idim, eta) / space.unit, A, b, data, steps)
 
 
-def interior(space: Space, x: Array) -> Array:
+def move_off_boundary(space: Space, x: Array) -> Array:
     """A consistent set a little inside of one that may lie on the boundary, in SI units."""
     x = x.copy()
     for k in range(space.idim.tree.bodies):

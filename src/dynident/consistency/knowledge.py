@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Constraint
-from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, believed
+from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, build_belief
 from dynident.core.errors import InputError
 from dynident.core.options import InPython, Options
-from dynident.core.schema import Name, Number, one_of
+from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.robot.model import Robot
 
 CENTRES = ("nominal", "none")
@@ -25,11 +25,11 @@ HELD_OUT = "held-out"
 HEAVIEST = 1e12
 """Largest weight of a prior: a link within a millionth of its size."""
 
-Centre = Annotated[Name, one_of(CENTRES)]
-MetricName = Annotated[Name, one_of(METRICS)]
+Centre = Annotated[Name, make_choice_validator(CENTRES)]
+MetricName = Annotated[Name, make_choice_validator(METRICS)]
 Weight = Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"]
-ConsistencyName = Annotated[Name, one_of(CONSISTENCY)]
-Parametrisation = Annotated[Name, one_of(PARAMETRISATIONS)]
+ConsistencyName = Annotated[Name, make_choice_validator(CONSISTENCY)]
+Parametrisation = Annotated[Name, make_choice_validator(PARAMETRISATIONS)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Knowledge(Options):
                 f"consistency {self.consistency!r} is said on base parameters, which have no "
                 "prior; leave the prior out"
             )
-        return Prior(believed(robot.nominal, robot.links), metric, weight)
+        return Prior(build_belief(robot.nominal, robot.links), metric, weight)
 
     def _check_no_prior(self, robot: Robot) -> None:
         """Refuse what only a prior has."""

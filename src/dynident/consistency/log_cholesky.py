@@ -12,14 +12,14 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_pseudo_inertia, pseudo_inertia
+from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.idim import Idim
 
 UPPER = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
 """Places of s12, s23, s13, t1, t2, t3 in U."""
 
 
-def factor(eta: Array) -> Array:
+def build_cholesky_factor(eta: Array) -> Array:
     """``U = e^alpha [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0, 0, 0, 1]]``.
 
     Parameters
@@ -33,13 +33,13 @@ def factor(eta: Array) -> Array:
     return np.asarray(np.exp(eta[0]) * U)
 
 
-def body_from(eta: Array) -> Array:
+def decode_body(eta: Array) -> Array:
     """Inertial parameters of log-Cholesky parameters, shape (10,)."""
-    U = factor(eta)
-    return from_pseudo_inertia(U @ U.T)
+    U = build_cholesky_factor(eta)
+    return to_inertial_parameters(U @ U.T)
 
 
-def body_to(phi: Array) -> Array:
+def encode_body(phi: Array) -> Array:
     """Log-Cholesky parameters of a consistent body, shape (10,).
 
     Raises
@@ -47,7 +47,7 @@ def body_to(phi: Array) -> Array:
     InputError
         When the body is not consistent.
     """
-    flipped = pseudo_inertia(phi)[::-1, ::-1]
+    flipped = to_pseudo_inertia(phi)[::-1, ::-1]
     try:
         U = np.linalg.cholesky(flipped)[::-1, ::-1]
     except np.linalg.LinAlgError as error:
@@ -59,9 +59,9 @@ def body_to(phi: Array) -> Array:
     return np.array([np.log(scale), *np.log(np.diag(U)[:3] / scale), *inner])
 
 
-def body_jacobian(eta: Array) -> Array:
+def differentiate_body(eta: Array) -> Array:
     """``d phi / d eta``, shape (10, 10)."""
-    U = factor(eta)
+    U = build_cholesky_factor(eta)
     scale = np.exp(eta[0])
     slopes = np.zeros((10, 4, 4))
     slopes[0] = U
@@ -70,7 +70,7 @@ def body_jacobian(eta: Array) -> Array:
     for k, place in enumerate(UPPER):
         slopes[(4 + k, *place)] = scale
     turned = slopes @ U.T
-    return np.column_stack([from_pseudo_inertia(d + d.T) for d in turned])
+    return np.column_stack([to_inertial_parameters(d + d.T) for d in turned])
 
 
 def encode(idim: Idim, theta: Array) -> Array:
@@ -89,7 +89,7 @@ def encode(idim: Idim, theta: Array) -> Array:
     eta = np.array(theta, dtype=float)
     for k in range(idim.tree.bodies):
         span = slice(10 * k, 10 * k + 10)
-        eta[span] = body_to(theta[span])
+        eta[span] = encode_body(theta[span])
     for k, parameter in enumerate(idim.parameters):
         if parameter.positive:
             if theta[k] <= 0.0:
@@ -103,7 +103,7 @@ def decode(idim: Idim, eta: Array) -> Array:
     theta = np.array(eta, dtype=float)
     for k in range(idim.tree.bodies):
         span = slice(10 * k, 10 * k + 10)
-        theta[span] = body_from(eta[span])
+        theta[span] = decode_body(eta[span])
     positive = [k for k, p in enumerate(idim.parameters) if p.positive]
     theta[positive] = np.exp(eta[positive])
     return theta
@@ -114,13 +114,13 @@ def jacobian(idim: Idim, eta: Array) -> Array:
     slope = np.eye(len(eta))
     for k in range(idim.tree.bodies):
         span = slice(10 * k, 10 * k + 10)
-        slope[span, span] = body_jacobian(eta[span])
+        slope[span, span] = differentiate_body(eta[span])
     positive = [k for k, p in enumerate(idim.parameters) if p.positive]
     slope[positive, positive] = np.exp(eta[positive])
     return slope
 
 
-def logarithms(idim: Idim) -> np.ndarray:
+def find_log_parameters(idim: Idim) -> np.ndarray:
     """Free parameters that are logarithms."""
     bodies = [10 * k + i for k in range(idim.tree.bodies) for i in range(4)]
     return np.array([*bodies, *(k for k, p in enumerate(idim.parameters) if p.positive)])

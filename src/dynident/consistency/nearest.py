@@ -17,13 +17,13 @@ from dynident.conic.cones import Cone, Equal, Positive
 from dynident.consistency.constraints import CONSISTENCY, Constraint
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.prior import METRICS, Prior, believed
-from dynident.consistency.space import standard_space
+from dynident.consistency.prior import METRICS, Prior, build_belief
+from dynident.consistency.space import build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError, InputError
-from dynident.core.inertia import pseudo_inertia, smallest_eigenvalue
-from dynident.core.text import nearest
-from dynident.core.threads import one_thread
+from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
+from dynident.core.text import suggest_nearest
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.regression.factors import System
@@ -64,7 +64,7 @@ class Repaired:
         return tuple(int(k) for k in np.flatnonzero((self.distance > 0.0) | repaired))
 
 
-@one_thread
+@limit_to_one_thread
 def nearest_consistent(
     robot: Robot,
     phi: Array | None = None,
@@ -93,17 +93,17 @@ def nearest_consistent(
         When the constraints contradict each other.
     """
     if metric not in METRICS:
-        raise InputError(f"metric {metric!r} is not known{nearest(metric, METRICS)}")
+        raise InputError(f"metric {metric!r} is not known{suggest_nearest(metric, METRICS)}")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
         raise InputError(
             f"{robot.name}: needs finite inertial parameters of shape {robot.nominal.shape}"
         )
     base = base_parameters(build_idim(robot, "none", rotor=False))
-    space = standard_space(base, np.zeros((1, base.count)), np.zeros(1))
-    before = smallest_eigenvalue(given)
-    belief = believed(given, robot.links)
-    centre = np.array([pseudo_inertia(given[k]) for k in belief.bodies]).reshape(-1, 4, 4)
+    space = build_standard_space(base, np.zeros((1, base.count)), np.zeros(1))
+    before = find_smallest_eigenvalue(given)
+    belief = build_belief(given, robot.links)
+    centre = np.array([to_pseudo_inertia(given[k]) for k in belief.bodies]).reshape(-1, 4, 4)
     given_centre = centre
     sound = np.array([before[k] > 0.0 for k in belief.bodies])
     if metric == "entropic":
@@ -149,12 +149,12 @@ def nearest_consistent(
         if before[k] > 0.0 and distance[k] < UNCHANGED:
             found[k], distance[k] = given[k], 0.0
     return Repaired(
-        found, distance, before, smallest_eigenvalue(found),
+        found, distance, before, find_smallest_eigenvalue(found),
         point.solution.certificate,
     )  # fmt: skip
 
 
-@one_thread
+@limit_to_one_thread
 def nearest_to_base(
     base: BaseParameters, beta: Array, std: Array, knowledge: Knowledge | None = None
 ) -> FeasiblePoint:
@@ -176,11 +176,11 @@ def nearest_to_base(
     ------
     InputError, InfeasibleError, ComputationError
     """
-    system = measured(beta, std)
+    system = build_measured_system(beta, std)
     return build_feasible_set(base, system, knowledge or Knowledge()).solve(system)
 
 
-def measured(beta: Array, std: Array) -> System:
+def build_measured_system(beta: Array, std: Array) -> System:
     """Base parameters with their standard deviations as rows."""
     least = LEAST_STD * np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
     sigma = np.where(std > 0.0, std, least)
@@ -209,7 +209,7 @@ class Witness:
         return self.theta is not None
 
 
-@one_thread
+@limit_to_one_thread
 def consistent_witness(
     base: BaseParameters,
     beta: Array,
@@ -235,7 +235,7 @@ def consistent_witness(
     ComputationError
         When it could not be decided.
     """
-    system = measured(beta, std)
+    system = build_measured_system(beta, std)
     admitted = build_feasible_set(base, system, Knowledge(prior="none", consistency=consistency))
     known = np.flatnonzero(np.isfinite(std))
     names = [base.names[k] for k in known]

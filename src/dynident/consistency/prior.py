@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.conic.cones import svec
 from dynident.core.arrays import Array
-from dynident.core.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
+from dynident.core.inertia import PSEUDO_INERTIA_BASIS, to_pseudo_inertia
 
 GYRATION = 0.03
 """Radius of gyration below which a robot file is not believed [m]."""
@@ -42,7 +42,7 @@ class Belief:
     doubtful: tuple[str, ...]
 
 
-def believed(phis: Array, links: Sequence[str]) -> Belief:
+def build_belief(phis: Array, links: Sequence[str]) -> Belief:
     """Belief in given inertial parameters; bodies without mass are left out.
 
     Parameters
@@ -54,7 +54,7 @@ def believed(phis: Array, links: Sequence[str]) -> Belief:
     for k, phi in enumerate(phis):
         if phi[0] <= 0.0:
             continue
-        centre = pseudo_inertia(phi)
+        centre = to_pseudo_inertia(phi)
         thick = centre + phi[0] * GYRATION**2 * np.diag([1.0, 1.0, 1.0, 0.0])
         if np.linalg.eigvalsh(centre)[0] <= 0.0:
             doubtful.append(links[k])
@@ -89,13 +89,13 @@ class Metric:
     fixed: bool = True
 
 
-def congruent(root: Array, target: Array) -> tuple[Array, Array]:
+def build_metric_rows(root: Array, target: Array) -> tuple[Array, Array]:
     """``1/2 ||root (J - target) root||^2`` as rows."""
     rows = svec(root @ PSEUDO_INERTIA_BASIS @ root).T / np.sqrt(2.0)
     return rows, svec(root @ target @ root) / np.sqrt(2.0)
 
 
-def inverse_root(matrix: Array) -> Array:
+def compute_inverse_root(matrix: Array) -> Array:
     """``J^(-1/2)`` of a positive definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, 1e-9 * values[-1])
@@ -107,7 +107,7 @@ def pullback(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
 
     Depends neither on units nor on the frame.
     """
-    return congruent(inverse_root(thick), centre)
+    return build_metric_rows(compute_inverse_root(thick), centre)
 
 
 def euclidean(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
@@ -116,7 +116,7 @@ def euclidean(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
     1 kg and 0.1 m: the plain distance of the literature, made commensurable. It depends on
     the frame's origin.
     """
-    return congruent(np.diag([10.0, 10.0, 10.0, 1.0]), centre)
+    return build_metric_rows(np.diag([10.0, 10.0, 10.0, 1.0]), centre)
 
 
 def weighted(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
@@ -127,7 +127,7 @@ def weighted(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
     """
     mass = thick[3, 3]
     size = np.sqrt(np.trace(thick[:3, :3]) / 3.0 / mass)
-    return congruent(np.diag([1.0 / size] * 3 + [1.0]) / np.sqrt(mass), centre)
+    return build_metric_rows(np.diag([1.0 / size] * 3 + [1.0]) / np.sqrt(mass), centre)
 
 
 def entropic(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
@@ -136,10 +136,12 @@ def entropic(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
     Its quadratic model at `now`, X: ``1/2 ||X^(-1/2) (J - 2 X + X J0^-1 X) X^(-1/2)||^2``.
     J0 is the thick one, since the divergence knows no body without thickness.
     """
-    return congruent(inverse_root(now), 2.0 * now - now @ np.linalg.solve(thick, now))
+    return build_metric_rows(
+        compute_inverse_root(now), 2.0 * now - now @ np.linalg.solve(thick, now)
+    )
 
 
-def divergence(thick: Array, now: Array) -> float:
+def measure_divergence(thick: Array, now: Array) -> float:
     """``tr(J J0^-1) - log det(J J0^-1) - 4``, infinite outside the consistent set."""
     values = np.linalg.eigvals(np.linalg.solve(thick, now)).real
     if np.any(values <= 0.0):
@@ -205,7 +207,7 @@ class Prior:
         for i in range(count):
             k = self.belief.bodies[i]
             centre, thick = self.belief.centre[i], self.belief.thick[i]
-            now = thick if theta is None else pseudo_inertia(theta[10 * k : 10 * k + 10])
+            now = thick if theta is None else to_pseudo_inertia(theta[10 * k : 10 * k + 10])
             block, aim = metric.rows(centre, thick, now)
             root = np.sqrt(self.weight)
             rows[10 * i : 10 * i + 10, 10 * k : 10 * k + 10] = root * block
@@ -218,7 +220,7 @@ class Prior:
             rows, target = self.rows(len(theta))
             return float(np.sum((rows @ theta - target) ** 2))
         total = sum(
-            divergence(thick, pseudo_inertia(theta[10 * k : 10 * k + 10]))
+            measure_divergence(thick, to_pseudo_inertia(theta[10 * k : 10 * k + 10]))
             for k, thick in zip(self.belief.bodies, self.belief.thick, strict=True)
         )
         return self.weight * total

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 
@@ -80,7 +80,7 @@ class Space:
             k = self.idim.names.index(name)
             return np.where(np.arange(len(self.unit)) == k, self.unit, 0.0)
         known = [*self.base.names, *(self.idim.names if self.standard else ())]
-        raise InputError(f"constraint: {name!r} is no parameter{nearest(name, known)}")
+        raise InputError(f"constraint: {name!r} is no parameter{suggest_nearest(name, known)}")
 
     def link(self, name: str) -> int:
         """Index of a body by its link's name.
@@ -91,7 +91,7 @@ class Space:
             When there is no such link, or the unknowns are base parameters.
         """
         if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{nearest(name, self.links)}")
+            raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
         if not self.standard:
             raise InputError(
                 f"constraint on {name}: base parameters have no links of their own; use "
@@ -101,14 +101,14 @@ class Space:
 
     def body(self, link: int) -> Array:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
-        return body_rows(self.unit, link)
+        return build_body_rows(self.unit, link)
 
     def mass(self, link: int) -> float:
         """Unit of a body's mass [kg]."""
         return float(self.unit[10 * link])
 
 
-def standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
+def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
     """Standard parameters in units in which each is of order one.
 
     A link's own mass (or 1 kg) and `LENGTH` for its inertial parameters, so that its
@@ -137,7 +137,7 @@ def standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
     return Space(base, unit)
 
 
-def base_space(base: BaseParameters, A: Array, b: Array) -> Space:
+def build_base_space(base: BaseParameters, A: Array, b: Array) -> Space:
     """Base parameters in units that would each explain all of the torque."""
     norms = np.linalg.norm(A, axis=0)
     size = max(float(np.linalg.norm(b)), 1e-12)
@@ -145,7 +145,7 @@ def base_space(base: BaseParameters, A: Array, b: Array) -> Space:
     return Space(base, unit, standard=False)
 
 
-def body_rows(unit: Array, link: int) -> Array:
+def build_body_rows(unit: Array, link: int) -> Array:
     """Rows that give a body's 10 inertial parameters of unknowns in these units."""
     out = np.zeros((10, len(unit)))
     span = np.arange(10 * link, 10 * link + 10)
@@ -153,7 +153,7 @@ def body_rows(unit: Array, link: int) -> Array:
     return out
 
 
-def indices(space: Space, names: Sequence[str] | str) -> list[int]:
+def list_body_indices(space: Space, names: Sequence[str] | str) -> list[int]:
     """Bodies by their links' names; "all" is all of them.
 
     Raises

@@ -10,17 +10,19 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import HELD_OUT, WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import Factors, compress, spread
+from dynident.regression.factors import Factors, compress_groups, spread_factors
 from dynident.regression.problem import Problem
 
-__all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "block_factors", "chosen_weight"]
+__all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "choose_prior_weight", "factor_blocks"]
 
 FOLDS = 5
 WEIGHTS = tuple(float(w) for w in np.logspace(-3.0, 3.0, 13))
 """Weights that are tried."""
 
 
-def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: float) -> Knowledge:
+def choose_prior_weight(
+    problem: Problem, knowledge: Knowledge, sigma: Array, kappa: float
+) -> Knowledge:
     """Knowledge with the weight that predicts held-out blocks of the rows best.
 
     Every log is cut into `FOLDS` runs of time; each run is predicted by the constrained
@@ -42,7 +44,7 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
         When the log has too few rows for blocks.
     """
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
-    blocks = block_factors(problem, FOLDS)
+    blocks = factor_blocks(problem, FOLDS)
     if any(np.min(block.counts) < 1 for block in blocks):
         raise ComputationError(
             f"prior_weight = 'held-out' needs rows of every joint in each of {FOLDS} blocks; "
@@ -63,7 +65,7 @@ def chosen_weight(problem: Problem, knowledge: Knowledge, sigma: Array, kappa: f
     return replace(knowledge, prior_weight=WEIGHTS[int(np.argmin(errors))])
 
 
-def block_factors(problem: Problem, count: int) -> tuple[Factors, ...]:
+def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
     """Factors of equal runs of time, each log cut into as many.
 
     Parameters
@@ -87,4 +89,7 @@ def block_factors(problem: Problem, count: int) -> tuple[Factors, ...]:
                     )
                 )
     names, widths = problem.factors.names, [len(place) for place in places]
-    return tuple(Factors(spread(compress(part, names, widths), places, p + 1)) for part in parts)
+    return tuple(
+        Factors(spread_factors(compress_groups(part, names, widths), places, p + 1))
+        for part in parts
+    )

@@ -13,7 +13,7 @@ Booleans = npt.NDArray[np.bool_]
 """Yes or no: which of many."""
 
 
-def frozen(values: npt.ArrayLike) -> Array:
+def freeze_array(values: npt.ArrayLike) -> Array:
     """Values as contiguous floats that nobody can change; what the caller holds stays the caller's.
 
     They are copied, unless they are such an array already: one whose memory nobody can write
@@ -28,14 +28,14 @@ def frozen(values: npt.ArrayLike) -> Array:
     -------
     ndarray
     """
-    if type(values) is np.ndarray and _settled(values):
+    if type(values) is np.ndarray and _is_frozen(values):
         return values
     array = np.array(values, dtype=float, order="C")
     array.setflags(write=False)
     return array
 
 
-def readable(*arrays: npt.ArrayLike) -> tuple[Array, ...]:
+def to_kernel_arrays(*arrays: npt.ArrayLike) -> tuple[Array, ...]:
     """C-ordered floats that are read alone: the one kind of array that kernels are compiled for.
 
     A compiled function is compiled anew for every other kind: strided, Fortran's, writable.
@@ -50,7 +50,7 @@ FOLD = 64
 """Rows that are taken side by side: processors compare long rows faster than many short ones."""
 
 
-def extremes(values: Array) -> tuple[Array, Array]:
+def find_column_extremes(values: Array) -> tuple[Array, Array]:
     """The smallest and the largest value of each column, NaN where one is.
 
     Parameters
@@ -74,7 +74,7 @@ def extremes(values: Array) -> tuple[Array, Array]:
     )
 
 
-def _settled(array: npt.NDArray[np.generic]) -> bool:
+def _is_frozen(array: npt.NDArray[np.generic]) -> bool:
     """Whether an array is contiguous, of floats, and read-only down to the owner of its memory."""
     if array.dtype != np.float64 or not array.flags.c_contiguous:
         return False

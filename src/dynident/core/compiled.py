@@ -23,18 +23,18 @@ Decorator = Callable[[Any], Any]
 NOTES = logging.getLogger(__name__)
 
 
-def compiled(**options: Any) -> Decorator:
-    """``numba.njit`` `with_cache`.
+def make_compiler(**options: Any) -> Decorator:
+    """``numba.njit`` `add_compiler_cache`.
 
     Parameters
     ----------
     **options
         Those of ``numba.njit``, without ``cache``.
     """
-    return with_cache(lambda cache: numba.njit(cache=cache, **options))
+    return add_compiler_cache(lambda cache: numba.njit(cache=cache, **options))
 
 
-def with_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
+def add_compiler_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
     """A decorator of Numba's with a cache: beside the source, in the user's place, a temporary one.
 
     Parameters
@@ -47,19 +47,19 @@ def with_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
         try:
             return decorator(True)(function)
         except RuntimeError:  # no directory can be written
-            return decorator(temporary_cache())(function)
+            return decorator(use_temporary_cache())(function)
 
     return decorate
 
 
 @cache
-def temporary_cache() -> bool:
+def use_temporary_cache() -> bool:
     """Have Numba keep machine code in the temporary directory; whether it can.
 
     Logs once where that is.
     """
     try:
-        place = private_directory()
+        place = make_private_directory()
     except OSError:
         NOTES.warning(
             "no directory can be written, so functions are compiled anew at every start; set "
@@ -75,7 +75,7 @@ def temporary_cache() -> bool:
     return True
 
 
-def private_directory() -> Path:
+def make_private_directory() -> Path:
     """The same directory at every start, where it is ours alone; otherwise a new one.
 
     What lies there is run: others may neither have made it nor write into it.

@@ -25,7 +25,7 @@ class InputError(DynidentError):
     """The input cannot be used: a file, a key, a value or their combination."""
 
 
-def expect(who: str, given: object, wanted: type, hint: str) -> None:
+def check_type(who: str, given: object, wanted: type, hint: str) -> None:
     """Refuse what is of another type than a stage takes, at its door.
 
     Parameters
@@ -51,7 +51,7 @@ class SectionError(InputError):
 
 
 @contextmanager
-def section(name: str = "") -> Iterator[None]:
+def name_section_in_errors(name: str = "") -> Iterator[None]:
     """What is refused in a block is of this section of a study, or of several; it says so.
 
     Raises
@@ -69,7 +69,7 @@ def section(name: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def of_study(path: Path | None) -> Iterator[None]:
+def name_study_in_errors(path: Path | None) -> Iterator[None]:
     """Name the file of a study's section that does not fit, or say what a study is for.
 
     Parameters
@@ -86,7 +86,7 @@ def of_study(path: Path | None) -> Iterator[None]:
     except SectionError as error:
         raise InputError(f"{path or 'command line'}: {error}") from error
     except InputError as error:
-        reason = FLAG_OF_LOG.sub(as_flag, str(error))
+        reason = FLAG_OF_LOG.sub(format_flag, str(error))
         if KEY_OF_LOG.search(reason):
             reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"
         if path is not None or reason == str(error):
@@ -94,7 +94,7 @@ def of_study(path: Path | None) -> Iterator[None]:
         raise InputError(reason) from error
 
 
-def as_flag(key: re.Match[str]) -> str:
+def format_flag(key: re.Match[str]) -> str:
     """``--columns 'q=pos_*'`` instead of ``columns = { q = 'pos_*' }``, as a shell takes it."""
     names = ",".join(name.strip(" '\"") for name in key[3].strip("[]").split(","))
     return f"--{key[1]} {shlex.quote(f'{key[2]}={names}')}"

@@ -43,7 +43,7 @@ def write_files(contents: Mapping[Path, bytes], gone: Iterable[Path] = ()) -> No
     path = head
     try:
         made = make_directory(directory)
-        with alone(directory):
+        with lock_directory(directory):
             # the lock is ours: what is staged here was left by a run that was killed
             for left in directory.glob(f"{STAGE}*"):
                 shutil.rmtree(left, ignore_errors=True)
@@ -69,7 +69,7 @@ def write_files(contents: Mapping[Path, bytes], gone: Iterable[Path] = ()) -> No
 
 
 @contextmanager
-def alone(directory: Path) -> Iterator[None]:
+def lock_directory(directory: Path) -> Iterator[None]:
     """Hold a directory for the length of a block; whoever else wants it waits.
 
     The lock is of the directory itself and ends with the process: no file is left behind.
@@ -114,13 +114,13 @@ def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[str | Path]) ->
     InputError
         Naming the file.
     """
-    read = {_resolved(Path(path)) for path in inputs}
+    read = {_resolve_path(Path(path)) for path in inputs}
     for path in outputs:
-        if _resolved(path) in read:
+        if _resolve_path(path) in read:
             raise InputError(f"{path}: is an input; write somewhere else")
 
 
-def _resolved(path: Path) -> Path:
+def _resolve_path(path: Path) -> Path:
     """Where a path leads; a name that is none and links in a circle lead nowhere."""
     try:
         return path.resolve()

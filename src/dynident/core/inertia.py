@@ -15,7 +15,7 @@ INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Symbols of the inertial parameters of a link, in the order of the 10-vector."""
 
 
-def _pseudo_inertia_basis() -> Array:
+def _build_pseudo_inertia_basis() -> Array:
     basis = np.zeros((10, 4, 4))
     basis[0, 3, 3] = 1.0
     for axis in range(3):
@@ -30,11 +30,11 @@ def _pseudo_inertia_basis() -> Array:
     return basis
 
 
-PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+PSEUDO_INERTIA_BASIS = _build_pseudo_inertia_basis()
 """``J(phi) = sum_k phi_k PSEUDO_INERTIA_BASIS[k]``, shape ``(10, 4, 4)``."""
 
 
-def pseudo_inertia(phi: npt.ArrayLike) -> Array:
+def to_pseudo_inertia(phi: npt.ArrayLike) -> Array:
     """Pseudo-inertia matrices of 10-vectors.
 
     Parameters
@@ -52,8 +52,8 @@ def pseudo_inertia(phi: npt.ArrayLike) -> Array:
     return np.tensordot(np.asarray(phi, dtype=float), PSEUDO_INERTIA_BASIS, axes=(-1, 0))
 
 
-def from_pseudo_inertia(matrix: npt.ArrayLike) -> Array:
-    """10-vectors of pseudo-inertia matrices, the inverse of `pseudo_inertia`.
+def to_inertial_parameters(matrix: npt.ArrayLike) -> Array:
+    """10-vectors of pseudo-inertia matrices, the inverse of `to_pseudo_inertia`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def from_pseudo_inertia(matrix: npt.ArrayLike) -> Array:
     )
 
 
-def inertia_matrix(phi: npt.ArrayLike) -> Array:
+def to_inertia_matrix(phi: npt.ArrayLike) -> Array:
     """Rotational inertia about the frame's origin, shape (..., 3, 3) [kg m^2]."""
     p = np.asarray(phi, dtype=float)
     xx, xy, yy, xz, yz, zz = (p[..., k] for k in range(4, 10))
@@ -120,10 +120,12 @@ def to_com(phi: npt.ArrayLike) -> tuple[float, Array, Array]:
     p = np.asarray(phi, dtype=float)
     mass = float(p[0])
     com = p[1:4] / mass if mass != 0.0 else np.zeros(3)
-    return mass, com, inertia_matrix(p) - mass * (com @ com * np.eye(3) - np.outer(com, com))
+    return mass, com, to_inertia_matrix(p) - mass * (com @ com * np.eye(3) - np.outer(com, com))
 
 
-def transform(phi: npt.ArrayLike, rotation: npt.ArrayLike, translation: npt.ArrayLike) -> Array:
+def transform_body(
+    phi: npt.ArrayLike, rotation: npt.ArrayLike, translation: npt.ArrayLike
+) -> Array:
     """The same body seen from another frame.
 
     Parameters
@@ -141,14 +143,14 @@ def transform(phi: npt.ArrayLike, rotation: npt.ArrayLike, translation: npt.Arra
     placement = np.eye(4)
     placement[:3, :3] = rotation
     placement[:3, 3] = translation
-    return from_pseudo_inertia(placement @ pseudo_inertia(phi) @ placement.T)
+    return to_inertial_parameters(placement @ to_pseudo_inertia(phi) @ placement.T)
 
 
-def smallest_eigenvalue(phi: npt.ArrayLike) -> Array:
+def find_smallest_eigenvalue(phi: npt.ArrayLike) -> Array:
     """Smallest eigenvalue of each body's pseudo-inertia, shape (...)."""
-    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(phi))[..., 0])
+    return np.asarray(np.linalg.eigvalsh(to_pseudo_inertia(phi))[..., 0])
 
 
 def is_consistent(phi: npt.ArrayLike) -> bool:
     """Whether every body's pseudo-inertia is positive definite."""
-    return bool(np.all(smallest_eigenvalue(phi) > 0.0))
+    return bool(np.all(find_smallest_eigenvalue(phi) > 0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynident.core.compiled import compiled
+from dynident.core.compiled import make_compiler
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -14,12 +14,12 @@ OPTIONS: dict[str, Any] = {
 """Compiled once and cached; products and sums may fuse, nothing is reordered."""
 NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
 
-jit = compiled(**OPTIONS)
+jit = make_compiler(**OPTIONS)
 """For functions that allocate."""
 
-inner = compiled(**NO_COUNTS)
+inner = make_compiler(**NO_COUNTS)
 """For functions that allocate nothing: counting references to the arrays that they are given
 would cost more than what most of them do."""
 
-spliced = compiled(**NO_COUNTS, forceinline=True)
+spliced = make_compiler(**NO_COUNTS, forceinline=True)
 """And for those that only pass on what they are given, whole structures of arrays."""

@@ -82,7 +82,7 @@ class Kept:
         return InputError(f"{self.path}: is damaged; start anew without it")
 
 
-def fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:
+def take_fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:
     """Of texts, bytes and arrays, in their order."""
     digest = hashlib.sha256()
     for part in parts:
@@ -95,7 +95,9 @@ def fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def packed(schema: str, origin: Origin, about: Mapping[str, object], arrays: Arrays) -> bytes:
+def pack_state_file(
+    schema: str, origin: Origin, about: Mapping[str, object], arrays: Arrays
+) -> bytes:
     """A state as a file."""
     document = {
         "schema": schema,
@@ -110,7 +112,7 @@ def packed(schema: str, origin: Origin, about: Mapping[str, object], arrays: Arr
     return file.getvalue()
 
 
-def read_kept(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
+def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
     """A state file; None where there is none yet.
 
     Parameters

@@ -68,7 +68,7 @@ class Argument:
 
 
 @cache
-def arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
+def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
     """Arguments of a maker by name, those of its ``**common: Unpack[...]`` last.
 
     Parameters
@@ -83,14 +83,16 @@ def arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
         if parameter.kind is parameter.VAR_KEYWORD:
             (shared,) = get_args(hints[name])
             common = get_type_hints(shared, include_extras=True)
-            found.update({key: Argument(key, in_file(hint), False) for key, hint in common.items()})
+            found.update(
+                {key: Argument(key, to_file_type(hint), False) for key, hint in common.items()}
+            )
         elif name not in leave:
             missing = parameter.default is parameter.empty
-            found[name] = Argument(name, in_file(hints[name]), missing)
+            found[name] = Argument(name, to_file_type(hints[name]), missing)
     return {name: argument for name, argument in found.items() if name not in leave}
 
 
-def in_file(hint: Any) -> Any:
+def to_file_type(hint: Any) -> Any:
     """How a file gives what a maker takes.
 
     Raises
@@ -103,22 +105,22 @@ def in_file(hint: Any) -> Any:
         return STRICT[hint]
     if origin is Annotated:
         read = next((note.type for note in parts[1:] if isinstance(note, Read)), None)
-        return Annotated[(in_file(parts[0]), *parts[1:])] if read is None else read
+        return Annotated[(to_file_type(parts[0]), *parts[1:])] if read is None else read
     if origin in (Union, types.UnionType):
-        return union(in_file(part) for part in parts if part is not type(None))
+        return unite_types(to_file_type(part) for part in parts if part is not type(None))
     if origin is tuple:
-        return tuple[tuple(part if part is ... else in_file(part) for part in parts)]  # type: ignore[misc]
+        return tuple[tuple(part if part is ... else to_file_type(part) for part in parts)]  # type: ignore[misc]
     if origin is Literal:
         return hint
     raise TypeError(f"nothing says how a file gives {hint}")
 
 
-def union(kinds: Iterable[Any]) -> Any:
+def unite_types(kinds: Iterable[Any]) -> Any:
     """Any of some types, each once."""
     return Union[tuple(dict.fromkeys(kinds))]  # noqa: UP007 (as many as there are)
 
 
-def maker_section(
+def build_maker_section(
     name: str, section: type[Spec], makers: Mapping[str, Maker], leave: tuple[str, ...] = ()
 ) -> type[Spec]:
     """A table whose keys are what any of the makers takes; what is not given is None.
@@ -135,17 +137,17 @@ def maker_section(
     """
     known: dict[str, list[Any]] = {}
     for maker in makers.values():
-        for key, argument in arguments(maker, leave).items():
+        for key, argument in list_arguments(maker, leave).items():
             known.setdefault(key, []).append(argument.type)
     keys: dict[str, Any] = {
-        key: (union(kinds) | None, None)
+        key: (unite_types(kinds) | None, None)
         for key, kinds in known.items()
         if key not in section.model_fields
     }
     return create_model(name, __base__=section, __doc__=section.__doc__, **keys)
 
 
-def given_to(
+def collect_arguments(
     maker: Maker, section: Spec, what: str, own: tuple[str, ...] = (), leave: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """The keys of a section that were given, refused where the maker does not take them.
@@ -166,7 +168,7 @@ def given_to(
     InputError
         Naming the key that is too many or missing.
     """
-    known = arguments(maker, leave)
+    known = list_arguments(maker, leave)
     told = section.model_dump(exclude_none=True, exclude_unset=True, exclude=set(own))
     for key in told:
         if key not in known:

@@ -15,41 +15,41 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError, create_model
 
 from dynident.core.errors import InputError
-from dynident.core.schema import Number, Spec, in_words
-from dynident.core.text import nearest
+from dynident.core.schema import Number, Spec, describe_value_errors
+from dynident.core.text import suggest_nearest
 
 
-def plain(values: object) -> object:
+def to_plain_values(values: object) -> object:
     """Arrays of numpy as numbers and lists."""
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def positive(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+def refuse_nonpositive(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
     """Refuse what is not positive, and lists of none."""
     if not np.size(values) or np.min(values) <= 0.0:
-        raise ValueError(f"has to be positive, got {shown(values)}")
+        raise ValueError(f"has to be positive, got {format_toml_value(values)}")
     return values
 
 
-def not_negative(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+def refuse_negative(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
     """Refuse what is negative, and lists of none."""
     if not np.size(values) or np.min(values) < 0.0:
-        raise ValueError(f"must not be negative, got {shown(values)}")
+        raise ValueError(f"must not be negative, got {format_toml_value(values)}")
     return values
 
 
-def shown(values: float | tuple[float, ...]) -> str:
+def format_toml_value(values: float | tuple[float, ...]) -> str:
     """A number or a list as TOML has it."""
     return str(list(values)) if isinstance(values, tuple) else f"{values:g}"
 
 
-PerJoint = Annotated[Number | tuple[Number, ...], BeforeValidator(plain)]
+PerJoint = Annotated[Number | tuple[Number, ...], BeforeValidator(to_plain_values)]
 """One finite number for all joints, or one for each."""
-Positives = Annotated[PerJoint, AfterValidator(positive)]
-NotNegatives = Annotated[PerJoint, AfterValidator(not_negative)]
+Positives = Annotated[PerJoint, AfterValidator(refuse_nonpositive)]
+NotNegatives = Annotated[PerJoint, AfterValidator(refuse_negative)]
 
 
-def per_joint(
+def broadcast_to_joints(
     values: float | tuple[float, ...], n: int, key: str, what: str = "joints"
 ) -> tuple[float, ...]:
     """One value a joint, or another thing of which there are n, from a number or a list.
@@ -103,19 +103,19 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        for option in options_of(type(self)):  # type: ignore[arg-type]
+        for option in list_options(type(self)):  # type: ignore[arg-type]
             value = getattr(self, option.name)
-            object.__setattr__(self, option.name, admitted(option, value))
+            object.__setattr__(self, option.name, check_option(option, value))
 
 
 @cache
-def options_of(family: type) -> tuple[Option, ...]:
+def list_options(family: type) -> tuple[Option, ...]:
     """The options of a family, in the order of its fields."""
     hints = get_type_hints(family, include_extras=True)
-    return tuple(_option(field, hints[field.name]) for field in fields(family))
+    return tuple(_read_option(field, hints[field.name]) for field in fields(family))
 
 
-def _option(field: Field[Any], hint: Any) -> Option:
+def _read_option(field: Field[Any], hint: Any) -> Option:
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     words = next((note for note in notes if isinstance(note, str)), "")
     checks = [note for note in notes if not isinstance(note, str | InPython)]
@@ -129,11 +129,11 @@ def _option(field: Field[Any], hint: Any) -> Option:
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _make_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def admitted(option: Option, value: object) -> Any:
+def check_option(option: Option, value: object) -> Any:
     """A value as its option has it, numbers of numpy as plain ones.
 
     Raises
@@ -144,18 +144,22 @@ def admitted(option: Option, value: object) -> Any:
         return value
     plain = value.item() if isinstance(value, np.generic) else value
     try:
-        return _adapter(option.type).validate_python(plain)
+        return _make_adapter(option.type).validate_python(plain)
     except ValidationError as error:
-        raise InputError(f"{option.name} {in_words(error.errors(include_url=False))}") from error
+        raise InputError(
+            f"{option.name} {describe_value_errors(error.errors(include_url=False))}"
+        ) from error
 
 
-def chosen(family: type, given: Mapping[str, Any]) -> Any:
+def build_options(family: type, given: Mapping[str, Any]) -> Any:
     """A family with what was given of its options."""
-    names = [option.name for option in options_of(family)]
+    names = [option.name for option in list_options(family)]
     return family(**{name: given[name] for name in names if name in given})
 
 
-def every_chosen(owner: str, families: Sequence[type], given: Mapping[str, Any]) -> tuple[Any, ...]:
+def build_all_options(
+    owner: str, families: Sequence[type], given: Mapping[str, Any]
+) -> tuple[Any, ...]:
     """Families with what was given of their options.
 
     Raises
@@ -163,19 +167,21 @@ def every_chosen(owner: str, families: Sequence[type], given: Mapping[str, Any])
     InputError
         For what none of them has, too; `owner` is whose options they are.
     """
-    names = table(families)
+    names = collect_options(families)
     for name in given:
         if name not in names:
-            raise InputError(f"{owner} has no option {name!r}{nearest(name, names)}")
-    return tuple(chosen(family, given) for family in families)
+            raise InputError(f"{owner} has no option {name!r}{suggest_nearest(name, names)}")
+    return tuple(build_options(family, given) for family in families)
 
 
-def table(families: Sequence[type]) -> dict[str, Option]:
+def collect_options(families: Sequence[type]) -> dict[str, Option]:
     """Options of several families by name, each name once."""
-    return {option.name: option for family in families for option in options_of(family)}
+    return {option.name: option for family in families for option in list_options(family)}
 
 
-def option_section(name: str, section: type[Spec], options: Mapping[str, Option]) -> type[Spec]:
+def build_option_section(
+    name: str, section: type[Spec], options: Mapping[str, Option]
+) -> type[Spec]:
     """A section of a study with options as keys beside its own; what is not given is None."""
     keys: dict[str, Any] = {
         option.name: (option.type | None, None)

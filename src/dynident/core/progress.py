@@ -10,7 +10,7 @@ Progress = Callable[[str, float], None]
 """Called with a stage's name and the share of it that is done, 0 to 1."""
 
 
-def silent(stage: str, share: float) -> None:
+def ignore_progress(stage: str, share: float) -> None:
     """Report progress to nobody."""
 
 
@@ -33,6 +33,6 @@ class Stopwatch:
         return {**self.laps, "total": time.perf_counter() - self.started}
 
 
-def of_steps(taken: int) -> float:
+def estimate_progress(taken: int) -> float:
     """Share of an iteration that is done, of which nobody knows the steps: half after eight."""
     return 1.0 - float(0.5 ** (taken / 8.0))

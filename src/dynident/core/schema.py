@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from dynident.core.errors import InputError
-from dynident.core.text import UNFIT, nearest
+from dynident.core.text import UNFIT, suggest_nearest
 
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 """A finite number; neither a string nor a truth value passes for one."""
@@ -30,7 +30,7 @@ Flag = Annotated[bool, Strict()]
 """``true`` or ``false`` and nothing else."""
 
 
-def fit(name: str) -> str:
+def refuse_unfit_name(name: str) -> str:
     """Refuse names with characters that no file, document or terminal can hold."""
     found = UNFIT.search(name)
     if found:
@@ -38,7 +38,7 @@ def fit(name: str) -> str:
     return name
 
 
-Name = Annotated[str, Strict(), Field(min_length=1), AfterValidator(fit)]
+Name = Annotated[str, Strict(), Field(min_length=1), AfterValidator(refuse_unfit_name)]
 """A word that is not empty, without control characters."""
 
 
@@ -73,22 +73,22 @@ class OneOf:
     def __call__(self, name: str) -> str:
         """The name, where it is known."""
         if name not in self.choices:
-            raise ValueError(f"{name!r} is not known{nearest(name, self.choices)}")
+            raise ValueError(f"{name!r} is not known{suggest_nearest(name, self.choices)}")
         return name
 
 
-def one_of(choices: Collection[str]) -> AfterValidator:
+def make_choice_validator(choices: Collection[str]) -> AfterValidator:
     """A validator that refuses names which are not among the choices."""
     return AfterValidator(OneOf(choices))
 
 
-def joined(names: object) -> object:
+def join_names(names: object) -> object:
     """A list of names as one, with commas between."""
     return ",".join(map(str, names)) if isinstance(names, list | tuple) else names
 
 
-def choices_of(note: object) -> tuple[str, ...]:
-    """The choices behind a validator of `one_of`; none behind another."""
+def list_choices(note: object) -> tuple[str, ...]:
+    """The choices behind a validator of `make_choice_validator`; none behind another."""
     check = note.func if isinstance(note, AfterValidator) else None
     return tuple(check.choices) if isinstance(check, OneOf) else ()
 
@@ -134,22 +134,22 @@ def refuse_deep_keys(path: Path, text: str) -> None:
 M = TypeVar("M", bound=BaseModel)
 
 
-def names_files(annotation: object, notes: Collection[object] = ()) -> bool:
+def has_file_names(annotation: object, notes: Collection[object] = ()) -> bool:
     """Whether a type, with the notes beside it, has names of files somewhere in it."""
     notes = (*notes, *getattr(annotation, "__metadata__", ()))
     return any(isinstance(note, Beside) for note in notes) or any(
-        names_files(part) for part in get_args(annotation)
+        has_file_names(part) for part in get_args(annotation)
     )
 
 
 @cache
-def file_keys(table: type[BaseModel]) -> frozenset[str]:
+def find_file_keys(table: type[BaseModel]) -> frozenset[str]:
     """Keys of a table that name files."""
     fields = table.model_fields.items()
-    return frozenset(key for key, own in fields if names_files(own.annotation, own.metadata))
+    return frozenset(key for key, own in fields if has_file_names(own.annotation, own.metadata))
 
 
-def with_files(table: M, placed: Callable[[str], str]) -> M:
+def replace_file_names(table: M, placed: Callable[[str], str]) -> M:
     """A table, and those in it, with each name of a file put where `placed` says.
 
     Parameters
@@ -162,12 +162,12 @@ def with_files(table: M, placed: Callable[[str], str]) -> M:
 
     def put(value: Any, file: bool) -> Any:
         if isinstance(value, BaseModel):
-            return with_files(value, placed)
+            return replace_file_names(value, placed)
         if isinstance(value, tuple):
             return tuple(put(each, file) for each in value)
         return placed(value) if file and isinstance(value, str) else value
 
-    changed, files = {}, file_keys(type(table))
+    changed, files = {}, find_file_keys(type(table))
     for key, value in table:
         after = put(value, key in files)
         if after != value:
@@ -175,7 +175,7 @@ def with_files(table: M, placed: Callable[[str], str]) -> M:
     return table.model_copy(update=changed) if changed else table
 
 
-def files_in(table: BaseModel) -> tuple[str, ...]:
+def list_file_names(table: BaseModel) -> tuple[str, ...]:
     """Names of all files that a table, or one in it, names."""
     found: list[str] = []
 
@@ -183,11 +183,11 @@ def files_in(table: BaseModel) -> tuple[str, ...]:
         found.append(name)
         return name
 
-    with_files(table, note)
+    replace_file_names(table, note)
     return tuple(found)
 
 
-def validated(model: type[M], data: object, place: str | Path) -> M:
+def validate_data(model: type[M], data: object, place: str | Path) -> M:
     """Check data against a model.
 
     Parameters
@@ -213,26 +213,27 @@ def validated(model: type[M], data: object, place: str | Path) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise InputError(f"{place}: {_first_problem(model, data, error)}") from error
+        raise InputError(f"{place}: {_describe_first_problem(model, data, error)}") from error
 
 
-def _first_problem(model: type[BaseModel], data: object, error: ValidationError) -> str:
-    found = [(e, *_locate(model, data, e["loc"])) for e in error.errors(include_url=False)]
+def _describe_first_problem(model: type[BaseModel], data: object, error: ValidationError) -> str:
+    found = [(e, *_locate_error(model, data, e["loc"])) for e in error.errors(include_url=False)]
     unknown = [item for item in found if item[0]["type"] == "extra_forbidden"]
     if unknown:
         problem, path, models = unknown[0]
         fields = sorted({name for m in models for name in m.model_fields})
-        return f"unknown key {_shown(path)}{nearest(str(problem['loc'][-1]), fields)}"
+        hint = suggest_nearest(str(problem["loc"][-1]), fields)
+        return f"unknown key {_format_key_path(path)}{hint}"
     # of a union's branches, the one that got deepest is the one that was meant
     top = found[0][1][:1]
     _, path, _ = max((item for item in found if item[1][:1] == top), key=lambda item: len(item[1]))
-    return _told([item[0] for item in found if item[1] == path], path)
+    return _describe_key_errors([item[0] for item in found if item[1] == path], path)
 
 
-def _told(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
+def _describe_key_errors(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
     """The errors at one key in words."""
     error, context = errors[0], errors[0].get("ctx", {})
-    where = f"key {_shown(path)}" if path else "the content"
+    where = f"key {_format_key_path(path)}" if path else "the content"
     tag = str(context.get("discriminator", "")).strip("'")
     match error["type"]:
         case "missing" if isinstance(error["loc"][-1], int):
@@ -240,18 +241,20 @@ def _told(errors: list[ErrorDetails], path: tuple[str | int, ...]) -> str:
         case "missing":
             return f"{where} is missing"
         case "union_tag_not_found":
-            return f"key {_shown((*path, tag))} is missing"
+            return f"key {_format_key_path((*path, tag))} is missing"
         case "union_tag_invalid":
             value, choices = context["tag"], context["expected_tags"]
-            return f"key {_shown((*path, tag))} is {value!r}{_instead(value, choices)}"
+            hint = _suggest_expected(value, choices)
+            return f"key {_format_key_path((*path, tag))} is {value!r}{hint}"
         case "literal_error" if isinstance(error["input"], str):
-            return f"{where} is {error['input']!r}{_instead(error['input'], context['expected'])}"
+            hint = _suggest_expected(error["input"], context["expected"])
+            return f"{where} is {error['input']!r}{hint}"
         case "value_error":
             return f"{where}: {context['error']}" if path else str(context["error"])
-    return f"{where} {in_words(errors)}"
+    return f"{where} {describe_value_errors(errors)}"
 
 
-def in_words(errors: list[ErrorDetails]) -> str:
+def describe_value_errors(errors: list[ErrorDetails]) -> str:
     """What is wrong with one value, after its name."""
     first = errors[0]
     if first["type"] == "value_error":
@@ -260,27 +263,27 @@ def in_words(errors: list[ErrorDetails]) -> str:
         e["msg"].removeprefix("Input ").replace("valid tuple", "valid list") for e in errors
     )
     expected = " or ".join(m[0].lower() + m[1:] for m in messages)
-    return f"is {_short(first['input'])} but {expected}"
+    return f"is {_abbreviate_value(first['input'])} but {expected}"
 
 
-def _instead(value: str, expected: str) -> str:
+def _suggest_expected(value: str, expected: str) -> str:
     choices = [part.strip("'") for part in expected.replace(" or ", ", ").split(", ")]
-    return nearest(value, choices)
+    return suggest_nearest(value, choices)
 
 
-def _short(value: object) -> str:
+def _abbreviate_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _shown(path: tuple[str | int, ...]) -> str:
+def _format_key_path(path: tuple[str | int, ...]) -> str:
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
     return repr(text.removeprefix("."))
 
 
-def _locate(
+def _locate_error(
     model: type[BaseModel], data: object, loc: tuple[str | int, ...]
 ) -> tuple[tuple[str | int, ...], list[type[BaseModel]]]:
     """Key path of an error, without pydantic's union tags, and the models of its table."""
@@ -294,7 +297,7 @@ def _locate(
             path.append(part)
             data = data[part]  # type: ignore[index]
             if inside and position < len(loc) - 1:
-                models = list(_field_models(models, str(part))) or models
+                models = list(_find_field_models(models, str(part))) or models
         elif tagged:
             models = tagged
         elif position == len(loc) - 1 and any(part in m.model_fields for m in models):
@@ -313,14 +316,14 @@ def _has_tag(model: type[BaseModel], part: str | int) -> bool:
     )
 
 
-def _field_models(models: list[type[BaseModel]], key: str) -> Iterator[type[BaseModel]]:
+def _find_field_models(models: list[type[BaseModel]], key: str) -> Iterator[type[BaseModel]]:
     for model in models:
         if key in model.model_fields:
-            yield from _models_in(model.model_fields[key].annotation)
+            yield from _find_models(model.model_fields[key].annotation)
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def _find_models(annotation: object) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models_in(argument)
+        yield from _find_models(argument)

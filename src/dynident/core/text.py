@@ -14,7 +14,7 @@ UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that no name can have: XML cannot hold them, or a terminal acts on them."""
 
 
-def one_line(reason: object) -> str:
+def format_one_line(reason: object) -> str:
     """A reason in one line that can be shown anywhere: the middle of a long one is left out."""
     text = UNSHOWN.sub(lambda found: repr(found[0])[1:-1], " ".join(str(reason).split()))
     if len(text) <= LONGEST:
@@ -22,7 +22,7 @@ def one_line(reason: object) -> str:
     return f"{text[: LONGEST - 200]} [...] {text[-190:]}"
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
+def suggest_nearest(word: str, choices: Iterable[str]) -> str:
     """``"; did you mean 'x'?"``, or the choices where none is near."""
     known = list(choices)
     # beyond some length it is no typing error, and the search would take hours
@@ -32,7 +32,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return f"; choose from {', '.join(known)}" if known else ""
 
 
-def combination(terms: Iterable[tuple[float, str]]) -> str:
+def format_combination(terms: Iterable[tuple[float, str]]) -> str:
     """``Izz1 + Ia1 - 0.0519 m3`` from coefficients and names; zero terms are left out."""
     text = ""
     for factor, name in terms:
@@ -43,3 +43,8 @@ def combination(terms: Iterable[tuple[float, str]]) -> str:
         sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
         text += sign + body
     return text or "0"
+
+
+def format_count(count: int, word: str) -> str:
+    """``1 log``, ``2 logs``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

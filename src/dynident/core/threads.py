@@ -14,25 +14,25 @@ R = TypeVar("R")
 
 
 @cache
-def libraries() -> ThreadpoolController:
+def find_blas_libraries() -> ThreadpoolController:
     """The libraries of linear algebra; to look for them takes a millisecond."""
     from scipy import linalg  # noqa: F401  which brings one of its own
 
     return ThreadpoolController()
 
 
-def one_thread(function: Callable[P, R]) -> Callable[P, R]:
+def limit_to_one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function with one BLAS thread; the same bits come out on any machine's cores."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with libraries().limit(limits=1):
+        with find_blas_libraries().limit(limits=1):
             return function(*args, **kwargs)
 
     return limited
 
 
-def processors() -> int:
+def count_processors() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -5,18 +5,22 @@ Configurations and velocities follow Pinocchio: a floating base comes first, as
 ``[v, omega]`` in the velocity.
 """
 
-from dynident.dynamics.forward import derivatives, forward_dynamics
-from dynident.dynamics.inverse import bias, inverse_dynamics, mass_matrix
-from dynident.dynamics.regressor import regressor
+from dynident.dynamics.forward import differentiate_dynamics, solve_forward_dynamics
+from dynident.dynamics.inverse import (
+    compute_bias_torque,
+    compute_mass_matrix,
+    evaluate_inverse_dynamics,
+)
+from dynident.dynamics.regressor import evaluate_regressor
 from dynident.dynamics.tree import Tree, build_tree
 
 __all__ = [
     "Tree",
-    "bias",
     "build_tree",
-    "derivatives",
-    "forward_dynamics",
-    "inverse_dynamics",
-    "mass_matrix",
-    "regressor",
+    "compute_bias_torque",
+    "compute_mass_matrix",
+    "differentiate_dynamics",
+    "evaluate_inverse_dynamics",
+    "evaluate_regressor",
+    "solve_forward_dynamics",
 ]

@@ -14,9 +14,9 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
-from dynident.core.text import combination
+from dynident.core.text import format_combination
 from dynident.dynamics.conditions import Conditions
-from dynident.dynamics.equations import PLAIN, Observed, Sensor, shown
+from dynident.dynamics.equations import PLAIN, Observed, Sensor, reduce_to_observed_rows
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
 from dynident.friction.model import Trace
@@ -82,7 +82,7 @@ class BaseParameters:
         """Each base parameter as a combination, ``Izz1 + Ia1 + Iyy2 + 0.0519 m3``."""
         names = self.idim.names
         return tuple(
-            combination(
+            format_combination(
                 [(1.0, names[k]), *((f, names[d]) for f, d in zip(row, self.dropped, strict=True))]
             )
             for k, row in zip(self.kept, self.K, strict=True)
@@ -137,7 +137,7 @@ class BaseParameters:
         return np.asarray(value[self.kept])
 
 
-def keep_order(idim: Idim) -> list[int]:
+def order_for_keeping(idim: Idim) -> list[int]:
     """Standard parameters in the order in which they are tried for keeping.
 
     A floating base link's own come first: all ten are independent. What is wrong with sensors
@@ -157,14 +157,14 @@ def keep_order(idim: Idim) -> list[int]:
     )
 
 
-def table_order(parameter: Parameter) -> tuple[int, int]:
+def rank_in_table(parameter: Parameter) -> tuple[int, int]:
     """Joint by joint: inertia, first moments, mass, then the drive's (stable beyond)."""
     inertial = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "mx", "my", "mz", "m")
     symbol = parameter.symbol
     return parameter.number, inertial.index(symbol) if symbol in inertial else len(inertial)
 
 
-def random_states(
+def draw_random_states(
     idim: Idim, samples: int, seed: int, observed: Observed = PLAIN
 ) -> tuple[Array, Array, Array]:
     """States that excite everything that can be excited."""
@@ -183,7 +183,7 @@ def random_states(
     return q, dq, ddq
 
 
-def random_conditions(
+def draw_random_conditions(
     idim: Idim, samples: int, seed: int, sensors: Sequence[Sensor] | None = None
 ) -> Conditions:
     """States, loads, temperatures and wrenches that excite all, whatever moves it there.
@@ -228,11 +228,13 @@ def base_parameters(
     ComputationError
         When a column is neither clearly dependent nor clearly independent.
     """
-    W = np.vstack([random_rows(idim, seed, each) for each in observed])
-    return base_of_rows(idim, W, observed)
+    W = np.vstack([draw_random_rows(idim, seed, each) for each in observed])
+    return find_base_from_rows(idim, W, observed)
 
 
-def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) -> BaseParameters:
+def find_base_from_rows(
+    idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)
+) -> BaseParameters:
     """The combinations of a model's parameters that rows of its regressor determine.
 
     Parameters
@@ -252,7 +254,7 @@ def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) 
     acting = norms > TOLERANCE * norms.max()
     basis = np.zeros((columns, len(W)))
     kept: list[int] = []
-    for k in keep_order(idim):
+    for k in order_for_keeping(idim):
         if not acting[k]:
             continue
         unit = W[:, k] / norms[k]
@@ -263,7 +265,9 @@ def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) 
             basis[len(kept)] = rest / size
             kept.append(k)
     Q = basis[: len(kept)]
-    order = sorted(range(len(kept)), key=lambda i: (table_order(idim.parameters[kept[i]]), kept[i]))
+    order = sorted(
+        range(len(kept)), key=lambda i: (rank_in_table(idim.parameters[kept[i]]), kept[i])
+    )
     kept_array = np.array([kept[i] for i in order], dtype=np.int64)
     dropped = np.setdiff1d(np.arange(columns), kept_array)
     K = np.linalg.solve(Q @ W[:, kept_array], Q @ W[:, dropped])
@@ -280,7 +284,7 @@ def base_of_rows(idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)) 
     )
 
 
-def observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
+def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
     """Base parameters of a model with what its logs leave open of their sensors.
 
     What no motion could tell from other parameters is known then: it is as it was stated.
@@ -302,12 +306,12 @@ def observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
     return base_parameters(replace(model, stated=stated), observed=observed)
 
 
-def random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
+def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
     columns = len(idim.parameters)
     shows = max(1, int(np.sum(observed.rows(idim.robot))))
     samples = 10 + int(np.ceil(1.5 * columns / shows))
-    states = random_states(idim, samples, seed, observed)
-    met = random_conditions(idim, samples, seed, observed.sensors)
+    states = draw_random_states(idim, samples, seed, observed)
+    met = draw_random_conditions(idim, samples, seed, observed.sensors)
     W = idim.regressor(*states, met)
-    return shown(idim.tree, idim.robot, observed, states[0], W)
+    return reduce_to_observed_rows(idim.tree, idim.robot, observed, states[0], W)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 
 COLUMNS = ("name", "value", "std")
@@ -62,12 +62,13 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
         name = cells[0].strip()
         if name not in names:
             raise InputError(
-                f"{path}: line {line}: {name!r} is no base parameter{nearest(name, base.names)}"
+                f"{path}: line {line}: {name!r} is no base "
+                f"parameter{suggest_nearest(name, base.names)}"
             )
         k = names[name]
         if np.isfinite(std[k]):
             raise InputError(f"{path}: line {line}: {name} is there twice")
-        beta[k], std[k] = (number(path, line, cell) for cell in (*cells[1:], "0")[:2])
+        beta[k], std[k] = (parse_number(path, line, cell) for cell in (*cells[1:], "0")[:2])
         if std[k] < 0.0:
             raise InputError(f"{path}: line {line}: the std of {name} is negative")
         if 0.0 < std[k] < LEAST_STD:
@@ -80,7 +81,7 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
     return beta, std
 
 
-def number(path: str | Path, line: int, cell: str) -> float:
+def parse_number(path: str | Path, line: int, cell: str) -> float:
     """A number of a cell, finite and at most `LARGEST`.
 
     Raises

@@ -6,7 +6,7 @@ from dynident.core.jit import inner
 
 
 @inner
-def factorise(M):  # type: ignore[no-untyped-def]
+def factorise_ldl(M):  # type: ignore[no-untyped-def]
     """``M = L D L^T`` in place (L below the diagonal); the row that fails, or -1."""
     n = len(M)
     for j in range(n):
@@ -25,8 +25,8 @@ def factorise(M):  # type: ignore[no-untyped-def]
 
 
 @inner
-def solve(L, x):  # type: ignore[no-untyped-def]
-    """Solve with the factors of `factorise`, in place."""
+def solve_ldl(L, x):  # type: ignore[no-untyped-def]
+    """Solve with the factors of `factorise_ldl`, in place."""
     n = len(L)
     for i in range(n):
         for k in range(i):
@@ -38,7 +38,7 @@ def solve(L, x):  # type: ignore[no-untyped-def]
 
 
 @inner
-def solve_columns(L, X):  # type: ignore[no-untyped-def]
+def solve_ldl_columns(L, X):  # type: ignore[no-untyped-def]
     """Solve for all columns of X (n, columns) at once, in place."""
     n, columns = X.shape
     for i in range(n):

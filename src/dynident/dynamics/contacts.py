@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers, readable
+from dynident.core.arrays import Array, Integers, to_kernel_arrays
 from dynident.core.jit import jit
 from dynident.dynamics.kinematics import (
-    base_motion,
-    base_rotation,
-    body_motion,
-    joint_functions,
-    joint_placement,
+    evaluate_joint_functions,
+    write_base_motion,
+    write_base_rotation,
+    write_body_motion,
+    write_joint_placement,
 )
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Contact, Robot
@@ -41,8 +41,10 @@ class FrameMotion(NamedTuple):
 
 
 @jit
-def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J, turn, origin):  # type: ignore[no-untyped-def]
-    """Jacobian of the frame (F, d) on the last body of a chain: see `frame_motion`."""
+def fill_frame_motion(  # type: ignore[no-untyped-def]
+    tree, quaternion, place, position, trigonometry, chain, F, d, J, turn, origin
+):
+    """Jacobian of the frame (F, d) on the last body of a chain: see `follow_frame`."""
     kind, row, axis, rotation, translation = (
         tree.kind,
         tree.row,
@@ -72,7 +74,7 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
         for c in range(len(chain)):
             b = chain[c]
             if kind[b] == 2:
-                base_rotation(quaternion, t, R)
+                write_base_rotation(quaternion, t, R)
                 for i in range(3):
                     o[i] = place[t, i]
                     sl[i, i] = 1.0
@@ -82,7 +84,9 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
                 continue
             j = b - 1 if floating else b
             s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-            joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+            write_joint_placement(
+                b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
+            )
             for i in range(3):
                 for k in range(3):
                     o[i] += W[i, k] * p[b, k]
@@ -115,7 +119,7 @@ def frame_kernel(tree, quaternion, place, position, trigonometry, chain, F, d, J
                 turn[t, i, k] = W[i, 0] * F[0, k] + W[i, 1] * F[1, k] + W[i, 2] * F[2, k]
 
 
-def chain_to(tree: Tree, body: int) -> Integers:
+def list_chain_bodies(tree: Tree, body: int) -> Integers:
     """Bodies from the root to one, in this order."""
     found = []
     while body >= 0:
@@ -124,7 +128,7 @@ def chain_to(tree: Tree, body: int) -> Integers:
     return np.array(found[::-1])
 
 
-def frame_motion(
+def follow_frame(
     tree: Tree, body: int, rotation: Array, translation: Array, q: Array
 ) -> FrameMotion:
     """A frame on a body along a motion.
@@ -146,20 +150,22 @@ def frame_motion(
     found = FrameMotion(
         np.empty((samples, 6, tree.dof)), np.empty((samples, 3, 3)), np.empty((samples, 3))
     )
-    quaternion, position, trigonometry = joint_functions(q, floating)
-    (place,) = readable(q[:, :3] if floating else q[:, :0])
-    chain, seat = chain_to(tree, body), readable(rotation, translation)
-    frame_kernel(tree, quaternion, place, position, trigonometry, chain, *seat, *found)
+    quaternion, position, trigonometry = evaluate_joint_functions(q, floating)
+    (place,) = to_kernel_arrays(q[:, :3] if floating else q[:, :0])
+    chain, seat = list_chain_bodies(tree, body), to_kernel_arrays(rotation, translation)
+    fill_frame_motion(tree, quaternion, place, position, trigonometry, chain, *seat, *found)
     return found
 
 
-def contact_motion(tree: Tree, robot: Robot, contact: Contact, q: Array) -> FrameMotion:
+def follow_contact(tree: Tree, robot: Robot, contact: Contact, q: Array) -> FrameMotion:
     """The frame of a contact along a motion."""
     body = robot.body_index(contact.body)
-    return frame_motion(tree, body, contact.rotation, contact.translation, q)
+    return follow_frame(tree, body, contact.rotation, contact.translation, q)
 
 
-def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) -> Array:
+def map_wrench_to_joints(
+    tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array
+) -> Array:
     """``J^T f`` of a contact's wrench as it was logged, shape (samples, dof).
 
     Parameters
@@ -171,17 +177,17 @@ def pulled(tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array) 
     wrench : ndarray, shape (samples, 3 or 6)
         In the contact's `axes` [N, Nm].
     """
-    return pulled_by(levers(tree, robot, contact, q), contact, wrench)
+    return apply_levers(evaluate_levers(tree, robot, contact, q), contact, wrench)
 
 
-def pulled_by(J: Array, contact: Contact, wrench: Array) -> Array:
-    """The same where the contact's `levers` are at hand, shape (samples, components, dof)."""
+def apply_levers(J: Array, contact: Contact, wrench: Array) -> Array:
+    """The same where the contact's `evaluate_levers` are at hand, (samples, components, dof)."""
     return np.asarray(np.einsum("tij,ti->tj", J, wrench - contact.bias[: contact.components]))
 
 
-def levers(tree: Tree, robot: Robot, contact: Contact, q: Array) -> Array:
+def evaluate_levers(tree: Tree, robot: Robot, contact: Contact, q: Array) -> Array:
     """What units of a contact's components, as they are logged, do, (samples, components, dof)."""
-    motion = contact_motion(tree, robot, contact, q)
+    motion = follow_contact(tree, robot, contact, q)
     J = contact.sign * motion.jacobian[:, : contact.components]
     if contact.axes == "world":
         parts = J.reshape(len(q), -1, 3, tree.dof)
@@ -189,7 +195,7 @@ def levers(tree: Tree, robot: Robot, contact: Contact, q: Array) -> Array:
     return np.asarray(J)
 
 
-def tilts(J: Array, contact: Contact, wrench: Array) -> Array:
+def build_tilt_columns(J: Array, contact: Contact, wrench: Array) -> Array:
     """What a sensor that is turned by a small angle misses, per axis, shape (samples, 3, dof).
 
     The wrench in the stated axes is ``f + r x f``, force and moment alike: ``J^T [f]_x`` per angle
@@ -198,7 +204,7 @@ def tilts(J: Array, contact: Contact, wrench: Array) -> Array:
     Parameters
     ----------
     J : ndarray, shape (samples, components, dof)
-        From `levers`.
+        From `evaluate_levers`.
     contact : Contact
     wrench : ndarray, shape (samples, components)
         As it was logged [N, Nm].
@@ -209,8 +215,8 @@ def tilts(J: Array, contact: Contact, wrench: Array) -> Array:
 
 
 @jit
-def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
-    """Motion of the last body of a chain: see `carried`."""
+def fill_chain_motion(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
+    """Motion of the last body of a chain: see `evaluate_seat_motion`."""
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
     rotation, translation = tree.rotation, tree.translation
     bodies = len(kind)
@@ -225,19 +231,23 @@ def carried_kernel(tree, quaternion, position, trigonometry, dq, ddq, chain, out
         for c in range(len(chain)):
             b = chain[c]
             if kind[b] == 2:
-                base_rotation(quaternion, t, R)
-                base_motion(t, g, dq, ddq, R, w, al, a)
+                write_base_rotation(quaternion, t, R)
+                write_base_motion(t, g, dq, ddq, R, w, al, a)
                 continue
             j = b - 1 if floating else b
             s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-            joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+            write_joint_placement(
+                b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
+            )
             rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-            body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
+            write_body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
         for i in range(3):
             out[t, i], out[t, 3 + i], out[t, 6 + i] = w[last, i], al[last, i], a[last, i]
 
 
-def carried(tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]) -> Array:
+def evaluate_seat_motion(
+    tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]
+) -> Array:
     """Motion of a frame on a robot, in the frame's axes.
 
     Parameters
@@ -262,8 +272,10 @@ def carried(tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array,
     if body < 0:  # on a fixed base
         found[:, 6:] = -robot.gravity
     else:
-        functions = joint_functions(q, floating)
-        carried_kernel(tree, *functions, *readable(dq, ddq), chain_to(tree, body), found)
+        functions = evaluate_joint_functions(q, floating)
+        fill_chain_motion(
+            tree, *functions, *to_kernel_arrays(dq, ddq), list_chain_bodies(tree, body), found
+        )
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
     lever = np.broadcast_to(seat.translation, w.shape)
     a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))

@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.jit import jit
-from dynident.dynamics.spatial import accelerate, force_of_body, gather, inertia_in_world, move
-from dynident.dynamics.tangent import linearise
+from dynident.dynamics.spatial import (
+    accelerate_bodies,
+    gather_subtrees,
+    move_bodies,
+    write_body_force,
+    write_inertia_in_world,
+)
+from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
 
 
 @jit
-def _contract(tree, V_of, q, dq, ddq, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
+def _add_regressor_derivatives(tree, V_of, q, dq, ddq, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
     kind, parent, row = tree.kind, tree.parent, tree.row
     path, lengths, gravity = tree.path, tree.path_length, tree.gravity
     bodies, dof = len(kind), ddq.shape[1]
@@ -29,17 +35,17 @@ def _contract(tree, V_of, q, dq, ddq, by_q, by_dq, by_ddq):  # type: ignore[no-u
     B, T = np.empty((bodies, 12)), np.empty((3, dof, 6))
     K, D = np.empty((dof, dof)), np.empty((dof, dof))
     for t in range(len(q)):
-        move(
+        move_bodies(
             kind, parent, row, tree.rotation, tree.translation, tree.axis, gravity, V_of[t, 0],
             q[t], dq[t], R, p, S, V, A, F, own,
         )  # fmt: skip
-        accelerate(kind, parent, row, S, V, own, ddq[t], extra, A, F)
+        accelerate_bodies(kind, parent, row, S, V, own, ddq[t], extra, A, F)
         for j in range(dof):
             for b in range(bodies):
-                inertia_in_world(V_of[t, j], R, p, b, own)
-                force_of_body(own, V, A, b, F)
-            gather(kind, parent, row, path, lengths, S, F, own, inertia, f, M, tau)
-            linearise(
+                write_inertia_in_world(V_of[t, j], R, p, b, own)
+                write_body_force(own, V, A, b, F)
+            gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, tau)
+            linearise_dynamics(
                 kind, parent, row, path, lengths, gravity, S, V, A, F, own, inertia, B, T, f, K, D
             )
             for k in range(dof):
@@ -48,7 +54,7 @@ def _contract(tree, V_of, q, dq, ddq, by_q, by_dq, by_ddq):  # type: ignore[no-u
                 by_ddq[t, k] += M[j, k]
 
 
-def contract(
+def differentiate_regressor_sum(
     tree: Tree, weights: Array, q: Array, dq: Array, ddq: Array
 ) -> tuple[Array, Array, Array]:
     """Gradient of ``sum_jk weights_jk W_jk`` by position, speed and acceleration.
@@ -66,5 +72,5 @@ def contract(
     by_q, by_dq, by_ddq : ndarray, shape (samples, dof)
     """
     found = np.zeros((3, len(q), tree.dof))
-    _contract(tree, *readable(weights, q, dq, ddq), *found)
+    _add_regressor_derivatives(tree, *to_kernel_arrays(weights, q, dq, ddq), *found)
     return found[0], found[1], found[2]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Equations, Robot
 
@@ -79,17 +79,17 @@ PLAIN = Observed()
 """Of a log that has all."""
 
 
-def contact_jacobian(tree: Tree, robot: Robot, names: Sequence[str], q: Array) -> Array:
+def stack_contact_jacobians(tree: Tree, robot: Robot, names: Sequence[str], q: Array) -> Array:
     """Jacobian of contacts by name, one below another, shape (samples, components, dof)."""
     chosen = [contact for contact in robot.contacts if contact.name in names]
     parts = [
-        contact_motion(tree, robot, contact, q).jacobian[:, : contact.components]
+        follow_contact(tree, robot, contact, q).jacobian[:, : contact.components]
         for contact in chosen
     ]
     return np.concatenate(parts, axis=1)
 
 
-def touched(tree: Tree, robot: Robot, names: Sequence[str]) -> Booleans:
+def mark_touched_equations(tree: Tree, robot: Robot, names: Sequence[str]) -> Booleans:
     """Equations in which wrenches of contacts act, shape (dof,)."""
     found = np.zeros(tree.dof, dtype=bool)
     for contact in robot.contacts:
@@ -138,7 +138,7 @@ class NullSpace:
         regular : ndarray of bool, shape (samples,)
             Whether the contacts act as usual, and the basis reaches so far.
         """
-        U, _, ranks = scaled(J[:, :, self.acting], self.scale)
+        U, _, ranks = decompose_scaled_jacobian(J[:, :, self.acting], self.scale)
         rank = len(self.scale) - self.count
         taken = U[:, :, :rank]
         bent = self.basis - taken @ (np.swapaxes(taken, 1, 2) @ self.basis)
@@ -151,13 +151,13 @@ class NullSpace:
         return N / self.scale[:, None], regular
 
 
-def scaled(J: Array, scale: Array) -> tuple[Array, Array, Integers]:
+def decompose_scaled_jacobian(J: Array, scale: Array) -> tuple[Array, Array, Integers]:
     """Left singular vectors, values and ranks of ``J^T`` divided by the scale, row by row."""
     U, s, _ = np.linalg.svd(np.swapaxes(J, 1, 2) / scale[:, None], full_matrices=False)
     return U, s, np.sum(s > SINGULAR * s[:, :1], axis=1)
 
 
-def null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
+def build_null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
     """The combinations of equations on which contacts do not act, about one instant.
 
     Parameters
@@ -169,13 +169,15 @@ def null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
     scale : ndarray, shape (m,)
         Of these.
     """
-    U, _, ranks = scaled(J[None][:, :, acting], scale)
+    U, _, ranks = decompose_scaled_jacobian(J[None][:, :, acting], scale)
     taken = U[0, :, : ranks[0]]
     _, vectors = np.linalg.eigh(np.eye(len(scale)) - taken @ taken.T)
     return NullSpace(acting, scale, vectors[:, ranks[0] :])
 
 
-def shown(tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array) -> Array:
+def reduce_to_observed_rows(
+    tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array
+) -> Array:
     """What a log can show of a regressor, shape (rows, columns).
 
     Parameters
@@ -191,12 +193,14 @@ def shown(tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array) -> A
         return W[:, kept].reshape(-1, W.shape[2])
     found = []
     for names in observed.free:
-        acting = touched(tree, robot, names) & kept
+        acting = mark_touched_equations(tree, robot, names) & kept
         found.append(W[:, kept & ~acting].reshape(-1, W.shape[2]))
         if not acting.any():
             continue
         places = np.flatnonzero(acting)
-        for J, rows in zip(contact_jacobian(tree, robot, names, q), W[:, acting], strict=True):
+        for J, rows in zip(
+            stack_contact_jacobians(tree, robot, names, q), W[:, acting], strict=True
+        ):
             # the states are far apart: a basis each
-            found.append(null_space(J, places, np.ones(len(places))).basis.T @ rows)
+            found.append(build_null_space(J, places, np.ones(len(places))).basis.T @ rows)
     return np.vstack(found)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import ComputationError
 from dynident.core.jit import jit
-from dynident.dynamics.cholesky import factorise, solve
-from dynident.dynamics.spatial import accelerate, gather, move
-from dynident.dynamics.tangent import linearise
+from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
+from dynident.dynamics.spatial import accelerate_bodies, gather_subtrees, move_bodies
+from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
 
 
 @jit
-def _forward(tree, phi, rotors, q, dq, tau, ddq):  # type: ignore[no-untyped-def]
+def _fill_accelerations(tree, phi, rotors, q, dq, tau, ddq):  # type: ignore[no-untyped-def]
     kind, parent, row = tree.kind, tree.parent, tree.row
     path, lengths = tree.path, tree.path_length
     bodies, dof = len(kind), len(rotors)
@@ -23,22 +23,22 @@ def _forward(tree, phi, rotors, q, dq, tau, ddq):  # type: ignore[no-untyped-def
     own, inertia = np.empty((bodies, 10)), np.empty((bodies, 10))
     f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
     for t in range(len(q)):
-        move(
+        move_bodies(
             kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
             q[t], dq[t], R, p, S, V, A, F, own,
         )  # fmt: skip
-        gather(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
+        gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
         M += rotors
-        if factorise(M) >= 0:
+        if factorise_ldl(M) >= 0:
             return t
         for i in range(dof):
             ddq[t, i] = tau[t, i] - bias[i]
-        solve(M, ddq[t])
+        solve_ldl(M, ddq[t])
     return -1
 
 
 @jit
-def _derivatives(tree, phi, q, dq, ddq, K, D):  # type: ignore[no-untyped-def]
+def _fill_derivatives(tree, phi, q, dq, ddq, K, D):  # type: ignore[no-untyped-def]
     kind, parent, row = tree.kind, tree.parent, tree.row
     path, lengths, gravity = tree.path, tree.path_length, tree.gravity
     bodies, dof = len(kind), ddq.shape[1]
@@ -48,18 +48,18 @@ def _derivatives(tree, phi, q, dq, ddq, K, D):  # type: ignore[no-untyped-def]
     f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
     B, T = np.empty((bodies, 12)), np.empty((3, dof, 6))
     for t in range(len(q)):
-        move(
+        move_bodies(
             kind, parent, row, tree.rotation, tree.translation, tree.axis, gravity, phi,
             q[t], dq[t], R, p, S, V, A, F, own,
         )  # fmt: skip
-        gather(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
-        accelerate(kind, parent, row, S, V, own, ddq[t], extra, A, F)
-        linearise(
+        gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
+        accelerate_bodies(kind, parent, row, S, V, own, ddq[t], extra, A, F)
+        linearise_dynamics(
             kind, parent, row, path, lengths, gravity, S, V, A, F, own, inertia, B, T, f, K[t], D[t]
         )
 
 
-def forward_dynamics(
+def solve_forward_dynamics(
     tree: Tree, phi: Array, q: Array, dq: Array, tau: Array, rotors: Array | None = None
 ) -> Array:
     """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11).
@@ -84,14 +84,16 @@ def forward_dynamics(
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
-    q, dq, tau = readable(q, dq, tau)
-    failed = _forward(tree, np.array(phi, dtype=float), extra, q, dq, tau, ddq)
+    q, dq, tau = to_kernel_arrays(q, dq, tau)
+    failed = _fill_accelerations(tree, np.array(phi, dtype=float), extra, q, dq, tau, ddq)
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
     return ddq
 
 
-def derivatives(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
+def differentiate_dynamics(
+    tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array
+) -> tuple[Array, Array]:
     """Derivatives of the inverse dynamics by configuration and velocity.
 
     Parameters
@@ -106,6 +108,6 @@ def derivatives(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> tupl
         A free-flying base is turned and moved along its own axes.
     """
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
-    q, dq, ddq = readable(q, dq, ddq)
-    _derivatives(tree, np.array(phi, dtype=float), q, dq, ddq, K, D)
+    q, dq, ddq = to_kernel_arrays(q, dq, ddq)
+    _fill_derivatives(tree, np.array(phi, dtype=float), q, dq, ddq, K, D)
     return K, D

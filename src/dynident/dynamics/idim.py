@@ -18,10 +18,10 @@ import numpy.typing as npt
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
-from dynident.core.text import nearest
-from dynident.dynamics import build_tree, inverse_dynamics
+from dynident.core.text import suggest_nearest
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
-from dynident.dynamics.contacts import levers, tilts
+from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
 from dynident.dynamics.parameters import (
     Attached,
@@ -259,7 +259,7 @@ class Idim:
         A coupled drive's own friction lacks some terms.
         """
         found, shapes = [], 0
-        models = friction_models(self.friction, self.robot)
+        models = list_friction_models(self.friction, self.robot)
         acting = [
             (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
         ]
@@ -613,10 +613,10 @@ class Idim:
         for sensor, wrench in conditions.wrenches.items():
             if sensor in self.sensors:
                 contact = next(c for c in self.robot.contacts if c.name == sensor.contact)
-                J = levers(self.tree, self.robot, contact, q)
+                J = evaluate_levers(self.tree, self.robot, contact, q)
                 found[sensor, False] = J
                 if "orientation" in contact.estimate:
-                    found[sensor, True] = tilts(J, contact, wrench)
+                    found[sensor, True] = build_tilt_columns(J, contact, wrench)
         return found
 
     def fill(
@@ -768,7 +768,7 @@ class Idim:
         load = None
         if self.about and self.loaded:
             phi, _ = self.split(np.array(self.about))
-            load = self.borne(inverse_dynamics(self.tree, phi, q, dq, ddq))
+            load = self.borne(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
         found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
         if load is None or not self.free:
             return found
@@ -794,7 +794,7 @@ class Idim:
         first = self.tree.dof - self.robot.n
         tau = np.zeros(rigid.shape)
         for gear, signal in zip(self.gears, (bend * self.borne(rigid)).T, strict=True):
-            pass_on(signal, gear.turns, tau[:, first:])
+            add_drive_torque(signal, gear.turns, tau[:, first:])
         return tau
 
     def _shape_of(self, friction: int) -> Array:
@@ -838,7 +838,7 @@ class Idim:
         loaded = conditions.load is None and self.loaded
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
-            tau[s] = inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
+            tau[s] = evaluate_inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
             here = conditions.rows(s)
             if loaded:
                 here = replace(here, load=self.borne(tau[s]))
@@ -877,7 +877,7 @@ class Idim:
                 friction = self.frictions[k]
                 signals = self.signals(k, q, dq, width, conditions)
                 signal = friction.model.columns(signals, self._shape_of(k)) @ linear
-                pass_on(signal, self.gears[friction.gear].turns, tau[:, first:])
+                add_drive_torque(signal, self.gears[friction.gear].turns, tau[:, first:])
         sensed = self.sensed(q, conditions)
         for value, own in zip(self.sensor_values(theta), self.sensor_columns, strict=True):
             if (own.sensor, own.tilted) in sensed:
@@ -889,7 +889,7 @@ class Idim:
         return theta[self.plain - len(self.sensor_columns) : self.plain]
 
 
-def pass_on(signal: Array, turns: Array, tau: Array) -> None:
+def add_drive_torque(signal: Array, turns: Array, tau: Array) -> None:
     """Add a drive's torque to those of the joints, through the transpose of its gear."""
     for j in np.flatnonzero(turns):
         tau[:, j] += turns[j] * signal
@@ -923,7 +923,7 @@ def build_idim(
         When the friction model is not known, or does not have such shapes; when an element acts
         on no joint.
     """
-    friction_models(friction, robot)
+    list_friction_models(friction, robot)
     for element in elements:
         if not 0 <= element.joint < robot.n:
             raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
@@ -934,17 +934,17 @@ def build_idim(
                 f"{robot.name}: an element over joints {element.joint + 1} and {element.over + 1}; "
                 f"it needs two of {robot.n}"
             )
-    rotors = set(names_of(friction)) != {"none"} if rotor is None else rotor
+    rotors = set(split_friction_names(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
     return Idim(robot, friction, rotors, values, elements=tuple(elements))
 
 
-def names_of(friction: str) -> list[str]:
+def split_friction_names(friction: str) -> list[str]:
     """The friction model of all joints, or those of each."""
     return [name.strip() for name in friction.split(",")]
 
 
-def friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
+def list_friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
     """The friction model of each joint.
 
     Raises
@@ -952,10 +952,10 @@ def friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
     InputError
         When a model is not known, or there are neither one nor as many as joints.
     """
-    names = names_of(friction)
+    names = split_friction_names(friction)
     for name in names:
         if name not in FRICTIONS:
-            raise InputError(f"friction {name!r} is not known{nearest(name, FRICTIONS)}")
+            raise InputError(f"friction {name!r} is not known{suggest_nearest(name, FRICTIONS)}")
     if len(names) not in (1, robot.n):
         raise InputError(
             f"{robot.name}: {len(names)} friction models for {robot.n} joints; give one, or one "

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
-    base_motion,
-    base_rotation,
-    body_motion,
-    joint_functions,
-    joint_placement,
+    evaluate_joint_functions,
+    write_base_motion,
+    write_base_rotation,
+    write_body_motion,
+    write_joint_placement,
 )
 from dynident.dynamics.tree import Tree
 
 
 @jit
-def _inverse(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
     rotation, translation = tree.rotation, tree.translation
     bodies = len(kind)
@@ -32,14 +32,18 @@ def _inverse(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # ty
     for t in range(len(dq)):
         for b in range(bodies):
             if kind[b] == 2:
-                base_rotation(quaternion, t, R)
-                base_motion(t, g, dq, ddq, R, w, al, a)
+                write_base_rotation(quaternion, t, R)
+                write_base_motion(t, g, dq, ddq, R, w, al, a)
             else:
                 j = b - 1 if floating else b
                 s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+                write_joint_placement(
+                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
+                )
                 rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-                body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
+                write_body_motion(
+                    b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a
+                )
             m, h0, h1, h2 = phi[b, 0], phi[b, 1], phi[b, 2], phi[b, 3]
             xx, xy, yy = phi[b, 4], phi[b, 5], phi[b, 6]
             xz, yz, zz = phi[b, 7], phi[b, 8], phi[b, 9]
@@ -84,7 +88,7 @@ def _inverse(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # ty
                 n[up, 2] += p[b, 0] * u1 - p[b, 1] * u0
 
 
-def inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Torques of the rigid bodies (recursive Newton-Euler).
 
     Parameters
@@ -101,18 +105,18 @@ def inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) ->
     """
     tau = np.empty((len(q), tree.dof))
     floating = bool(tree.kind[0] == 2)
-    phi, dq, ddq = readable(phi, dq, ddq)
-    _inverse(tree, phi, *joint_functions(q, floating), dq, ddq, tau)
+    phi, dq, ddq = to_kernel_arrays(phi, dq, ddq)
+    _fill_torques(tree, phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
     return tau
 
 
-def bias(tree: Tree, phi: Array, q: Array, dq: Array) -> Array:
+def compute_bias_torque(tree: Tree, phi: Array, q: Array, dq: Array) -> Array:
     """Coriolis, centrifugal and gravity torques N(q, dq), shape (samples, dof)."""
-    return inverse_dynamics(tree, phi, q, dq, np.zeros_like(dq))
+    return evaluate_inverse_dynamics(tree, phi, q, dq, np.zeros_like(dq))
 
 
 @jit
-def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[no-untyped-def]
+def _fill_mass_matrices(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[no-untyped-def]
     kind, axis, rotation, translation = tree.kind, tree.axis, tree.rotation, tree.translation
     bodies = len(kind)
     floating = quaternion.shape[1] == 4
@@ -125,11 +129,13 @@ def _mass(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[n
             for i in range(10):
                 c[b, i] = phi[b, i]
             if kind[b] == 2:
-                base_rotation(quaternion, t, R)
+                write_base_rotation(quaternion, t, R)
             else:
                 j = b - 1 if floating else b
                 s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+                write_joint_placement(
+                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
+                )
         for b in range(bodies - 1, -1, -1):
             parent = tree.parent[b]
             if parent >= 0:
@@ -215,7 +221,7 @@ def _add_to_parent(R, p, b, parent, c):  # type: ignore[no-untyped-def]
     c[parent, 3] += h2 + m * r2
 
 
-def mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
+def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
     """Joint-space mass matrices (composite rigid bodies as summed pseudo-inertias).
 
     Parameters
@@ -230,5 +236,5 @@ def mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
     """
     out = np.empty((len(q), tree.dof, tree.dof))
     floating = bool(tree.kind[0] == 2)
-    _mass(tree, *readable(phi), *joint_functions(q, floating), out)
+    _fill_mass_matrices(tree, *to_kernel_arrays(phi), *evaluate_joint_functions(q, floating), out)
     return out

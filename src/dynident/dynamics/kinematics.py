@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.jit import inner
 
 
-def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
+def evaluate_joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
     """Base pose, joint positions and their sines and versines.
 
     Parameters
@@ -29,7 +29,7 @@ def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
     trigonometry : ndarray, shape (samples, 2, n)
         ``sin q`` and ``1 - cos q``; NumPy's vector loops are faster than scalar ones.
     """
-    position, quaternion = readable(
+    position, quaternion = to_kernel_arrays(
         q[:, 7:] if floating else q, q[:, 3:7] if floating else q[:, :0]
     )
     trigonometry = np.empty((len(q), 2, position.shape[1]))
@@ -39,7 +39,7 @@ def joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Array]:
 
 
 @inner
-def base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
+def write_base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
     """Rotation matrix of sample t's unit quaternion (x, y, z, w), into R[0]."""
     x, y, z, w = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2], quaternion[t, 3]
     R[0, 0, 0] = 1 - 2 * (y * y + z * z)
@@ -54,7 +54,7 @@ def base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
 
 
 @inner
-def joint_placement(b, kind, rotation, translation, axis, sine, versine, position, R, p):  # type: ignore[no-untyped-def]
+def write_joint_placement(b, kind, rotation, translation, axis, sine, versine, position, R, p):  # type: ignore[no-untyped-def]
     """Placement of body b's frame in its parent's frame, into R[b] and p[b]."""
     if kind == 0:
         for i in range(3):
@@ -74,7 +74,7 @@ def joint_placement(b, kind, rotation, translation, axis, sine, versine, positio
 
 
 @inner
-def base_motion(t, g, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
+def write_base_motion(t, g, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
     """Motion of a free-flying base from its body-frame twist and spatial acceleration."""
     g0, g1, g2 = g[0], g[1], g[2]
     for i in range(3):
@@ -88,7 +88,7 @@ def base_motion(t, g, dq, ddq, R, w, al, a):  # type: ignore[no-untyped-def]
 
 
 @inner
-def body_motion(b, parent, kind, axis, g, R, p, rate, acceleration, w, al, a):  # type: ignore[no-untyped-def]
+def write_body_motion(b, parent, kind, axis, g, R, p, rate, acceleration, w, al, a):  # type: ignore[no-untyped-def]
     """Motion of body b from that of its parent (recursive Newton-Euler, outward)."""
     if parent < 0:
         g0, g1, g2 = g[0], g[1], g[2]

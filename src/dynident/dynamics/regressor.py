@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers, readable
+from dynident.core.arrays import Array, Integers, to_kernel_arrays
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
-    base_motion,
-    base_rotation,
-    body_motion,
-    joint_functions,
-    joint_placement,
+    evaluate_joint_functions,
+    write_base_motion,
+    write_base_rotation,
+    write_body_motion,
+    write_joint_placement,
 )
 from dynident.dynamics.tree import Tree
 
 
 @inner
-def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-def]
+def fill_screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-def]
     """Share of a body's ten parameters in the torque along the screw (l, s), into e.
 
     `motion` holds the body's angular velocity, angular and proper acceleration; all in the
@@ -49,7 +49,7 @@ def screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyped-de
 
 
 @jit
-def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
+def fill_regressor_samples(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
     """Entries of the regressor that `slot` asks for, sample by sample: see `fill_regressor`."""
     kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
     rotation, translation, lengths = tree.rotation, tree.translation, tree.path_length
@@ -69,8 +69,8 @@ def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, ou
         for b in range(bodies):
             length = lengths[b]
             if kind[b] == 2:
-                base_rotation(quaternion, t, R)
-                base_motion(t, g, dq, ddq, R, w, al, a)
+                write_base_rotation(quaternion, t, R)
+                write_base_motion(t, g, dq, ddq, R, w, al, a)
                 for k in range(6):
                     for i in range(3):
                         sl[b, k, i] = 1.0 if k == i else 0.0
@@ -78,9 +78,13 @@ def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, ou
             else:
                 j = b - 1 if floating else b
                 s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                joint_placement(b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p)
+                write_joint_placement(
+                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
+                )
                 rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-                body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
+                write_body_motion(
+                    b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a
+                )
                 up = parent[b]
                 for k in range(length - 1):
                     x, y, z = sa[up, k, 0], sa[up, k, 1], sa[up, k, 2]
@@ -97,7 +101,7 @@ def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, ou
             for i in range(3):
                 motion[i], motion[3 + i], motion[6 + i] = w[b, i], al[b, i], a[b, i]
             for k in range(length):
-                screw_entries(
+                fill_screw_entries(
                     sl[b, k, 0],
                     sl[b, k, 1],
                     sl[b, k, 2],
@@ -113,7 +117,7 @@ def regressor_kernel(tree, quaternion, position, trigonometry, dq, ddq, slot, ou
                         out[t, s] = e[i]
 
 
-def dense_slots(tree: Tree) -> Integers:
+def build_dense_slots(tree: Tree) -> Integers:
     """Slots of the full regressor, flattened over (dof, 10 bodies)."""
     slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
     for b in range(tree.bodies):
@@ -135,10 +139,12 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
         Columns that no slot names are left alone.
     """
     floating = bool(tree.kind[0] == 2)
-    regressor_kernel(tree, *joint_functions(q, floating), *readable(dq, ddq), slot, out)
+    fill_regressor_samples(
+        tree, *evaluate_joint_functions(q, floating), *to_kernel_arrays(dq, ddq), slot, out
+    )
 
 
-def regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
+def evaluate_regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
     """Regressor of the inertial parameters.
 
     Parameters
@@ -152,5 +158,5 @@ def regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
         ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns).
     """
     out = np.zeros((len(q), tree.dof * 10 * tree.bodies))
-    fill_regressor(tree, dense_slots(tree), q, dq, ddq, out)
+    fill_regressor(tree, build_dense_slots(tree), q, dq, ddq, out)
     return out.reshape(len(q), tree.dof, 10 * tree.bodies)

@@ -14,7 +14,7 @@ from dynident.core.jit import inner
 
 
 @inner
-def move(  # type: ignore[no-untyped-def]
+def move_bodies(  # type: ignore[no-untyped-def]
     kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own
 ):  # type: ignore[no-untyped-def]
     """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.
@@ -139,12 +139,12 @@ def move(  # type: ignore[no-untyped-def]
                 A[b, 5] = A[up, 5] + w0 * z1 - w1 * z0
                 V[b, 0], V[b, 1], V[b, 2] = v0 + l0, v1 + l1, v2 + l2
                 V[b, 3], V[b, 4], V[b, 5] = w0 + z0, w1 + z1, w2 + z2
-        inertia_in_world(phi, R, p, b, own)
-        force_of_body(own, V, A, b, F)
+        write_inertia_in_world(phi, R, p, b, own)
+        write_body_force(own, V, A, b, F)
 
 
 @inner
-def inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
+def write_inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
     """Body b's ten parameters about the common point, in world axes."""
     m = phi[b, 0]
     r0, r1, r2 = p[b, 0], p[b, 1], p[b, 2]
@@ -180,7 +180,7 @@ def inertia_in_world(phi, R, p, b, own):  # type: ignore[no-untyped-def]
 
 
 @inner
-def force_of_body(own, V, A, b, F):  # type: ignore[no-untyped-def]
+def write_body_force(own, V, A, b, F):  # type: ignore[no-untyped-def]
     """``I A + V x* (I V)`` of one body, into F[b]."""
     m, h0, h1, h2 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
     xx, xy, yy, xz, yz, zz = own[b, 4], own[b, 5], own[b, 6], own[b, 7], own[b, 8], own[b, 9]
@@ -207,7 +207,7 @@ def force_of_body(own, V, A, b, F):  # type: ignore[no-untyped-def]
 
 
 @inner
-def push(c, S, k, f):  # type: ignore[no-untyped-def]
+def apply_inertia(c, S, k, f):  # type: ignore[no-untyped-def]
     """``I S_k``: the force that gives composite body c (ten numbers) the motion S_k."""
     m, h0, h1, h2 = c[0], c[1], c[2], c[3]
     l0, l1, l2, s0, s1, s2 = S[k, 0], S[k, 1], S[k, 2], S[k, 3], S[k, 4], S[k, 5]
@@ -220,7 +220,7 @@ def push(c, S, k, f):  # type: ignore[no-untyped-def]
 
 
 @inner
-def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # type: ignore[no-untyped-def]
+def gather_subtrees(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # type: ignore[no-untyped-def]
     """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
 
     F becomes the force on each subtree. M is written whole.
@@ -238,7 +238,7 @@ def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # ty
             for i in range(6):
                 F[up, i] += F[b, i]
         for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
-            push(C[b], S, k, f)
+            apply_inertia(C[b], S, k, f)
             tau[k] = (
                 S[k, 0] * F[b, 0]
                 + S[k, 1] * F[b, 1]
@@ -262,7 +262,7 @@ def gather(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # ty
 
 
 @inner
-def accelerate(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[no-untyped-def]
+def accelerate_bodies(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[no-untyped-def]
     """Add ``S ddq`` to the accelerations; F becomes the force on each subtree again."""
     bodies = len(kind)
     for b in range(bodies):
@@ -274,7 +274,7 @@ def accelerate(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[
                 extra[b, i] += S[k, i] * ddq[k]
         for i in range(6):
             A[b, i] += extra[b, i]
-        force_of_body(own, V, A, b, F)
+        write_body_force(own, V, A, b, F)
     for b in range(bodies - 1, 0, -1):
         up = parent[b]
         if up >= 0:

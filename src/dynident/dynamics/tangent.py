@@ -11,8 +11,8 @@ shrinks to twelve numbers about a fixed point::
 from __future__ import annotations
 
 from dynident.core.jit import inner
-from dynident.dynamics.regressor import screw_entries
-from dynident.dynamics.spatial import push
+from dynident.dynamics.regressor import fill_screw_entries
+from dynident.dynamics.spatial import apply_inertia
 
 
 @inner
@@ -29,7 +29,9 @@ def cross_screw(V, b, S, k, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C, B, T, f, K, D):  # type: ignore[no-untyped-def]
+def linearise_dynamics(  # type: ignore[no-untyped-def]
+    kind, parent, row, path, path_length, gravity, S, V, A, F, own, C, B, T, f, K, D
+):
     """Derivatives of the inverse dynamics: ``K = d tau / d q`` and ``D = d tau / d dq``.
 
     After `accelerate`: A with ddq in it, F the forces on subtrees, C composite inertias.
@@ -86,7 +88,7 @@ def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C,
         width = 6 if kind[b] == 2 else 1
         p0, p1, p2 = B[b, 0], B[b, 1], B[b, 2]
         for k in range(row[b], row[b] + width):
-            push(C[b], S, k, f)
+            apply_inertia(C[b], S, k, f)
             l0, l1, l2, s0, s1, s2 = S[k, 0], S[k, 1], S[k, 2], S[k, 3], S[k, 4], S[k, 5]
             r0 = 2.0 * (p1 * l2 - p2 * l1 - B[b, 3] * s0 - B[b, 6] * s1 - B[b, 9] * s2)
             r1 = 2.0 * (p2 * l0 - p0 * l2 - B[b, 4] * s0 - B[b, 7] * s1 - B[b, 10] * s2)
@@ -103,7 +105,7 @@ def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C,
             if path_length[b] == width:
                 continue
             # how the joints below it feel this one move
-            push(C[b], second, k, f)
+            apply_inertia(C[b], second, k, f)
             c0, c1, c2 = first[k, 3], first[k, 4], first[k, 5]
             g0, g1, g2 = F[b, 0], F[b, 1], F[b, 2]
             n0, n1, n2 = F[b, 3], F[b, 4], F[b, 5]
@@ -127,7 +129,7 @@ def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C,
                     + S[j, 4] * f[4]
                     + S[j, 5] * f[5]
                 )
-            push(C[b], rate, k, f)
+            apply_inertia(C[b], rate, k, f)
             f[0] += 2.0 * (s1 * p2 - s2 * p1)
             f[1] += 2.0 * (s2 * p0 - s0 * p2)
             f[2] += 2.0 * (s0 * p1 - s1 * p0)
@@ -148,7 +150,7 @@ def linearise(kind, parent, row, path, path_length, gravity, S, V, A, F, own, C,
 
 
 @inner
-def body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
+def express_in_body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
     """Angular velocity, angular and proper acceleration of body b in its own frame."""
     p0, p1, p2 = p[b, 0], p[b, 1], p[b, 2]
     w0, w1, w2 = V[b, 3], V[b, 4], V[b, 5]
@@ -168,14 +170,14 @@ def body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def inertial_columns(kind, path, path_length, slot, R, p, S, V, A, motion, e, W):  # type: ignore[no-untyped-def]
+def fill_inertial_columns(kind, path, path_length, slot, R, p, S, V, A, motion, e, W):  # type: ignore[no-untyped-def]
     """Regressor of one state after `accelerate`: column ``slot[b, i]`` of W (dof, columns).
 
     Parameters that no slot names (-1) are left out; the others are written whole, where
     the path of their body leads.
     """
     for b in range(len(kind)):
-        body_frame(R, p, V, A, b, motion)
+        express_in_body_frame(R, p, V, A, b, motion)
         p0, p1, p2 = p[b, 0], p[b, 1], p[b, 2]
         for n in range(path_length[b]):
             k = path[b, n]
@@ -183,7 +185,7 @@ def inertial_columns(kind, path, path_length, slot, R, p, S, V, A, motion, e, W)
             l0 = S[k, 0] + s1 * p2 - s2 * p1
             l1 = S[k, 1] + s2 * p0 - s0 * p2
             l2 = S[k, 2] + s0 * p1 - s1 * p0
-            screw_entries(
+            fill_screw_entries(
                 R[b, 0, 0] * l0 + R[b, 1, 0] * l1 + R[b, 2, 0] * l2,
                 R[b, 0, 1] * l0 + R[b, 1, 1] * l1 + R[b, 2, 1] * l2,
                 R[b, 0, 2] * l0 + R[b, 1, 2] * l1 + R[b, 2, 2] * l2,

@@ -56,7 +56,7 @@ class Tree(NamedTuple):
         return int(self.path.max()) + 1
 
 
-def cross_matrix(v: npt.ArrayLike) -> Array:
+def build_cross_matrix(v: npt.ArrayLike) -> Array:
     """``[v]x`` with ``[v]x w = v x w``."""
     x, y, z = np.asarray(v, dtype=float)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -88,7 +88,7 @@ def build_tree(robot: Robot) -> Tree:
         paths.append(list(range(6)))
     for number, joint in enumerate(robot.joints, start=1):
         revolute = joint.kind == "revolute"
-        cross = cross_matrix(joint.axis) if revolute else np.zeros((3, 3))
+        cross = build_cross_matrix(joint.axis) if revolute else np.zeros((3, 3))
         kinds.append(REVOLUTE if revolute else PRISMATIC)
         parents.append(joint.parent + base)
         rows.append(first + number - 1)

@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.arrays import Array, readable
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
-from dynident.dynamics.forward import forward_dynamics
+from dynident.dynamics.forward import solve_forward_dynamics
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import inverse_dynamics, mass_matrix
+from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,9 @@ class Model:
         at, speed, drive = states
         still = np.zeros_like(speed)
         friction = self.idim.drive_torque(self.theta, at, speed, still, self.widths(width))
-        ddq = forward_dynamics(self.idim.tree, self.phi, at, speed, drive - friction, self.rotors)
+        ddq = solve_forward_dynamics(
+            self.idim.tree, self.phi, at, speed, drive - friction, self.rotors
+        )
         return ddq.reshape(shape)
 
     def gravity(self, q: npt.ArrayLike) -> Array:
@@ -142,7 +144,7 @@ class Model:
             [Nm or N]
         """
         shape, (at, still) = self.stacked(q)
-        return inverse_dynamics(self.idim.tree, self.phi, at, still, still).reshape(shape)
+        return evaluate_inverse_dynamics(self.idim.tree, self.phi, at, still, still).reshape(shape)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """The mass matrix of bodies and rotors (armature), coupled ones included.
@@ -157,7 +159,7 @@ class Model:
             [kg m^2, kg m or kg]
         """
         shape, (at, _) = self.stacked(q)
-        found = mass_matrix(self.idim.tree, self.phi, at) + self.rotors
+        found = compute_mass_matrix(self.idim.tree, self.phi, at) + self.rotors
         return np.asarray(found.reshape(*shape, shape[-1]))
 
     def stacked(
@@ -185,7 +187,7 @@ class Model:
                 )
             if not np.all(np.isfinite(array)):
                 raise InputError(f"{robot.name}: a state holds a value that is not finite")
-        flat = readable(*(array.reshape(-1, array.shape[-1]) for array in arrays))
+        flat = to_kernel_arrays(*(array.reshape(-1, array.shape[-1]) for array in arrays))
         return (*ahead, dof), flat
 
     def widths(self, width: npt.ArrayLike | None) -> Array | None:

@@ -9,7 +9,7 @@ from dynident.estimators.didim import didim
 from dynident.estimators.ekf import ekf
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.ga import ga
-from dynident.estimators.instrumental import idim_iv, ref_iv, two_stage_least_squares
+from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls
 from dynident.estimators.ml import ml
 from dynident.estimators.nls import nls
@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "irls": irls,
     "ml": ml,
     "idim-iv": idim_iv,
-    "2sls": two_stage_least_squares,
+    "2sls": estimate_2sls,
     "ref-iv": ref_iv,
     "didim": didim,
     "cloe": cloe,

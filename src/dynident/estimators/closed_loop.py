@@ -15,20 +15,20 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, section
+from dynident.core.errors import InputError, name_section_in_errors
 from dynident.core.options import InPython, Options, Positives
-from dynident.core.schema import Name, Number, one_of
+from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import differences
+from dynident.recording.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, Loop
-from dynident.simulation.mount import Mount, mount_of
-from dynident.simulation.plant import mean_inertia
-from dynident.simulation.reference import Reference, held_means
+from dynident.simulation.mount import Mount, find_mount
+from dynident.simulation.plant import average_inertia
+from dynident.simulation.reference import Reference, average_held_signals
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 
@@ -49,7 +49,7 @@ STARTS = ("least-squares", "nominal", "rotors")
 HELD = "held"
 Targets = Literal["smooth", "held"]
 Steps = Annotated[int, Field(strict=True, ge=1, le=MOST_STEPS)]
-IntegratorName = Annotated[Name, one_of(INTEGRATORS)]
+IntegratorName = Annotated[Name, make_choice_validator(INTEGRATORS)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Simulation(Options):
         tuple[Array | None, ...] | None, InPython(), "torques from outside, one a log [Nm or N]"
     ] = None
     start: Annotated[
-        Annotated[Name, one_of(STARTS)] | Mapping[str, Number],
+        Annotated[Name, make_choice_validator(STARTS)] | Mapping[str, Number],
         "where an estimator starts, or values of some base parameters by name, the others zero",
     ] = "least-squares"
     assumed: Annotated[
@@ -141,14 +141,14 @@ class Simulation(Options):
             np.array([values.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)]),
             np.array([values.get(f"bias{j + 1}", b) for j, b in enumerate(bias)]),
             max(0.0, values.get("delay", control.delay)),
-            mount_of(values) or self.mount,
+            find_mount(values) or self.mount,
         )
 
     def of_log(self, log: Samples) -> Simulation:
         """The same of a log without torque, with the width that it then has."""
         found = self.of_encoders()
         held = found.targets == HELD and found.width is None
-        return replace(found, width=held_width(log)) if held else found
+        return replace(found, width=choose_smoothing_width(log)) if held else found
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -298,10 +298,10 @@ class Auxiliary:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
-        return mean_inertia(problem.idim, problem.base.standard(beta), q)
+        return average_inertia(problem.idim, problem.base.standard(beta), q)
 
 
-def simulated_figures(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
+def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
     """Direct comparison of measured and simulated positions and torques, log by log.
 
     Raises
@@ -318,14 +318,14 @@ def simulated_figures(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigu
             SimulatedFigure(
                 log.name,
                 np.sqrt(np.mean(error**2, axis=0)),
-                percent(error, position),
-                percent(torque - motion.tau[used], torque),
+                compute_percent_error(error, position),
+                compute_percent_error(torque - motion.tau[used], torque),
             )
         )
     return tuple(figures)
 
 
-def free_errors(
+def measure_free_errors(
     problem: Problem,
     simulation: Simulation,
     theta: Array,
@@ -340,7 +340,7 @@ def free_errors(
     InputError, ComputationError
     """
     found: list[list[FreeError]] = [[] for _ in problem.samples]
-    stands = [] if simulation.mount is None else whole_stands(problem, simulation, theta)
+    stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
     for horizon in horizons:
         loops = auxiliary_model(problem, simulation, horizon).loops
         for k, (log, own, errors) in enumerate(zip(problem.samples, loops, found, strict=True)):
@@ -354,7 +354,9 @@ def free_errors(
     return tuple(tuple(errors) for errors in found)
 
 
-def whole_stands(problem: Problem, simulation: Simulation, theta: Array) -> list[dict[int, Mount]]:
+def simulate_mounts(
+    problem: Problem, simulation: Simulation, theta: Array
+) -> list[dict[int, Mount]]:
     """The mount at each sample of each log, as free simulations of whole runs move it."""
     found: list[dict[int, Mount]] = []
     for loops in auxiliary_model(problem, simulation).loops:
@@ -372,7 +374,7 @@ def whole_stands(problem: Problem, simulation: Simulation, theta: Array) -> list
     return found
 
 
-def stiffness_warnings(auxiliary: Auxiliary, theta: Array) -> list[str]:
+def warn_of_chatter(auxiliary: Auxiliary, theta: Array) -> list[str]:
     """Loops whose integration steps are too long for the estimate's friction, in words."""
     notes = []
     for loops in auxiliary.loops:
@@ -384,7 +386,7 @@ def stiffness_warnings(auxiliary: Auxiliary, theta: Array) -> list[str]:
     return notes
 
 
-def percent(error: Array, signal: Array) -> Array:
+def compute_percent_error(error: Array, signal: Array) -> Array:
     """``100 ||error|| / ||signal||`` column by column."""
     norms = np.maximum(np.linalg.norm(signal, axis=0), 1e-300)
     return np.asarray(100.0 * np.linalg.norm(error, axis=0) / norms)
@@ -412,7 +414,7 @@ def auxiliary_model(
     held = simulation.targets == HELD
     loops = []
     for k, log in enumerate(problem.samples):
-        reference = logged_reference(log, held)
+        reference = extract_logged_reference(log, held)
         if simulation.references is not None:
             reference = simulation.references[k]
         if reference is None:
@@ -431,19 +433,19 @@ def auxiliary_model(
             )
         external = None if simulation.external is None else simulation.external[k]
         if held and simulation.width is None:
-            simulation = replace(simulation, width=held_width(log))
+            simulation = replace(simulation, width=choose_smoothing_width(log))
         begun = log.measured if held else log.q
         own = []
-        for start, stop in windows(log, horizon):
+        for start, stop in cut_into_windows(log, horizon):
             lead = min(start, LEAD) if held and simulation.controller.rate is None else 0
-            with section():
+            with name_section_in_errors():
                 loop = simulation.loop(
                     problem.idim,
                     reference.rows(start - lead, stop),
                     external=None if external is None else external[start - lead : stop],
-                    model=compensation_model(problem),
+                    model=choose_compensation_model(problem),
                     q0=begun[start],
-                    dq0=start_speed(log, start, stop) if held else log.dq[start],
+                    dq0=estimate_start_speed(log, start, stop) if held else log.dq[start],
                     lead=lead,
                 )
             own.append((start, stop, loop))
@@ -451,13 +453,13 @@ def auxiliary_model(
     return Auxiliary(problem, simulation, tuple(loops))
 
 
-def held_width(log: Samples) -> tuple[float, ...]:
+def choose_smoothing_width(log: Samples) -> tuple[float, ...]:
     """Smoothing width of the sign under held targets, one a joint [rad/s or m/s]."""
     speed = np.max(np.abs(log.dq), axis=0)
     return tuple(float(width) for width in HELD_WIDTH * np.maximum(speed, 1e-3))
 
 
-def start_speed(log: Samples, start: int, stop: int) -> Array:
+def estimate_start_speed(log: Samples, start: int, stop: int) -> Array:
     """Speeds where a simulation begins.
 
     At the first sample of a run, where filters have an edge, the slope of a parabola through the
@@ -472,7 +474,7 @@ def start_speed(log: Samples, start: int, stop: int) -> Array:
     return np.asarray(np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1])
 
 
-def windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
+def cut_into_windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:
     """Runs of a log, cut into pieces of so many seconds; what is left at an end is shorter."""
     if horizon is None:
         return list(log.runs)
@@ -487,12 +489,12 @@ def lacks_torque(log: Samples) -> bool:
     return log.torque != "measured"
 
 
-def with_law(log: Samples, simulation: Simulation) -> Samples:
+def fill_missing_torque(log: Samples, simulation: Simulation) -> Samples:
     """A log without torque with that of the controllers' law in its place."""
-    return log if log.torque == "measured" else law_driven(log, simulation)
+    return log if log.torque == "measured" else replace_torque_by_law(log, simulation)
 
 
-def law_driven(log: Samples, simulation: Simulation) -> Samples:
+def replace_torque_by_law(log: Samples, simulation: Simulation) -> Samples:
     """A log with the torque of the controllers' law along the measured motion.
 
     ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
@@ -503,7 +505,7 @@ def law_driven(log: Samples, simulation: Simulation) -> Samples:
         When the log has no targets, or the law has states.
     """
     control = simulation.controller
-    reference = logged_reference(log, held=True)
+    reference = extract_logged_reference(log, held=True)
     if reference is None:
         raise InputError(f"{log.name}: has neither torque nor targets (qref); one is needed")
     if not np.any(np.ptp(reference.q, axis=0) > 0.0):
@@ -518,18 +520,18 @@ def law_driven(log: Samples, simulation: Simulation) -> Samples:
         lead = min(start, LEAD)
         late = np.arange(lead, lead + stop - start, dtype=float) - control.delay * log.rate
         for own, signal in zip(targets, (reference.q, reference.dq, reference.ddq), strict=True):
-            own[start:stop] = held_means(signal[start - lead : stop], late)
+            own[start:stop] = average_held_signals(signal[start - lead : stop], late)
     w = np.stack([*targets, log.measured, log.dq], axis=2)
     output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
     return replace(log, tau=control.gain * output, torque="law")
 
 
-def compensation_model(problem: Problem) -> Array | None:
+def choose_compensation_model(problem: Problem) -> Array | None:
     """The file's inertials as standard parameters, for controllers that compensate."""
     return problem.idim.nominal if problem.robot.has_nominal else None
 
 
-def logged_reference(log: Samples, held: bool = False) -> Reference | None:
+def extract_logged_reference(log: Samples, held: bool = False) -> Reference | None:
     """The reference that a log holds; missing derivatives are differences, of held targets zero."""
     if log.qref is None:
         return None
@@ -539,7 +541,7 @@ def logged_reference(log: Samples, held: bool = False) -> Reference | None:
     dq, ddq = (np.empty_like(log.qref) for _ in range(2))
     for start, stop in log.runs:
         run = slice(start, stop)
-        dq[run], ddq[run] = differences(log.qref[run], log.rate)
+        dq[run], ddq[run] = differentiate_twice(log.qref[run], log.rate)
         if log.dqref is not None:
             dq[run] = log.dqref[run]
     return Reference(log.rate, log.qref, dq, ddq)

@@ -26,14 +26,19 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.consistency.constraints import CONSISTENCY
-from dynident.consistency.feasible_set import EQUIVALENT, FeasiblePoint, FeasibleSet, round_bodies
+from dynident.consistency.feasible_set import (
+    EQUIVALENT,
+    FeasiblePoint,
+    FeasibleSet,
+    build_round_bodies,
+)
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import LENGTH, Space
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 from dynident.core.jit import inner, jit
-from dynident.dynamics.base import BaseParameters, random_conditions, random_states
+from dynident.dynamics.base import BaseParameters, draw_random_conditions, draw_random_states
 from dynident.estimators.recursion import REACH
 from dynident.regression.factors import System
 
@@ -74,7 +79,7 @@ class Projection(NamedTuple):
 
 
 @inner
-def pseudo_factor(x, L):  # type: ignore[no-untyped-def]
+def factorise_pseudo_inertia(x, L):  # type: ignore[no-untyped-def]
     """The Cholesky factor of a body's pseudo-inertia; its log det, or minus infinity."""
     half = 0.5 * (x[4] + x[6] + x[9])
     L[0, 0], L[1, 1], L[2, 2] = half - x[4], half - x[6], half - x[9]
@@ -96,11 +101,11 @@ def pseudo_factor(x, L):  # type: ignore[no-untyped-def]
 
 
 @inner
-def barrier(x, positive, bodies, L):  # type: ignore[no-untyped-def]
+def evaluate_barrier(x, positive, bodies, L):  # type: ignore[no-untyped-def]
     """Sum of all logarithms, the certificate that all is consistent; else minus infinity."""
     total = 0.0
     for b in range(bodies):
-        total += pseudo_factor(x[10 * b : 10 * b + 10], L)
+        total += factorise_pseudo_inertia(x[10 * b : 10 * b + 10], L)
     for k in range(10 * bodies, len(x)):
         if positive[k]:
             total += np.log(x[k]) if x[k] > 0.0 else -np.inf
@@ -108,7 +113,7 @@ def barrier(x, positive, bodies, L):  # type: ignore[no-untyped-def]
 
 
 @inner
-def inverse(L, W):  # type: ignore[no-untyped-def]
+def fill_inverse_from_factor(L, W):  # type: ignore[no-untyped-def]
     """``W = (L L^T)^-1``, 4 x 4."""
     for c in range(4):
         for i in range(4):
@@ -124,7 +129,7 @@ def inverse(L, W):  # type: ignore[no-untyped-def]
 
 
 @inner
-def criterion(R, projection, x, beta, error, pulled):  # type: ignore[no-untyped-def]
+def evaluate_criterion(R, projection, x, beta, error, pulled):  # type: ignore[no-untyped-def]
     """The criterion but for a constant; fills beta, ``R beta - z``, half the prior's gradient."""
     p, unknowns = projection.matrix.shape
     for i in range(p):
@@ -149,7 +154,7 @@ def criterion(R, projection, x, beta, error, pulled):  # type: ignore[no-untyped
 
 
 @jit
-def renew(R, projection, x, bodies, factor, mu):  # type: ignore[no-untyped-def]
+def renew_newton_factor(R, projection, x, bodies, factor, mu):  # type: ignore[no-untyped-def]
     """Newton's matrix at the present answer, as its Cholesky factor."""
     p, unknowns = projection.matrix.shape
     H = projection.pull.copy()
@@ -167,8 +172,8 @@ def renew(R, projection, x, bodies, factor, mu):  # type: ignore[no-untyped-def]
                     H[a, j] += value * row[j]
     L, W, turned = np.zeros((4, 4)), np.empty((4, 4)), np.empty((10, 4, 4))
     for b in range(bodies):
-        pseudo_factor(x[10 * b : 10 * b + 10], L)
-        inverse(L, W)
+        factorise_pseudo_inertia(x[10 * b : 10 * b + 10], L)
+        fill_inverse_from_factor(L, W)
         for k in range(10):
             for i in range(4):
                 for j in range(4):
@@ -202,7 +207,7 @@ def renew(R, projection, x, bodies, factor, mu):  # type: ignore[no-untyped-def]
 
 
 @inner
-def newton(projection, factor, R, error, pulled, x, bodies, mu, beta, step, L, W):  # type: ignore[no-untyped-def]
+def fill_newton_step(projection, factor, R, error, pulled, x, bodies, mu, beta, step, L, W):  # type: ignore[no-untyped-def]
     """Newton's step under the weight mu; the squared decrement that its matrix promises."""
     p, unknowns = projection.matrix.shape
     for j in range(p):
@@ -219,8 +224,8 @@ def newton(projection, factor, R, error, pulled, x, bodies, mu, beta, step, L, W
             step[j] += value * projection.matrix[i, j]
     for b in range(bodies):
         o = 10 * b
-        pseudo_factor(x[o : o + 10], L)
-        inverse(L, W)
+        factorise_pseudo_inertia(x[o : o + 10], L)
+        fill_inverse_from_factor(L, W)
         step[o] -= mu * W[3, 3]
         for i in range(3):
             step[o + 1 + i] -= 2.0 * mu * W[i, 3]
@@ -249,7 +254,7 @@ def newton(projection, factor, R, error, pulled, x, bodies, mu, beta, step, L, W
 
 
 @jit
-def descend(R, projection, bodies, x, factor, weight, count):  # type: ignore[no-untyped-def]
+def descend_to_consistency(R, projection, bodies, x, factor, weight, count):  # type: ignore[no-untyped-def]
     """One step towards the consistent answer of ``R beta = z``, to a certified point or none.
 
     weight holds the barrier's; count the samples since the matrix was made (negative where it is
@@ -259,17 +264,17 @@ def descend(R, projection, bodies, x, factor, weight, count):  # type: ignore[no
     beta, error, pulled = np.empty(p), np.empty(p), np.empty(unknowns)
     step, trial = np.empty(unknowns), np.empty(unknowns)
     L, W = np.zeros((4, 4)), np.empty((4, 4))
-    cost = 0.5 * criterion(R, projection, x, beta, error, pulled)
+    cost = 0.5 * evaluate_criterion(R, projection, x, beta, error, pulled)
     # as information grows with the samples, a matrix ages by their share
     good = min(RENEWED, 1 + count[1] // 10)
     fresh = count[0] < 0 or count[0] >= good
     for _ in range(2):
         if fresh:
-            renew(R, projection, x, bodies, factor, weight[0])
+            renew_newton_factor(R, projection, x, bodies, factor, weight[0])
             count[0] = 0
             count[2] += 1
         mu = weight[0]
-        squared = newton(
+        squared = fill_newton_step(
             projection, factor, R, error, pulled, x, bodies, mu, beta, step, L, W
         )  # fmt: skip
         if fresh or squared <= FAR * mu:
@@ -283,14 +288,14 @@ def descend(R, projection, bodies, x, factor, weight, count):  # type: ignore[no
     elif squared < NEAR * mu and mu > MU:
         weight[0] = max(MU, mu / STRIDE)
         count[0] = -1
-    cost -= mu * barrier(x, projection.positive, bodies, L)
+    cost -= mu * evaluate_barrier(x, projection.positive, bodies, L)
     share = 1.0
     for _ in range(HALVINGS):
         for k in range(unknowns):
             trial[k] = x[k] + share * step[k]
-        inside = barrier(trial, projection.positive, bodies, L)
+        inside = evaluate_barrier(trial, projection.positive, bodies, L)
         if inside > -np.inf:
-            new = 0.5 * criterion(R, projection, trial, beta, error, pulled) - mu * inside
+            new = 0.5 * evaluate_criterion(R, projection, trial, beta, error, pulled) - mu * inside
             if new <= cost - 0.1 * share * squared:
                 x[:] = trial
                 if share < 1.0:
@@ -319,16 +324,16 @@ class ConsistentAnswer:
     """
 
     def __init__(self, base: BaseParameters, sigma: Array, knowledge: Knowledge) -> None:
-        refused(knowledge)
+        check_tracker_knowledge(knowledge)
         idim = base.idim
         prior = knowledge.of(idim.robot)
         if not prior.fixed and prior.belief.bodies and prior.weight != 0.0:
             raise InputError(f"metric {prior.metric!r} cannot be tracked; choose a quadratic one")
-        self.space = Space(base, scales(base, sigma))
+        self.space = Space(base, choose_parameter_units(base, sigma))
         unknowns = len(self.space.unit)
         rows, target = prior.rows(unknowns, None)
         pull = np.vstack([rows * self.space.unit, EQUIVALENT * np.eye(unknowns)])
-        right = np.concatenate([target, EQUIVALENT * round_bodies(self.space)])
+        right = np.concatenate([target, EQUIVALENT * build_round_bodies(self.space)])
         self.projection = Projection(
             np.ascontiguousarray(self.space.matrix),
             np.ascontiguousarray(pull.T @ pull),
@@ -337,7 +342,7 @@ class ConsistentAnswer:
             np.array(PSEUDO_INERTIA_BASIS),
         )
         self._prior = prior
-        self.x = round_bodies(self.space)
+        self.x = build_round_bodies(self.space)
         self.factor = np.zeros((unknowns, unknowns))
         self.weight = np.ones(1)
         self.count = np.array([-1, 0, 0])
@@ -345,7 +350,9 @@ class ConsistentAnswer:
     def update(self, R: Array) -> None:
         """Follow ``[R | z]`` by one step."""
         bodies = self.space.idim.tree.bodies
-        descend(R, self.projection, bodies, self.x, self.factor, self.weight, self.count)
+        descend_to_consistency(
+            R, self.projection, bodies, self.x, self.factor, self.weight, self.count
+        )
 
     @property
     def identity(self) -> bytes:
@@ -378,7 +385,7 @@ class ConsistentAnswer:
         return admitted.solve(System(R[:, :p].copy(), R[:, p].copy(), 0.0))
 
 
-def refused(knowledge: Knowledge) -> None:
+def check_tracker_knowledge(knowledge: Knowledge) -> None:
     """Refuse what the descent does not know.
 
     Raises
@@ -392,11 +399,14 @@ def refused(knowledge: Knowledge) -> None:
         )
 
 
-def scales(base: BaseParameters, sigma: Array) -> Array:
+def choose_parameter_units(base: BaseParameters, sigma: Array) -> Array:
     """Units of the standard parameters: links' masses, and what moves torques by `REACH` sigma."""
     idim, samples = base.idim, 200
-    states = random_states(idim, samples, 0)
-    W = idim.regressor(*states, random_conditions(idim, samples, 0)) / np.asarray(sigma)[:, None]
+    states = draw_random_states(idim, samples, 0)
+    W = (
+        idim.regressor(*states, draw_random_conditions(idim, samples, 0))
+        / np.asarray(sigma)[:, None]
+    )
     unit = REACH / np.sqrt(np.maximum(np.mean(np.sum(W**2, axis=1), axis=0), 1e-300))
     for k in range(idim.tree.bodies):
         mass = idim.robot.nominal[k, 0] if idim.robot.nominal[k, 0] > 0.0 else 1.0

@@ -11,50 +11,60 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.consistency.active import restriction, sensitivity
+from dynident.consistency.active import differentiate_estimate, judge_active_constraints
 from dynident.consistency.bootstrap import Bootstrap, bootstrap_covariance
-from dynident.consistency.disbelief import disbelieved
+from dynident.consistency.disbelief import find_disbelieved_bodies
 from dynident.consistency.feasible_set import (
     FeasiblePoint,
     FeasibleSet,
-    active_names,
     build_feasible_set,
-    informed,
+    list_active_constraints,
+    measure_information_share,
     require_consistent,
 )
 from dynident.consistency.inner import Constrained, LogCholesky
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.weight import HELD_OUT, chosen_weight
+from dynident.consistency.weight import HELD_OUT, choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
 from dynident.estimators.covariance import (
     ErrorBars,
     Scores,
     Spread,
-    named,
-    redraw_of,
-    spread_of,
+    estimate_covariance,
+    make_score_redraw,
+    name_covariance,
 )
-from dynident.estimators.didim import DIDIM_ADVICE, direct_inverse
+from dynident.estimators.didim import DIDIM_ADVICE, make_didim_step
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import (
     IV_ADVICE,
-    instrument_words,
-    instrumental,
-    reference_words,
-    referenced,
-    weak_warnings,
+    assess_instruments,
+    describe_reference_origin,
+    make_iv_step,
+    solve_with_references,
+    warn_of_weak_reference,
 )
-from dynident.estimators.instrumental import literature_std as instrument_std
-from dynident.estimators.iteration import Search, Settled, Stepped, iterate, start_values
-from dynident.estimators.output_error import TORQUE, error_sigma, output_error
+from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
+from dynident.estimators.iteration import (
+    Search,
+    Settled,
+    Stepped,
+    choose_start_values,
+    iterate_until_settled,
+)
+from dynident.estimators.output_error import TORQUE, measure_error_sigma, minimise_output_error
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.scatter import known_sigma
-from dynident.regression.statistics import residuals, whiteness_rejected
-from dynident.regression.weighted import literature_std, weakest_combination, weighted_solution
+from dynident.regression.scatter import estimate_sigma_by_scatter
+from dynident.regression.statistics import compute_residuals, is_whiteness_rejected
+from dynident.regression.weighted import (
+    compute_literature_std,
+    describe_weak_combination,
+    solve_wls,
+)
 
 LOST = 1e-2
 APPROACHED = 1e-6
@@ -97,7 +107,7 @@ class Setting:
         return make(self.admitted)
 
 
-def setting(
+def build_constrained_setting(
     problem: Problem, knowledge: Knowledge, bootstrap: Bootstrap, bars: ErrorBars
 ) -> Setting:
     """The admissible set of a problem, scaled by its rows.
@@ -110,27 +120,27 @@ def setting(
     InputError
     """
     factors = problem.factors
-    free, sigma, rounds = weighted_solution(factors)
-    known = known_sigma(problem)
+    free, sigma, rounds = solve_wls(factors)
+    known = estimate_sigma_by_scatter(problem)
     if known is not None:
         sigma = known
     system = factors.weighted(sigma)
-    scores = Scores(problem, free, sigma, sigma, residuals(problem, free))
-    kappa = float(np.sqrt(inflation(scores, system)))
+    scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
+    kappa = float(np.sqrt(measure_variance_inflation(scores, system)))
     if knowledge.prior_weight == HELD_OUT:
-        knowledge = chosen_weight(problem, knowledge, sigma, kappa)
+        knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)
     admitted = build_feasible_set(problem.base, system, knowledge, kappa)
     return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, bars)
 
 
-def inflation(scores: Scores, system: System) -> float:
+def measure_variance_inflation(scores: Scores, system: System) -> float:
     """By how much the variance of least squares exceeds that of as many white rows, at least 1.
 
     The mean over the directions of beta that the rows see, ``tr(A C A^T) / p``, with the
     covariance C that the residuals tell. Slow errors count where the motion is slow, and hardly
     where it is fast.
     """
-    total = spread_of(scores, np.eye(system.A.shape[1]), ErrorBars()).matrix
+    total = estimate_covariance(scores, np.eye(system.A.shape[1]), ErrorBars()).matrix
     inverse = system.inverse()
     return max(1.0, float(np.sum(inverse * (total @ inverse))) / system.condition()[1])
 
@@ -159,13 +169,13 @@ def pc_idim_ls(
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner = given.inner()
     inner(given.system)
     system, steps = given.system, inner.point.solution.iterations
     message = f"solved; sigma settled in {given.rounds} rounds"
-    found = Fitted(problem, system, given.sigma, literature_std(system), message, steps)
-    return concluded(given, inner.point, found)
+    found = Fitted(problem, system, given.sigma, compute_literature_std(system), message, steps)
+    return finish_constrained_estimate(given, inner.point, found)
 
 
 def pc_idim_iv(
@@ -199,15 +209,17 @@ def pc_idim_iv(
         When no certified consistent answer was reached, the loop cannot be simulated, or
         the iterations do not settle.
     """
-    given = setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
-    step = instrumental(auxiliary, False, inner)
-    start = constrained_start(given, auxiliary)
-    settled = iterate(auxiliary, start, search, step, IV_ADVICE)
+    step = make_iv_step(auxiliary, False, inner)
+    start = choose_constrained_start(given, auxiliary)
+    settled = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     message = f"instruments settled in {settled.simulations} simulations"
-    estimate = instrumented(given, inner.point, settled, message, settled.simulations, alike=True)
+    estimate = finish_constrained_iv(
+        given, inner.point, settled, message, settled.simulations, alike=True
+    )
     assert estimate.singular_values is not None
-    return simulated(estimate, auxiliary, settled.history, estimate.singular_values)
+    return add_iteration_history(estimate, auxiliary, settled.history, estimate.singular_values)
 
 
 def pc_ref_iv(
@@ -236,14 +248,16 @@ def pc_ref_iv(
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner = given.inner()
-    found = referenced(problem, inner)
-    estimate = instrumented(given, inner.point, found, reference_words(problem), 1, alike=False)
-    return replace(estimate, warnings=(*estimate.warnings, *weak_warnings(problem, found)))
+    found = solve_with_references(problem, inner)
+    estimate = finish_constrained_iv(
+        given, inner.point, found, describe_reference_origin(problem), 1, alike=False
+    )
+    return replace(estimate, warnings=(*estimate.warnings, *warn_of_weak_reference(problem, found)))
 
 
-def instrumented(
+def finish_constrained_iv(
     given: Setting,
     point: FeasiblePoint,
     last: Settled | Stepped,
@@ -257,10 +271,10 @@ def instrumented(
     system = factors.weighted(last.sigma)
     std = instrument_std(system, alike=alike)
     found = Fitted(last.rows, system.projected, last.sigma, std, message, iterations, system.Pi)
-    estimate = concluded(given, point, found)
-    white = not whiteness_rejected(estimate.residuals.error)
+    estimate = finish_constrained_estimate(given, point, found)
+    white = not is_whiteness_rejected(estimate.residuals.error)
     std = estimate.covariance.std
-    tests, words = instrument_words(last.rows, last.sigma, estimate.beta, std, white, alike=alike)
+    tests, words = assess_instruments(last.rows, last.sigma, estimate.beta, std, white, alike=alike)
     return replace(
         estimate,
         message=f"{estimate.message}; {words}",
@@ -285,17 +299,17 @@ def pc_didim(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
-    start = constrained_start(given, auxiliary)
-    settled = iterate(auxiliary, start, search, direct_inverse(inner), DIDIM_ADVICE)
+    start = choose_constrained_start(given, auxiliary)
+    settled = iterate_until_settled(auxiliary, start, search, make_didim_step(inner), DIDIM_ADVICE)
     system = settled.rows.factors.weighted(settled.sigma)
     message = f"settled in {settled.simulations} simulations"
-    std = literature_std(system)
+    std = compute_literature_std(system)
     found = Fitted(settled.rows, system, settled.sigma, std, message, settled.simulations)
-    estimate = concluded(given, inner.point, found)
+    estimate = finish_constrained_estimate(given, inner.point, found)
     singular_values = settled.rows.factors.singular_values()
-    return simulated(estimate, auxiliary, settled.history, singular_values)
+    return add_iteration_history(estimate, auxiliary, settled.history, singular_values)
 
 
 def pc_clie(
@@ -304,7 +318,7 @@ def pc_clie(
     knowledge: Knowledge = Knowledge(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
@@ -314,29 +328,31 @@ def pc_clie(
     ------
     InputError, ComputationError
     """
-    given = setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
-    ended = output_error(auxiliary, constrained_start(given, auxiliary), TORQUE, inner, progress)
+    ended = minimise_output_error(
+        auxiliary, choose_constrained_start(given, auxiliary), TORQUE, inner, progress
+    )
     factors = ended.linear.factors
     # constraints that the data contradict make errors larger, and no noise
-    sigma = error_sigma(ended.linear, factors.weighted(ended.sigma).solve())
+    sigma = measure_error_sigma(ended.linear, factors.weighted(ended.sigma).solve())
     system = factors.weighted(sigma)
     # the last step was damped; without it the multipliers are those of the criterion
     inner(system)
-    steps, std = len(ended.history) - 1, literature_std(system)
+    steps, std = len(ended.history) - 1, compute_literature_std(system)
     found = Fitted(ended.linear, system, sigma, std, ended.message, steps)
-    estimate = concluded(given, inner.point, found)
-    return simulated(estimate, auxiliary, ended.history, factors.singular_values())
+    estimate = finish_constrained_estimate(given, inner.point, found)
+    return add_iteration_history(estimate, auxiliary, ended.history, factors.singular_values())
 
 
-def constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
+def choose_constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
     """Where iterations start: the admitted least-squares estimate, or what was asked for."""
     if auxiliary.simulation.start == "least-squares":
         return given.inner()(given.system)
-    return start_values(given.problem, auxiliary.simulation.start)
+    return choose_start_values(given.problem, auxiliary.simulation.start)
 
 
-def simulated(
+def add_iteration_history(
     estimate: Estimate, auxiliary: Auxiliary, history: Array, singular_values: Array
 ) -> Estimate:
     """An estimate with what belongs to iterations over simulations."""
@@ -375,7 +391,7 @@ class Fitted:
     weights: Array | None = None
 
 
-def spread_on_faces(
+def compute_covariance_on_faces(
     given: Setting,
     point: FeasiblePoint,
     scores: Scores,
@@ -384,18 +400,18 @@ def spread_on_faces(
 ) -> Spread:
     """The covariance on the faces of the active constraints, the prior's own share included."""
     admitted = given.admitted
-    image = admitted.space.matrix @ sensitivity(admitted, point, faces)
+    image = admitted.space.matrix @ differentiate_estimate(admitted, point, faces)
     gain = image @ admitted.space.matrix.T
     if Pi is not None:
         gain = gain @ Pi.T
-    spread = spread_of(scores, gain, given.bars)
+    spread = estimate_covariance(scores, gain, given.bars)
     pull = admitted.kappa * image @ point.A[point.data :].T
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
-def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores) -> Spread:
+def bootstrap_spread(given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores) -> Spread:
     """The covariance over replicates of the cone problem."""
-    redraw, words = redraw_of(scores, given.bars, found.Pi)
+    redraw, words = make_score_redraw(scores, given.bars, found.Pi)
     rows = found.rows.factors.rows
     return Spread(
         words,
@@ -403,7 +419,7 @@ def bootstrapped(given: Setting, point: FeasiblePoint, found: Fitted, scores: Sc
     )
 
 
-def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
+def finish_constrained_estimate(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     """Residuals, covariance, certificate and restriction of a constrained answer.
 
     Raises
@@ -414,9 +430,9 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
     problem, admitted, system = given.problem, given.admitted, found.system
     if point.theta is not None:
         require_consistent(problem.base, point.theta, given.knowledge.consistency)
-    errors = residuals(found.rows, point.beta)
+    errors = compute_residuals(found.rows, point.beta)
     faces = point.solution.visible(admitted.cones, VISIBLE)
-    active = active_names(admitted.cones, faces)
+    active = list_active_constraints(admitted.cones, faces)
     weights = found.sigma if found.weights is None else found.weights
     scores = Scores(found.rows, point.beta, weights, found.sigma, errors)
     kind = "posterior" if admitted.prior.words != "none" else "constrained"
@@ -425,15 +441,15 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
             f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
             f"({len(active)} active constraints)"
         )
-        spread = bootstrapped(given, point, found, scores)
+        spread = bootstrap_spread(given, point, found, scores)
     else:
         if active:
             kind += f" on the faces of {len(active)} active constraints"
-        spread = spread_on_faces(given, point, scores, found.Pi, faces)
+        spread = compute_covariance_on_faces(given, point, scores, found.Pi, faces)
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
-        weakest = weakest_combination(problem, system)
+        weakest = describe_weak_combination(problem, system)
         warnings.append(
             f"the log does not excite {weakest} (condition {condition:.1e}, rank {rank} of "
             f"{problem.base.count}); those values rest on the prior and the constraints"
@@ -449,14 +465,14 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
             "the search ended near the boundary of consistency and not on it (dual residual "
             f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
         )
-    active_words = restriction(admitted, point, faces)
+    active_words = judge_active_constraints(admitted, point, faces)
     if active_words is not None and active_words.rejected:
         warnings.append(active_words.verdict)
     return Estimate(
         point.beta,
         point.theta,
         found.sigma,
-        named(kind, spread, found.literature),
+        name_covariance(kind, spread, found.literature),
         errors,
         found.iterations,
         found.message,
@@ -465,7 +481,7 @@ def concluded(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
         prior=admitted.prior.words,
         restriction=active_words,
         warnings=tuple(warnings),
-        informed=informed(admitted, point),
-        disbelieved=disbelieved(admitted, point),
+        informed=measure_information_share(admitted, point),
+        disbelieved=find_disbelieved_bodies(admitted, point),
         knowledge=given.knowledge,
     )

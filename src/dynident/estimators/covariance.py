@@ -14,26 +14,36 @@ from typing import Annotated
 
 import numpy as np
 
-from dynident.consistency.bootstrap import Redraw, block_sums, normal_sums
+from dynident.consistency.bootstrap import Redraw, make_block_redraw, make_normal_redraw
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
-from dynident.core.schema import Name, one_of
+from dynident.core.schema import Name, make_choice_validator
 from dynident.regression.covariance import (
     Covariance,
     ScoreRows,
-    bartlett_sum,
-    filtered_correlation,
-    identity,
-    independent_sum,
-    prewhitened_series,
-    prewhitened_sum,
-    score_series,
-    scores_of,
+    correlate_filtered_noise,
+    leave_unchanged,
+    make_scores,
+    stream_prewhitened_scores,
+    stream_scores,
+    sum_bartlett_scores,
+    sum_independent_scores,
+    sum_prewhitened_scores,
 )
 from dynident.regression.problem import Regression
-from dynident.regression.scatter import Scatter, lack_of_fit, scatter_of, scatter_sum
-from dynident.regression.statistics import LAGS, Residuals, automatic_lag, whiteness_rejected
+from dynident.regression.scatter import (
+    Scatter,
+    measure_scatter,
+    propagate_scatter,
+    run_lack_of_fit_test,
+)
+from dynident.regression.statistics import (
+    LAGS,
+    Residuals,
+    choose_bartlett_lag,
+    is_whiteness_rejected,
+)
 
 
 @dataclass(frozen=True)
@@ -59,12 +69,12 @@ class Scores:
     weights: Array
     sigma: Array
     residuals: Residuals
-    influence: Callable[[Array], Array] = field(default=identity, repr=False)
+    influence: Callable[[Array], Array] = field(default=leave_unchanged, repr=False)
 
     @property
     def stream(self) -> ScoreRows:
         """The scores, pass by pass."""
-        return scores_of(self.rows, self.beta, self.weights, self.influence)
+        return make_scores(self.rows, self.beta, self.weights, self.influence)
 
 
 @dataclass(frozen=True)
@@ -90,11 +100,11 @@ def sandwich(scores: Scores, gain: Array) -> Spread:
     Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
     ``(Z^T X)^-1 Z^T Omega Z (X^T Z)^-1`` of instruments, eq. (12) where Pi is the identity.
     """
-    half = gain @ white_root(scores, scores.sigma).T
+    half = gain @ factorise_white_sum(scores, scores.sigma).T
     return Spread(WHITE, half @ half.T)
 
 
-def white_root(scores: Scores, sigma: Array) -> Array:
+def factorise_white_sum(scores: Scores, sigma: Array) -> Array:
     """F of ``S = F^T F`` where errors are white with a sigma per group."""
     rows = scores.rows
     factors = rows.instrument_factors if rows.instrumented else rows.factors
@@ -114,62 +124,66 @@ def filtered(scores: Scores, gain: Array) -> Spread:
     The filter leaves them a density that is level over its passband, where the regressor's
     columns have theirs, and none beyond: more at the columns' frequencies than white rows of the
     same variance have. ``S`` is that of `sandwich` with the errors' density there,
-    ``sigma_g^2 (1 + 2 sum_k rho_gk)``, the rho being those of `filtered_correlation`: the
+    ``sigma_g^2 (1 + 2 sum_k rho_gk)``, the rho being those of `correlate_filtered_noise`: the
     long-run variance of a sum (Newey and West 1987), known instead of estimated.
     """
-    half = gain @ white_root(scores, filtered_sigma(scores)).T
+    half = gain @ factorise_white_sum(scores, estimate_passband_sigma(scores)).T
     return Spread(FILTERED, half @ half.T)
 
 
-def filtered_sigma(scores: Scores) -> Array:
+def estimate_passband_sigma(scores: Scores) -> Array:
     """Standard deviations of white rows that are as dense as the errors in the passband."""
-    ratio = 1.0 + 2.0 * np.sum(filtered_correlation(scores.rows), axis=1)
+    ratio = 1.0 + 2.0 * np.sum(correlate_filtered_noise(scores.rows), axis=1)
     return np.asarray(scores.sigma * np.sqrt(np.maximum(ratio, 0.0)))
 
 
-def as_filtered(scores: Scores) -> bool:
+def is_coloured_by_filters(scores: Scores) -> bool:
     """Whether the residuals are as coloured as the filters alone leave them."""
-    expected = filtered_correlation(scores.rows)[:, :LAGS]
-    return not whiteness_rejected(scores.residuals.error, expected)
+    expected = correlate_filtered_noise(scores.rows)[:, :LAGS]
+    return not is_whiteness_rejected(scores.residuals.error, expected)
 
 
 def robust(scores: Scores, gain: Array) -> Spread:
     """Errors that are independent in time and of any variance (White 1980)."""
-    return Spread("errors independent in time", gain @ independent_sum(scores.stream) @ gain.T)
+    return Spread(
+        "errors independent in time", gain @ sum_independent_scores(scores.stream) @ gain.T
+    )
 
 
 def bartlett(scores: Scores, gain: Array) -> Spread:
     """Errors that are correlated in time: Newey and West (1987), lag by Andrews (1991)."""
-    lag = automatic_lag(scores.residuals.error)
-    return Spread(f"hac, Bartlett lag {lag}", gain @ bartlett_sum(scores.stream, lag) @ gain.T)
+    lag = choose_bartlett_lag(scores.residuals.error)
+    return Spread(
+        f"hac, Bartlett lag {lag}", gain @ sum_bartlett_scores(scores.stream, lag) @ gain.T
+    )
 
 
 def hac(scores: Scores, gain: Array) -> Spread:
-    """Errors that are correlated in time, whitened by autoregressions: `prewhitened_sum`."""
-    total, words = prewhitened_sum(scores.stream)
+    """Errors that are correlated in time, whitened by autoregressions: `sum_prewhitened_scores`."""
+    total, words = sum_prewhitened_scores(scores.stream)
     return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
 
 
 def scatter(scores: Scores, gain: Array) -> Spread:
-    """Errors as the periods of a log that repeats have them: `scatter_sum`.
+    """Errors as the periods of a log that repeats have them: `propagate_scatter`.
 
     Raises
     ------
     InputError
         When a log was not averaged over its periods, or these are not alike.
     """
-    found = scatter_of(scores.rows, scores.beta)
+    found = measure_scatter(scores.rows, scores.beta)
     if found is None:
         raise InputError(
             "covariance 'scatter' is that of whole logs averaged over periods that are alike; give "
             "period, and warmup where the motion had not settled"
         )
-    return by_scatter(scores, gain, found)
+    return build_scatter_covariance(scores, gain, found)
 
 
-def by_scatter(scores: Scores, gain: Array, found: Scatter) -> Spread:
+def build_scatter_covariance(scores: Scores, gain: Array, found: Scatter) -> Spread:
     """The same of a scatter that is known."""
-    total = scatter_sum(scores.rows, scores.weights, found)
+    total = propagate_scatter(scores.rows, scores.weights, found)
     periods = ", ".join(str(len(errors)) for errors in found.logs)
     return Spread(f"scatter between {periods} periods", gain @ total @ gain.T)
 
@@ -184,7 +198,7 @@ COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
 }
 """How the errors of the rows are counted, by name."""
 
-CovarianceName = Annotated[Name, one_of(COVARIANCES)]
+CovarianceName = Annotated[Name, make_choice_validator(COVARIANCES)]
 
 
 @dataclass(frozen=True)
@@ -199,7 +213,9 @@ class ErrorBars(Options):
     ] = None
 
 
-def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered") -> Spread:
+def estimate_covariance(
+    scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered"
+) -> Spread:
     """The covariance of an estimate.
 
     Parameters
@@ -213,19 +229,19 @@ def spread_of(scores: Scores, gain: Array, bars: ErrorBars, white: str = "filter
     """
     if bars.covariance is not None:
         return COVARIANCES[bars.covariance](scores, gain)
-    noise = scatter_of(scores.rows, scores.beta)
+    noise = measure_scatter(scores.rows, scores.beta)
     if noise is not None:
-        fit = lack_of_fit(scores.rows, scores.beta, scores.sigma, noise)
+        fit = run_lack_of_fit_test(scores.rows, scores.beta, scores.sigma, noise)
         if not fit.rejected:
-            return by_scatter(scores, gain, noise)
+            return build_scatter_covariance(scores, gain, noise)
     errors = scores.residuals.error
-    if as_filtered(scores) if white == "filtered" else not whiteness_rejected(errors):
+    if is_coloured_by_filters(scores) if white == "filtered" else not is_whiteness_rejected(errors):
         return COVARIANCES[white](scores, gain)
     found = hac(scores, gain)
     return Spread(f"{found.words} (residuals are not white)", found.matrix)
 
 
-def redraw_of(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
+def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
     """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
     Of white errors the sum is that of all rows, and normal: drawn again from few residuals it
@@ -244,27 +260,29 @@ def redraw_of(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw
 
     chosen = bars.covariance
     if chosen is None:
-        chosen = "filtered" if as_filtered(scores) else "hac"
+        chosen = "filtered" if is_coloured_by_filters(scores) else "hac"
     if chosen == "sandwich":
-        return normal_sums(of(white_root(scores, scores.sigma))), WHITE
+        return make_normal_redraw(of(factorise_white_sum(scores, scores.sigma))), WHITE
     if chosen == "filtered":
-        return normal_sums(of(white_root(scores, filtered_sigma(scores)))), FILTERED
+        return make_normal_redraw(
+            of(factorise_white_sum(scores, estimate_passband_sigma(scores)))
+        ), FILTERED
     if chosen == "hac":
-        stream, words = prewhitened_series(scores.stream)
+        stream, words = stream_prewhitened_scores(scores.stream)
         length, words = 1, f"scores prewhitened by {words}"
     else:
-        stream = score_series(scores.stream)
-        length = 1 + (automatic_lag(scores.residuals.error) if chosen == "bartlett" else 0)
+        stream = stream_scores(scores.stream)
+        length = 1 + (choose_bartlett_lag(scores.residuals.error) if chosen == "bartlett" else 0)
         words = f"blocks of {length} instants"
-    series = tuple(of(u) for u in stacked(stream))
-    return block_sums(series, scores.rows.factors.rows, length), words
+    series = tuple(of(u) for u in stack_instants(stream))
+    return make_block_redraw(series, scores.rows.factors.rows, length), words
 
 
-def stacked(series: Iterator[Iterator[tuple[int, Array]]]) -> tuple[Array, ...]:
+def stack_instants(series: Iterator[Iterator[tuple[int, Array]]]) -> tuple[Array, ...]:
     """All instants of each log."""
     return tuple(np.vstack([u for _, u in log]) for log in series)
 
 
-def named(kind: str, spread: Spread, literature: Array) -> Covariance:
+def name_covariance(kind: str, spread: Spread, literature: Array) -> Covariance:
     """A covariance under its full name, beside the literature's standard deviations."""
     return Covariance(f"{kind}: {spread.words}", np.asarray(spread.matrix), literature)

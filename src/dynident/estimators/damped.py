@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
-from dynident.core.progress import Progress, of_steps, silent
+from dynident.core.progress import Progress, estimate_progress, ignore_progress
 from dynident.estimators.inner import Inner
 from dynident.regression.factors import System
 
@@ -86,7 +86,7 @@ class Reached(Generic[T]):
     rollouts: int
 
 
-def levenberg_marquardt(
+def run_levenberg_marquardt(
     linearised: Callable[[Array], T],
     local: Callable[[T, Array], Local[T]],
     inner: Inner,
@@ -95,7 +95,7 @@ def levenberg_marquardt(
     pace: Pace,
     *,
     paid: float | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     earlier: int = 0,
 ) -> Reached[T]:
     """The minimum of an output error with weights that are renewed each step.
@@ -127,10 +127,10 @@ def levenberg_marquardt(
         step = local(here, x)
         errors = step.errors(here, x)
         while True:
-            new = inner(damped(step.system, x, damping))
+            new = inner(damp_system(step.system, x, damping))
             paid = inner.penalty if paid is None else paid
             cost, rollouts = errors + paid, rollouts + 1
-            progress("estimate", of_steps(earlier + rollouts))
+            progress("estimate", estimate_progress(earlier + rollouts))
             try:
                 trial = linearised(new)
             except RolloutError:
@@ -158,7 +158,7 @@ def levenberg_marquardt(
     )
 
 
-def damped(system: System, x: Array, damping: float) -> System:
+def damp_system(system: System, x: Array, damping: float) -> System:
     """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - x)`` added."""
     norms = np.linalg.norm(system.A, axis=0)
     rows = np.sqrt(damping) * np.maximum(norms, 1e-9 * max(float(norms.max()), 1e-300))

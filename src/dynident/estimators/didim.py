@@ -14,10 +14,16 @@ from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
-from dynident.estimators.iteration import Search, Step, Stepped, iterate, start_values
-from dynident.estimators.least_squares import Weighted, finish
+from dynident.estimators.iteration import (
+    Search,
+    Step,
+    Stepped,
+    choose_start_values,
+    iterate_until_settled,
+)
+from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.weighted import literature_std, require_excitation, weighted_solution
+from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
 
 DIDIM_ADVICE = "the controller or the reference may not be the robot's; idim-iv is robust to that"
 
@@ -46,20 +52,20 @@ def didim(
         controller that is not the robot's.
     """
     auxiliary = auxiliary_model(problem, simulation)
-    start = start_values(problem, simulation.start)
-    step = direct_inverse(Free(lambda system: require_excitation(problem, system)))
-    found = iterate(auxiliary, start, search, step, DIDIM_ADVICE)
+    start = choose_start_values(problem, simulation.start)
+    step = make_didim_step(Free(lambda system: require_excitation(problem, system)))
+    found = iterate_until_settled(auxiliary, start, search, step, DIDIM_ADVICE)
     message = f"settled in {found.simulations} simulations"
     last = Weighted(found.beta, found.sigma, found.sigma, found.simulations, message)
     return replace(
-        finish(found.rows, last, bars),
+        finish_ls_estimate(found.rows, last, bars),
         history=found.history,
         warnings=simulation.warnings,
         singular_values=found.rows.factors.singular_values(),
     )
 
 
-def direct_inverse(inner: Inner) -> Step:
+def make_didim_step(inner: Inner) -> Step:
     """The step behind DIDIM and PC-DIDIM.
 
     Parameters
@@ -70,8 +76,8 @@ def direct_inverse(inner: Inner) -> Step:
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         factors = simulated.factors
-        _, sigma, _ = weighted_solution(factors)
+        _, sigma, _ = solve_wls(factors)
         system = factors.weighted(sigma)
-        return Stepped(simulated, inner(system), sigma, literature_std(system))
+        return Stepped(simulated, inner(system), sigma, compute_literature_std(system))
 
     return step

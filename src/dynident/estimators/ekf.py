@@ -26,23 +26,28 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.covariance import ErrorBars, Spread, named
+from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Shape, Track
-from dynident.estimators.recursion import Recursion, follow, friction_columns, natural_size
+from dynident.estimators.recursion import (
+    Recursion,
+    estimate_natural_size,
+    follow_rows,
+    mark_friction_columns,
+)
 from dynident.estimators.recursive import (
     INSTANTS,
     Forgetting,
     Weights,
-    correlated,
-    equation_sigma,
+    choose_group_sigma,
+    convert_to_equation_sigma,
+    inflate_covariance,
     rls,
-    weighed,
 )
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem, refuse_combinations
-from dynident.regression.statistics import residuals
-from dynident.regression.weighted import literature_std
+from dynident.regression.statistics import compute_residuals
+from dynident.regression.weighted import compute_literature_std
 
 STRETCH = 8
 """Instants whose rows share a tangent."""
@@ -102,48 +107,50 @@ def ekf(
     refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:
         raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
-    sigma = weighed(problem, weights)
+    sigma = choose_group_sigma(problem, weights)
     shape = np.array(idim.shape)
     lower = np.array([each.bounds.lower for each in idim.shape_parameters])
     upper = np.array([each.bounds.upper for each in idim.shape_parameters])
     std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
-    size = np.concatenate([natural_size(problem.base, equation_sigma(problem, sigma)), std])
-    rubs = np.concatenate([friction_columns(problem.base), np.ones(len(std), dtype=bool)])
+    size = np.concatenate(
+        [estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma)), std]
+    )
+    rubs = np.concatenate([mark_friction_columns(problem.base), np.ones(len(std), dtype=bool)])
     ageing = forgetting.rule(size, rubs, 0)
     # a tangent at parameters that mean nothing yet would tell nonsense of the shapes, and for good:
     # the linear ones start where least squares ends at the usual shape, each within its own size
     system = problem.factors.weighted(sigma)
     linear = system.solve()
-    wide = np.concatenate([np.maximum(np.abs(linear), WIDER * literature_std(system)), std])
+    wide = np.concatenate([np.maximum(np.abs(linear), WIDER * compute_literature_std(system)), std])
     state = Recursion.start(np.concatenate([linear, shape]), np.diag(1.0 / wide))
     times, betas, stds = [], [], []
     count, now = 0, 0.0
     for log in problem.samples:
         last = 0
-        for segment, length in stretches(log):
+        for segment, length in cut_into_stretches(log):
             base = replace(problem.base, idim=idim.shaped(state.beta[p:]))
-            rows, group, sample = tangents(base, log, segment, length, state.beta, sigma)
+            rows, group, sample = linearise_stretch(base, log, segment, length, state.beta, sigma)
             if not len(rows):
                 continue
             elapsed = np.maximum(np.diff(sample, prepend=last), 0) / log.rate
             last = int(sample[-1])
             first = np.zeros(len(rows), dtype=np.int64)
-            follow(
+            follow_rows(
                 ageing, state.R, state.beta, state.due, state.place, state.row, rows, first,
                 group, len(sigma), elapsed, np.empty(len(rows)),
             )  # fmt: skip
-            bounded(state, lower, upper)
+            keep_shapes_in_bounds(state, lower, upper)
             count += len(rows)
             times.append(now + last / log.rate)
             betas.append(state.beta[:p].copy())
             stds.append(state.std[:p])
         now += len(log.q) / log.rate
     shaped = Problem.of(replace(problem.base, idim=idim.shaped(state.beta[p:])), problem.samples)
-    errors = residuals(shaped, state.beta[:p])
-    whole = correlated(state.covariance, errors)
-    literature = literature_std(shaped.factors.weighted(sigma))
+    errors = compute_residuals(shaped, state.beta[:p])
+    whole = inflate_covariance(state.covariance, errors)
+    literature = compute_literature_std(shaped.factors.weighted(sigma))
     kind = "extended Kalman filter" + (" with forgetting" if forgetting.ages else "")
-    covariance = named(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
+    covariance = name_covariance(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
     names = tuple(each.name for each in idim.shape_parameters)
     found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(whole.matrix)[p:]))
     every = max(1, -(-len(times) // INSTANTS))
@@ -155,7 +162,7 @@ def ekf(
     )  # fmt: skip
 
 
-def stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
+def cut_into_stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
     """Runs of samples that make `STRETCH` instants each, and how many of them are their own."""
     step = int(np.lcm.reduce([f.step for f in log.filters]))
     length = step * max(1, STRETCH * min(f.step for f in log.filters) // step)
@@ -165,7 +172,7 @@ def stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
             yield (begin, min(stop, begin + length + reach)), length
 
 
-def tangents(
+def linearise_stretch(
     base: BaseParameters,
     log: Samples,
     segment: tuple[int, int],
@@ -206,7 +213,7 @@ def tangents(
     return np.vstack(rows)[order], group[order], at[order]
 
 
-def bounded(state: Recursion, lower: Array, upper: Array) -> None:
+def keep_shapes_in_bounds(state: Recursion, lower: Array, upper: Array) -> None:
     """Shapes within their bounds: the least squares of what is known under them."""
     p = len(state.beta) - len(lower)
     shape = state.beta[p:]

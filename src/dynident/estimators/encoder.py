@@ -22,40 +22,46 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
-from dynident.core.schema import OneOf, joined
+from dynident.core.schema import OneOf, join_names
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, stiffness_warnings
-from dynident.estimators.covariance import ErrorBars, Scores, Spread, named, spread_of
-from dynident.estimators.damped import Local, Pace, levenberg_marquardt
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, warn_of_chatter
+from dynident.estimators.covariance import (
+    ErrorBars,
+    Scores,
+    Spread,
+    estimate_covariance,
+    name_covariance,
+)
+from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
 from dynident.estimators.encoder_errors import (
     INSTANTS_HZ,
     Linearised,
-    linearised,
-    scales,
-    shaped_base,
-    stretches,
+    apply_friction_shapes,
+    choose_step_sizes,
+    differentiate_readings,
+    linearise_encoder_errors,
 )
-from dynident.estimators.encoder_mount import mount_doubts, on_mount
+from dynident.estimators.encoder_mount import add_mount_unknowns, list_mount_doubts
 from dynident.estimators.encoder_unknowns import (
     UNITS,
     Admitted,
     Unknowns,
-    admitted,
-    face_of,
-    held_readings,
-    projected,
+    build_admitted_set,
+    find_free_directions,
+    hold_start_readings,
+    project_on_admitted,
 )
 from dynident.estimators.estimate import Estimate, Fitted, Shape
-from dynident.estimators.iteration import explained, nominal_values
+from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.rows import GivenRows, RowGroup, Rows, torque_groups
-from dynident.regression.statistics import residuals
-from dynident.regression.weighted import group_sigma
+from dynident.regression.rows import GivenRows, RowGroup, Rows, list_torque_groups
+from dynident.regression.statistics import compute_residuals
+from dynident.regression.weighted import estimate_group_sigma
 from dynident.simulation.controller import QREF
-from dynident.simulation.mount import AXES, known_axes
+from dynident.simulation.mount import AXES, refuse_unknown_axes
 from dynident.simulation.rollout import LoopColumn
 
 CONVERGED, SEEN = 1e-4, 0.1
@@ -82,14 +88,14 @@ START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
 
 
-def each_axis(axes: str) -> str:
+def order_mount_axes(axes: str) -> str:
     """Refuse what is no axis of a mount, and order them."""
     named = [axis.strip() for axis in axes.split(",") if axis.strip()]
-    known_axes(named)
+    refuse_unknown_axes(named)
     return ",".join(axis for axis in AXES if axis in named)
 
 
-def each_known(kinds: str) -> str:
+def check_loop_kinds(kinds: str) -> str:
     """Refuse what is not of a loop."""
     known = OneOf(UNITS)
     return ",".join(known(kind.strip()) for kind in kinds.split(",") if kind.strip())
@@ -105,13 +111,13 @@ class Fitting(Options):
         "logs without torque unless told otherwise; or fitted about these under a `prior`",
     ] = None
     loop: Annotated[
-        Annotated[str, BeforeValidator(joined), AfterValidator(each_known)] | None,
+        Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
         "what is fitted of the loop where links are not free: the `delay` of its targets, each "
         "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
         "unless told otherwise",
     ] = None
     mount: Annotated[
-        Annotated[str, BeforeValidator(joined), AfterValidator(each_axis)] | None,
+        Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
         "axes of the base that give way to springs and dampers, which are fitted too, links being "
         "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
@@ -129,7 +135,7 @@ def fits_drives(problem: Problem, fitting: Fitting) -> bool:
     return any(log.torque != "measured" for log in problem.samples)
 
 
-def drives_output_error(
+def fit_drives_and_loop(
     problem: Problem,
     simulation: Simulation,
     fitting: Fitting,
@@ -154,27 +160,27 @@ def drives_output_error(
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     if fitting.mount and fitting.links == "prior":
         raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
-    own = loop_columns(fitting, simulation, robot.n)
+    own = choose_loop_columns(fitting, simulation, robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
-    starts = starts_of(problem, simulation)
-    x = np.concatenate([start_of(problem, simulation, own, first), starts.ravel()])
+    starts = list_run_starts(problem, simulation)
+    x = np.concatenate([choose_start_unknowns(problem, simulation, own, first), starts.ravel()])
     unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
-    found, free, unknowns = settled(problem, simulation, unknowns, fitting, x, progress)
+    found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
     doubts: tuple[str, ...] = ()
     if fitting.mount:
         rigid = found
         axes = tuple(fitting.mount.split(","))
-        unknowns, bounds, x = on_mount(problem, simulation, unknowns, axes, found.x)
+        unknowns, bounds, x = add_mount_unknowns(problem, simulation, unknowns, axes, found.x)
         fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
-        found, free, unknowns = settled(problem, simulation, unknowns, fitting, x, progress)
-        doubts = mount_doubts(rigid.here, found.here, axes)
+        found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
+        doubts = list_mount_doubts(rigid.here, found.here, axes)
     refuse_chatter(problem, simulation, unknowns, found.x)
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
-    cones = admitted(asked, fitting.constraints).cones
-    return concluded(problem, simulation, unknowns, free, found, bars, cones, doubts)
+    cones = build_admitted_set(asked, fitting.constraints).cones
+    return finish_drives_estimate(problem, simulation, unknowns, free, found, bars, cones, doubts)
 
 
-def settled(
+def fit_unknowns(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
@@ -189,21 +195,21 @@ def settled(
     ComputationError
         When the loop cannot be simulated there, or the iterations do not settle.
     """
-    x = projected(admitted(unknowns, fitting.constraints), x)
+    x = project_on_admitted(build_admitted_set(unknowns, fitting.constraints), x)
     try:
-        here = linearised(problem, simulation, unknowns, x)
+        here = linearise_encoder_errors(problem, simulation, unknowns, x)
     except RolloutError as error:
-        raise explained(error, 1, "the law's torque") from error
-    free = admitted(unknowns, fitting.constraints)
-    unknowns = replace(unknowns, unit=scales(here, free))
-    free = admitted(unknowns, fitting.constraints)
+        raise explain_failed_rollout(error, 1, "the law's torque") from error
+    free = build_admitted_set(unknowns, fitting.constraints)
+    unknowns = replace(unknowns, unit=choose_step_sizes(here, free))
+    free = build_admitted_set(unknowns, fitting.constraints)
     # readings at the starts are all but right: free from the first step they lead astray
-    kept = held_readings(unknowns, x)
+    kept = hold_start_readings(unknowns, x)
     strict = replace(free, cones=(*free.cones, *kept))
-    near = minimised(problem, simulation, unknowns, strict, x, here, progress)
+    near = minimise_position_error(problem, simulation, unknowns, strict, x, here, progress)
     if not kept:
         return near, free, unknowns
-    found = minimised(
+    found = minimise_position_error(
         problem, simulation, unknowns, free, near.x, near.here, progress, near.rollouts
     )
     history = np.vstack([near.history, found.history[1:]])
@@ -231,7 +237,7 @@ def refuse_loop(problem: Problem, simulation: Simulation) -> None:
         )
 
 
-def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
+def choose_loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
     """Parameters of the loop that are fitted.
 
     Raises
@@ -254,12 +260,12 @@ def loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[Loop
     return tuple(found)
 
 
-def start_of(
+def choose_start_unknowns(
     problem: Problem, simulation: Simulation, own: Sequence[LoopColumn], first: int
 ) -> Array:
     """Drives that give the law's torque best, the loop as it is told, targets a little late."""
     idim = problem.idim
-    theta = nominal_values(problem)
+    theta = fit_nominal_drives(problem)
     positive = np.array([p.positive for p in idim.parameters])
     positive[: idim.inertial] = False
     theta[positive] = np.maximum(theta[positive], START)
@@ -269,7 +275,7 @@ def start_of(
     return np.array([*theta[first:], *idim.shape, *(values[c.kind][c.joint] for c in own)])
 
 
-def starts_of(problem: Problem, simulation: Simulation) -> Array:
+def list_run_starts(problem: Problem, simulation: Simulation) -> Array:
     """Readings and speeds with which the runs begin; of many runs none are fitted."""
     n, loops = problem.robot.n, auxiliary_model(problem, simulation).loops
     found = [
@@ -324,7 +330,7 @@ class Under:
         return self._free.penalty(self.solution.x * self._unit)
 
 
-def minimised(
+def minimise_position_error(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
@@ -360,9 +366,9 @@ def minimised(
             ),
         )
 
-    ended = levenberg_marquardt(
-        lambda z: linearised(problem, simulation, unknowns, z * unit), local, inner, x / unit,
-        here, PACE, paid=free.penalty(x), progress=progress, earlier=earlier,
+    ended = run_levenberg_marquardt(
+        lambda z: linearise_encoder_errors(problem, simulation, unknowns, z * unit), local, inner,
+        x / unit, here, PACE, paid=free.penalty(x), progress=progress, earlier=earlier,
     )  # fmt: skip
     return Minimum(ended.x * unit, ended.here, inner.solution, ended.history * unit, ended.rollouts)
 
@@ -375,13 +381,13 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
     ComputationError
     """
     tuned = unknowns.tuned(x, simulation)
-    here = Problem.of(shaped_base(problem, unknowns, x), problem.samples)
-    chatter = stiffness_warnings(auxiliary_model(here, tuned), unknowns.theta(x))
+    here = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
+    chatter = warn_of_chatter(auxiliary_model(here, tuned), unknowns.theta(x))
     if chatter:
         raise ComputationError(chatter[0])
 
 
-def uneven_joints(
+def find_uneven_joints(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> tuple[str, ...]:
     """Joints whose error friction that changes along a turn would take away.
@@ -396,7 +402,7 @@ def uneven_joints(
     values = dict(zip(unknowns.names, x, strict=True))
     wider = np.array([values.get(name, 0.0) for name in names])
     base = replace(problem.base, idim=other)
-    found = linearised(
+    found = linearise_encoder_errors(
         Problem.of(base, problem.samples),
         simulation,
         replace(unknowns, idim=other, unit=np.ones(len(names))),
@@ -410,7 +416,7 @@ def uneven_joints(
     return tuple(problem.robot.joint_names[j] for j in range(n) if share[j] < UNEVEN)
 
 
-def uneven_words(joints: Sequence[str]) -> tuple[str, ...]:
+def warn_of_uneven_joints(joints: Sequence[str]) -> tuple[str, ...]:
     """What is said of them."""
     if not joints:
         return ()
@@ -420,7 +426,7 @@ def uneven_words(joints: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def concluded(
+def finish_drives_estimate(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
@@ -431,16 +437,16 @@ def concluded(
     doubts: tuple[str, ...],
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
-    x, base = found.x, shaped_base(problem, unknowns, found.x)
+    x, base = found.x, apply_friction_shapes(problem, unknowns, found.x)
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
-    rows = position_rows(problem, simulation, unknowns, x)
-    errors = residuals(rows, x)
-    faces, active = face_of(free.cones, found.solution, count)
+    rows = build_position_rows(problem, simulation, unknowns, x)
+    errors = compute_residuals(rows, x)
+    faces, active = find_free_directions(free.cones, found.solution, count)
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
     R = np.linalg.qr(A @ faces, mode="r")
     inverse = np.linalg.pinv(R, rcond=1e-9)
     gain = unknowns.unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unknowns.unit
-    spread = spread_of(Scores(rows, x, weights, sigma, errors), gain, bars)
+    spread = estimate_covariance(Scores(rows, x, weights, sigma, errors), gain, bars)
     believed = gain @ free.rows.T
     matrix = spread.matrix + believed @ believed.T
     theta = unknowns.theta(x)
@@ -451,7 +457,7 @@ def concluded(
     white = np.sqrt(np.maximum(np.diag(to_beta @ gain @ to_beta.T), 0.0))
     links = "links fixed" if unknowns.first else "links about the file's"
     kind = f"{links}, drives and loop fitted"
-    covariance = named(kind, Spread(spread.words, to_beta @ matrix @ to_beta.T), white)
+    covariance = name_covariance(kind, Spread(spread.words, to_beta @ matrix @ to_beta.T), white)
     step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
     often = "" if step == 1 else f", one sample in {step}"
     steps = len(found.history) - 1
@@ -464,7 +470,7 @@ def concluded(
         tuned,
         matrix[:asked, :asked],
         cones,
-        uneven_joints(problem, simulation, unknowns, x),
+        find_uneven_joints(problem, simulation, unknowns, x),
         doubts,
     )
     a, b = unknowns.linear, len(unknowns.columns)
@@ -473,7 +479,7 @@ def concluded(
     return Estimate(
         beta,
         theta,
-        group_sigma(factors, beta, factors.ones),
+        estimate_group_sigma(factors, beta, factors.ones),
         covariance,
         errors,
         steps,
@@ -481,7 +487,7 @@ def concluded(
         certificate=found.solution.certificate,
         active=active,
         prior=free.words or None,
-        warnings=(*simulation.warnings, *uneven_words(fitted.uneven)),
+        warnings=(*simulation.warnings, *warn_of_uneven_joints(fitted.uneven)),
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
         singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
         shape=shape if len(shape.names) else None,
@@ -489,25 +495,25 @@ def concluded(
     )
 
 
-def position_rows(
+def build_position_rows(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> Regression:
     """The readings of the encoders as rows about the unknowns, linearised about x."""
-    n, count, base = problem.robot.n, len(x), shaped_base(problem, unknowns, x)
+    n, count, base = problem.robot.n, len(x), apply_friction_shapes(problem, unknowns, x)
     lists: list[list[Rows]] = [[] for _ in problem.samples]
-    for index, sample, by, error in stretches(problem, simulation, unknowns, x):
+    for index, sample, by, error in differentiate_readings(problem, simulation, unknowns, x):
         X = tuple(by[:, j] for j in range(n))
         y = tuple(error[:, j] + X[j] @ x for j in range(n))
         lists[index].append(Rows(X, y, (sample,) * n))
     groups = tuple(
-        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torque_groups(problem.robot)
+        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in list_torque_groups(problem.robot)
     )
     # a base of so many columns: what rows are about is all that covariances ask of it
     about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
-    samples = tuple(every_instant(log) for log in problem.samples)
+    samples = tuple(keep_every_sample(log) for log in problem.samples)
     return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
 
 
-def every_instant(log: Samples) -> Samples:
+def keep_every_sample(log: Samples) -> Samples:
     """The same log with a row at every sample, as far as covariances ask."""
     return replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))

@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.estimators.encoder_unknowns import Admitted, Unknowns
-from dynident.regression.factors import GroupFactor, compress
+from dynident.regression.factors import GroupFactor, compress_groups
 from dynident.regression.problem import Problem
 from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
 
@@ -52,14 +52,14 @@ class Linearised:
         return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
 
 
-def scales(here: Linearised, free: Admitted) -> Array:
+def choose_step_sizes(here: Linearised, free: Admitted) -> Array:
     """Steps that move positions by about their errors, or as far as is believed."""
     A = np.vstack([here.system(here.sigma())[:, :-1], free.rows])
     norms = np.linalg.norm(A, axis=0)
     return np.asarray(1.0 / np.maximum(norms, 1e-6 * max(float(norms.max()), 1e-300)))
 
 
-def stretches(
+def differentiate_readings(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> Iterator[tuple[int, np.ndarray, Array, Array]]:
     """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch.
@@ -70,7 +70,7 @@ def stretches(
     """
     tuned = unknowns.tuned(x, simulation)
     auxiliary = auxiliary_model(
-        Problem.of(shaped_base(problem, unknowns, x), problem.samples), tuned
+        Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples), tuned
     )
     theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
     biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
@@ -99,12 +99,12 @@ def stretches(
             run += 1
 
 
-def shaped_base(problem: Problem, unknowns: Unknowns, x: Array) -> BaseParameters:
+def apply_friction_shapes(problem: Problem, unknowns: Unknowns, x: Array) -> BaseParameters:
     """The problem's base parameters with the friction's shapes at x."""
     return replace(problem.base, idim=unknowns.shaped(x))
 
 
-def linearised(
+def linearise_encoder_errors(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> Linearised:
     """One rollout of all logs with its sensitivities.
@@ -117,11 +117,11 @@ def linearised(
     errors: list[Array] = []
 
     def blocks() -> Iterator[tuple[Array, ...]]:
-        for _, _, by, error in stretches(problem, simulation, unknowns, x):
+        for _, _, by, error in differentiate_readings(problem, simulation, unknowns, x):
             errors.append(error)
             yield tuple(np.column_stack([by[:, j], error[:, j]]) for j in range(n))
 
-    factors = compress(blocks(), problem.robot.joint_names, [count] * n)
+    factors = compress_groups(blocks(), problem.robot.joint_names, [count] * n)
     e = np.vstack(errors)
     r = np.sum(e[1:] * e[:-1], axis=0) / np.maximum(np.sum(e**2, axis=0), 1e-300)
     mean = min(max(float(np.mean(r)), 0.0), 0.999)

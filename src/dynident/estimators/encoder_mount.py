@@ -12,12 +12,12 @@ from dynident.consistency.constraints import Bounds
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.encoder_errors import Linearised, linearised
+from dynident.estimators.encoder_errors import Linearised, linearise_encoder_errors
 from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.regression.problem import Problem
-from dynident.simulation.mount import mounted
-from dynident.simulation.mount import names as mount_names
-from dynident.simulation.plant import mean_inertia
+from dynident.simulation.mount import list_mount_parameters as mount_names
+from dynident.simulation.mount import mount_model
+from dynident.simulation.plant import average_inertia
 from dynident.simulation.rollout import LoopColumn
 
 MOUNT_HZ = (2.0, 4.0, 7.0, 12.0, 20.0)
@@ -30,7 +30,7 @@ MOUNT_LEVEL = 0.95
 """Of the test that a mount gives way at all."""
 
 
-def on_mount(
+def add_mount_unknowns(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
@@ -54,11 +54,11 @@ def on_mount(
     ComputationError
         When the robot cannot be simulated on any such mount.
     """
-    k, carried = unknowns.asked, mounted(problem.idim, axes)
+    k, carried = unknowns.asked, mount_model(problem.idim, axes)
     log = problem.samples[0]
     robot = np.hstack([np.zeros((1, len(axes))), log.q[:1]])
     bodies = carried.idim.join(carried.idim.robot.nominal)
-    inertia = mean_inertia(carried.idim, bodies, robot)[: len(axes)]
+    inertia = average_inertia(carried.idim, bodies, robot)[: len(axes)]
     mine = tuple(LoopColumn(name) for name in mount_names(axes))
     whole = (1.0 + MOUNT_INERTIA) * inertia
     fastest = 2.0 * np.pi * MOUNT_RIGID_HZ
@@ -75,7 +75,7 @@ def on_mount(
         ])  # fmt: skip
         start = np.concatenate([x[:k], values.ravel(), x[k:]])
         try:
-            here = linearised(problem, simulation, wider, start)
+            here = linearise_encoder_errors(problem, simulation, wider, start)
         except RolloutError:
             continue
         left = float(np.sum(np.log(here.rms())))
@@ -86,7 +86,7 @@ def on_mount(
     return wider, bounds, best
 
 
-def mount_doubts(rigid: Linearised, soft: Linearised, axes: Sequence[str]) -> tuple[str, ...]:
+def list_mount_doubts(rigid: Linearised, soft: Linearised, axes: Sequence[str]) -> tuple[str, ...]:
     """What speaks against a mount: errors that fall no further than by chance.
 
     The likelihood ratio of errors that count as many as are independent.

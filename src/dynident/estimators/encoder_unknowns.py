@@ -10,12 +10,12 @@ import numpy as np
 from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
-from dynident.consistency.constraints.values import Belief, Tied, listed
+from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.space import body_rows
+from dynident.consistency.space import build_body_rows
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.simulation.rollout import START_KINDS, LoopColumn
@@ -98,12 +98,12 @@ class Unknowns:
         InputError
         """
         found: list[str] = []
-        for name in listed(given):  # type: ignore[arg-type]
+        for name in list_names(given):  # type: ignore[arg-type]
             every = [n for n in self.names if n.rstrip("0123456789") == name]
             if name in self.names:
                 every = [name]
             if not every:
-                raise InputError(f"{name!r} is not fitted{nearest(name, self.names)}")
+                raise InputError(f"{name!r} is not fitted{suggest_nearest(name, self.names)}")
             found += every
         return tuple(found)
 
@@ -125,12 +125,12 @@ class Unknowns:
         InputError
         """
         if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{nearest(name, self.links)}")
+            raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
         return self.links.index(name)
 
     def body(self, link: int) -> Array:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
-        return body_rows(self.unit, link)
+        return build_body_rows(self.unit, link)
 
     def mass(self, link: int) -> float:
         """Unit of a body's mass [kg]."""
@@ -176,7 +176,7 @@ class Admitted:
         return float(np.sum((self.rows @ x - self.target) ** 2))
 
 
-def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
+def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
     """What can be, and what is known beside.
 
     Drives are positive, shapes within their ranges, links that are fitted consistent and about
@@ -220,7 +220,7 @@ def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
                 rows.append((np.array(names) == name) / constraint.std)
                 target.append(constraint.value / constraint.std)
             words.append(
-                f"{', '.join(listed(constraint.parameters))} = {constraint.value:g} "
+                f"{', '.join(list_names(constraint.parameters))} = {constraint.value:g} "
                 f"+- {constraint.std:g}"
             )
         else:
@@ -239,12 +239,12 @@ def admitted(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
     return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
 
 
-def projected(free: Admitted, x: Array) -> Array:
+def project_on_admitted(free: Admitted, x: Array) -> Array:
     """The admitted point that is nearest to x."""
     return solve_cone_problem(np.eye(len(x)), x, free.cones).x
 
 
-def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
+def hold_start_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
     """What the encoders read at the starts as it is."""
     if not unknowns.runs:
         return ()
@@ -254,7 +254,7 @@ def held_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
     return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
 
 
-def face_of(
+def find_free_directions(
     cones: Sequence[Cone], solution: ConeSolution, count: int
 ) -> tuple[Array, tuple[str, ...]]:
     """Directions that the active constraints leave, and the names of those that hold back.

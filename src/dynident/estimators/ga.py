@@ -12,12 +12,12 @@ from scipy.linalg import solve_triangular
 from dynident.consistency.bootstrap import Seed
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.options import Options
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, Searchable, task
-from dynident.estimators.search import Keeping, Place, Run, searched
+from dynident.estimators.ranges import Region, Searchable, build_search_task
+from dynident.estimators.search import Keeping, Place, Run, run_search
 from dynident.regression.problem import Problem
 
 ALIKE = 5.0
@@ -43,7 +43,7 @@ class Breeding(Options):
     seed: Seed = 0
 
 
-@one_thread
+@limit_to_one_thread
 def ga(
     problem: Problem,
     region: Region = Region(),
@@ -51,7 +51,7 @@ def ga(
     keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Estimate:
     """The best set of a real-coded genetic algorithm (zhang2018, eq. 16 or 25).
 
@@ -75,14 +75,14 @@ def ga(
     ComputationError
         When nothing in the ranges is admitted.
     """
-    found = task(problem, region, knowledge, bars)
+    found = build_search_task(problem, region, knowledge, bars)
     run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress)
-    place, why = bred(found, breeding, run)
+    place, why = breed_generations(found, breeding, run)
     words = f"{why} after {place.count} generations of {breeding.population}"
     return found.repaired(place.best, place.count, words)
 
 
-def bred(task: Searchable, breeding: Breeding, run: Run) -> tuple[Place, str]:
+def breed_generations(task: Searchable, breeding: Breeding, run: Run) -> tuple[Place, str]:
     """Where the generations end, and why there were no more.
 
     Parents are winners of tournaments of two, children come of simulated binary crossover (Deb
@@ -128,4 +128,4 @@ def bred(task: Searchable, breeding: Breeding, run: Run) -> tuple[Place, str]:
             now.count + 1,
         )
 
-    return searched(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)
+    return run_search(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)

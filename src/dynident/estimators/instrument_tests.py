@@ -11,32 +11,32 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.regression.covariance import ScoreRows, prewhitened_sum
+from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
-from dynident.regression.statistics import TestResult, f_distributed, wald
+from dynident.regression.statistics import TestResult, build_f_result, compute_wald_statistic
 
 ROUNDING = 1e-10
 IDENTITY = "Pi is the identity: X and Z have one mean"
 EXOGENEITY = "X is free of the error: least squares is consistent"
 
 
-def identity_test(system: InstrumentSystem) -> TestResult:
+def run_identity_test(system: InstrumentSystem) -> TestResult:
     """Test of Pi = I, column by column of ``X - Z = Z (Pi - I) + V`` (Bonferroni).
 
     ``F = (||P_Z (X_i - Z_i)||^2 / z) / (||V_i||^2 / (r - z))`` (after Janot, Vandanjon and
     Gautier 2016), of rows that are independent.
     """
     z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
-    explained, rest, differs = differences(system)
+    explained, rest, differs = decompose_instrument_gap(system)
     freedom = max(1, system.rows - z)
     ratio = explained / z / np.maximum(rest / freedom, np.finfo(float).tiny)
     worst = float(np.max(np.where(differs, ratio, 0.0)))
-    return f_distributed(IDENTITY, worst, z, freedom, p)
+    return build_f_result(IDENTITY, worst, z, freedom, p)
 
 
-def differences(system: InstrumentSystem) -> tuple[Array, Array, Array]:
+def decompose_instrument_gap(system: InstrumentSystem) -> tuple[Array, Array, Array]:
     """``||P_Z (X_i - Z_i)||^2`` and ``||V_i||^2`` of each column, and whether it differs.
 
     A column that is its own instrument (an offset) differs from it by rounding alone.
@@ -48,7 +48,7 @@ def differences(system: InstrumentSystem) -> tuple[Array, Array, Array]:
     return explained, rest, explained + rest > ROUNDING**2 * size
 
 
-def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
+def run_hac_identity_test(rows: Regression, sigma: Array) -> TestResult:
     """Pi = I, column by column, where rows are correlated in time.
 
     ``W_i = d_i^T C_i^-1 d_i`` with ``d_i = (Pi - I)_i = (Z^T Z)^-1 sum_t z_t v_ti`` and the
@@ -62,7 +62,7 @@ def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
     """
     system = rows.instrument_factors.weighted(sigma)
     p, Pi = rows.base.count, system.Pi
-    _, rest, differs = differences(system)
+    _, rest, differs = decompose_instrument_gap(system)
     # regressions in units of what they leave, so that one autoregression serves all
     whole = ROUNDING**2 * np.sum(system.R[:, p : 2 * p] ** 2, axis=0)
     size = np.where(differs, np.sqrt(np.maximum(rest, whole) / system.rows), 1.0)
@@ -74,20 +74,20 @@ def correlated_identity_test(rows: Regression, sigma: Array) -> TestResult:
         V[:, columns[g]] += X
         return np.asarray(V / size / sigma[g])
 
-    total, _ = prewhitened_sum(ScoreRows(rows, sigma, errors))
+    total, _ = sum_prewhitened_scores(ScoreRows(rows, sigma, errors))
     Rz = system.R[:p, :p]
     scores = Rz.T @ Rz @ (Pi - np.eye(p)) / size
     instants = int(np.max(rows.factors.counts))
     worst, freedom = 0.0, 1
     for i in np.flatnonzero(differs):
-        statistic, rank = wald(scores[:, i], total[i])
-        f = hotelling(statistic, rank, instants)
+        statistic, rank = compute_wald_statistic(scores[:, i], total[i])
+        f = convert_wald_to_f(statistic, rank, instants)
         if f > worst:
             worst, freedom = f, rank
-    return f_distributed(IDENTITY, worst, freedom, max(1, instants - freedom), p)
+    return build_f_result(IDENTITY, worst, freedom, max(1, instants - freedom), p)
 
 
-def endogeneity_test(system: InstrumentSystem) -> TestResult:
+def run_endogeneity_test(system: InstrumentSystem) -> TestResult:
     """Durbin-Wu-Hausman test that X is free of the error, in its regression form.
 
     ``y = X beta + V delta + e`` with the first stage's residuals V: delta = 0 means that
@@ -96,15 +96,15 @@ def endogeneity_test(system: InstrumentSystem) -> TestResult:
     z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
     X, y = system.R[:, z : z + p], system.R[:, -1]
     fitted = np.vstack([system.R[:z, z : z + p], np.zeros((p + 1, p))])
-    small = remaining(X, y)
-    rest = remaining(np.hstack([X, fitted]), y)
+    small = sum_squared_residuals(X, y)
+    rest = sum_squared_residuals(np.hstack([X, fitted]), y)
     dropped = int(np.linalg.matrix_rank(X - fitted, tol=1e-9 * np.linalg.norm(X)))
     freedom = max(1, system.rows - p - dropped)
     statistic = max(0.0, small - rest) / max(1, dropped) / max(rest / freedom, 1e-300)
-    return f_distributed(EXOGENEITY, statistic, dropped, freedom)
+    return build_f_result(EXOGENEITY, statistic, dropped, freedom)
 
 
-def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
+def run_hac_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     """Durbin-Wu-Hausman where rows are correlated in time.
 
     The Wald statistic of delta in ``y = X beta + V B delta + e`` with the long-run covariance
@@ -125,7 +125,7 @@ def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     _, s, vt = np.linalg.svd(V / norms)
     rank = int(np.sum(s > 1e-9 * np.sqrt(p)))
     if rank == 0:
-        return f_distributed(EXOGENEITY, 0.0, 0, 1)
+        return build_f_result(EXOGENEITY, 0.0, 0, 1)
     B = vt[:rank].T / norms[:, None]
     # rows [x, B^T v] from rows [z, x]
     turn = np.zeros((z + p, p + rank))
@@ -143,21 +143,21 @@ def correlated_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
         return np.asarray(((y - Z @ beside[inside[g]]) / sigma[g])[:, None])
 
-    total, _ = prewhitened_sum(ScoreRows(joint, sigma, errors))
+    total, _ = sum_prewhitened_scores(ScoreRows(joint, sigma, errors))
     gain = half @ half.T @ turn.T
     covariance = gain @ total[0] @ gain.T
     instants = int(np.max(rows.factors.counts))
-    statistic, rank = wald(fit[p:], covariance[p:, p:])
-    f = hotelling(statistic, rank, instants)
-    return f_distributed(EXOGENEITY, f, rank, max(1, instants - rank))
+    statistic, rank = compute_wald_statistic(fit[p:], covariance[p:, p:])
+    f = convert_wald_to_f(statistic, rank, instants)
+    return build_f_result(EXOGENEITY, f, rank, max(1, instants - rank))
 
 
-def hotelling(statistic: float, rank: int, instants: int) -> float:
+def convert_wald_to_f(statistic: float, rank: int, instants: int) -> float:
     """A Wald statistic as an F: its covariance was estimated from so many instants."""
     return statistic / rank * max(instants - rank, 0) / instants if rank else 0.0
 
 
-def remaining(X: Array, y: Array) -> float:
+def sum_squared_residuals(X: Array, y: Array) -> float:
     """Squared residual of a least-squares fit, columns scaled."""
     norms = np.linalg.norm(X, axis=0)
     norms[norms == 0.0] = 1.0

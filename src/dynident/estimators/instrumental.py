@@ -14,34 +14,34 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
-from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
+from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrument_tests import (
-    correlated_endogeneity_test,
-    correlated_identity_test,
-    endogeneity_test,
-    identity_test,
+    run_endogeneity_test,
+    run_hac_endogeneity_test,
+    run_hac_identity_test,
+    run_identity_test,
 )
 from dynident.estimators.iteration import (
     Search,
     Settled,
     Step,
     Stepped,
-    iterate,
-    start_values,
+    choose_start_values,
+    iterate_until_settled,
 )
-from dynident.recording.filters import differences
-from dynident.recording.prepare import Samples, by_cutoff
+from dynident.recording.filters import differentiate_twice
+from dynident.recording.prepare import Samples, filter_by_cutoff
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.statistics import TestResult, residuals, whiteness_rejected
+from dynident.regression.statistics import TestResult, compute_residuals, is_whiteness_rejected
 from dynident.regression.weighted import (
     TOLERANCE,
-    group_sigma,
+    describe_weak_combination,
+    estimate_group_sigma,
     require_excitation,
-    weakest_combination,
-    weighted_solution,
+    solve_wls,
 )
 
 ROUNDS = 10
@@ -74,10 +74,10 @@ def idim_iv(
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return free_instrumental(problem, simulation, search, bars, extra=False)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=False)
 
 
-def two_stage_least_squares(
+def estimate_2sls(
     problem: Problem,
     simulation: Simulation,
     search: Search = Search(),
@@ -93,21 +93,21 @@ def two_stage_least_squares(
     ------
     InputError, ComputationError
     """
-    return free_instrumental(problem, simulation, search, bars, extra=True)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=True)
 
 
-def free_instrumental(
+def estimate_unconstrained_iv(
     problem: Problem, simulation: Simulation, search: Search, bars: ErrorBars, extra: bool
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
     auxiliary = auxiliary_model(problem, simulation)
-    start = start_values(problem, simulation.start)
-    step = instrumental(auxiliary, extra, reaching(problem, "simulated motion"))
-    found = iterate(auxiliary, start, search, step, IV_ADVICE)
+    start = choose_start_values(problem, simulation.start)
+    step = make_iv_step(auxiliary, extra, make_guarded_iv_solver(problem, "simulated motion"))
+    found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
     return replace(
-        finish(problem, found, words, bars, alike=not extra),
+        finish_iv_estimate(problem, found, words, bars, alike=not extra),
         iterations=found.simulations,
         warnings=auxiliary.simulation.warnings,
         history=found.history,
@@ -132,33 +132,35 @@ def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         When the logs do not excite all base parameters, or the instruments are weak.
     """
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    found = referenced(problem, reaching(problem, "reference"))
-    estimate = finish(problem, found, reference_words(problem), bars, alike=False)
-    return replace(estimate, warnings=weak_warnings(problem, found))
+    found = solve_with_references(problem, make_guarded_iv_solver(problem, "reference"))
+    estimate = finish_iv_estimate(
+        problem, found, describe_reference_origin(problem), bars, alike=False
+    )
+    return replace(estimate, warnings=warn_of_weak_reference(problem, found))
 
 
-def reaching(problem: Problem, motion: str) -> Free:
+def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
     """The unconstrained linear problem, refused where a motion's instruments are too weak."""
 
     def refuse(system: System) -> None:
         condition, _, _ = system.condition()
         if condition > UNEXCITED:
             raise ComputationError(
-                f"the instruments do not reach {weakest_combination(problem, system)} (condition "
-                f"{condition:.1e}): the {motion} does not resemble the measured one"
+                f"the instruments do not reach {describe_weak_combination(problem, system)} "
+                f"(condition {condition:.1e}): the {motion} does not resemble the measured one"
             )
 
     return Free(refuse)
 
 
-def referenced(problem: Problem, inner: Inner) -> Stepped:
+def solve_with_references(problem: Problem, inner: Inner) -> Stepped:
     """What the instruments of the logged references make of a problem, in one step."""
-    along = problem.along([reference_motion(log) for log in problem.samples])
-    _, sigma, _ = weighted_solution(problem.factors)
-    return fitted(problem.with_instruments(along), sigma, inner, alike=False)
+    along = problem.along([filter_reference_motion(log) for log in problem.samples])
+    _, sigma, _ = solve_wls(problem.factors)
+    return solve_with_instruments(problem.with_instruments(along), sigma, inner, alike=False)
 
 
-def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
+def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
     """What was asked of the joints, filtered and differentiated as the positions were.
 
     Of a base, of which the log does not say what was asked, the measured motion.
@@ -182,19 +184,23 @@ def reference_motion(log: Samples) -> tuple[Array, Array, Array]:
 
     def smooth(signal: Array) -> Array:
         # a mean period is made of harmonics below the cutoff
-        return signal if log.averaging is not None else by_cutoff(signal, log.position_hz, log.rate)
+        return (
+            signal
+            if log.averaging is not None
+            else filter_by_cutoff(signal, log.position_hz, log.rate)
+        )
 
     for start, stop in log.runs:
         run = slice(start, stop)
         q[run, joints] = smooth(log.qref[run])
-        dq[run, joints], ddq[run, joints] = differences(q[run, joints], log.rate)
+        dq[run, joints], ddq[run, joints] = differentiate_twice(q[run, joints], log.rate)
         if log.derivatives == "measured" and log.dqref is not None:
             dq[run, joints] = smooth(log.dqref[run])
-            ddq[run, joints] = differences(dq[run, joints], log.rate)[0]
+            ddq[run, joints] = differentiate_twice(dq[run, joints], log.rate)[0]
     return q, dq, ddq
 
 
-def reference_words(problem: Problem) -> str:
+def describe_reference_origin(problem: Problem) -> str:
     """Whence instruments of logged references are, and what they leave as it was measured."""
     words = "instruments from the logged reference"
     moving = [log for log in problem.samples if log.base is not None and not log.base.still]
@@ -203,20 +209,20 @@ def reference_words(problem: Problem) -> str:
     return f"{words} of the joints; the base's motion as measured: bias by its noise remains"
 
 
-def weak_warnings(problem: Problem, found: Stepped) -> tuple[str, ...]:
+def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
     """A warning where the reference tells little of some combination of parameters."""
     system = found.rows.instrument_factors.weighted(found.sigma)
     if system.correlation > WEAK:
         return ()
     return (
-        f"the reference tells little of {weakest_combination(problem, system.projected)} "
+        f"the reference tells little of {describe_weak_combination(problem, system.projected)} "
         f"(correlation {system.correlation:.1g} of regressors): error bars are up to "
         f"{1.0 / max(system.correlation, 1.0 / UNEXCITED):.0f} times those of least squares; "
         "take a longer log, or ml",
     )
 
 
-def instrumental(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
+def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
     Parameters
@@ -231,30 +237,32 @@ def instrumental(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         rows = auxiliary.problem.with_instruments(simulated, *more)
-        return fitted(rows, sigma, inner, alike=not extra)
+        return solve_with_instruments(rows, sigma, inner, alike=not extra)
 
     return step
 
 
-def fitted(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Stepped:
+def solve_with_instruments(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Stepped:
     """What rows with instruments give under sigmas that are renewed from the last ones.
 
     `alike` where Z is X but for the noise, as along the simulated motion.
     """
     factors = rows.instrument_factors
-    sigma = instrument_sigma(factors, sigma)
+    sigma = estimate_iv_sigma(factors, sigma)
     system = factors.weighted(sigma)
-    return Stepped(rows, inner(system.projected), sigma, literature_std(system, alike=alike))
+    return Stepped(
+        rows, inner(system.projected), sigma, compute_iv_literature_std(system, alike=alike)
+    )
 
 
-def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
+def estimate_iv_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
     """The groups' sigmas of the unconstrained IV estimate's errors, renewed a few times.
 
     They need not agree while the instruments are poor: the simulations go on until they do.
     """
     plain = factors.without("Z")
     for _ in range(ROUNDS):
-        new = group_sigma(plain, factors.weighted(sigma).projected.solve(), sigma)
+        new = estimate_group_sigma(plain, factors.weighted(sigma).projected.solve(), sigma)
         done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if done:
@@ -262,7 +270,7 @@ def instrument_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
     return sigma
 
 
-def literature_std(system: InstrumentSystem, *, alike: bool = True) -> Array:
+def compute_iv_literature_std(system: InstrumentSystem, *, alike: bool = True) -> Array:
     """``(X^T Omega^-1 X)^-1`` with X = Z where they are alike, else P_Z X.
 
     ardiani2024, eq. 12 and 23.
@@ -272,17 +280,19 @@ def literature_std(system: InstrumentSystem, *, alike: bool = True) -> Array:
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
-def finish(
+def finish_iv_estimate(
     problem: Problem, found: Settled | Stepped, origin: str, bars: ErrorBars, *, alike: bool
 ) -> Estimate:
     """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)
-    errors = residuals(problem, beta)
-    spread = spread_of(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
-    covariance = named("instruments", spread, literature_std(system, alike=alike))
-    white = not whiteness_rejected(errors.error)
-    tests, words = instrument_words(rows, sigma, beta, covariance.std, white, alike=alike)
+    errors = compute_residuals(problem, beta)
+    spread = estimate_covariance(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
+    covariance = name_covariance(
+        "instruments", spread, compute_iv_literature_std(system, alike=alike)
+    )
+    white = not is_whiteness_rejected(errors.error)
+    tests, words = assess_instruments(rows, sigma, beta, covariance.std, white, alike=alike)
     return Estimate(
         beta,
         None,
@@ -296,7 +306,7 @@ def finish(
     )
 
 
-def instrument_words(
+def assess_instruments(
     rows: Regression, sigma: Array, beta: Array, std: Array, white: bool, *, alike: bool
 ) -> tuple[tuple[TestResult, ...], str]:
     """Tests of the instruments, and what Pi says of them in words.
@@ -315,8 +325,8 @@ def instrument_words(
     system = rows.instrument_factors.weighted(sigma)
     tests: list[TestResult] = []
     if alike:
-        tests.append(identity_test(system) if white else correlated_identity_test(rows, sigma))
-    tests.append(endogeneity_test(system) if white else correlated_endogeneity_test(rows, sigma))
+        tests.append(run_identity_test(system) if white else run_hac_identity_test(rows, sigma))
+    tests.append(run_endogeneity_test(system) if white else run_hac_endogeneity_test(rows, sigma))
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
     if alike:
         gap = np.abs(system.Pi @ beta - beta)

@@ -17,11 +17,11 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 
 ITERATIONS = 30
 CONVERGED = 1e-2
@@ -41,7 +41,7 @@ class Search(Options):
     ] = False
 
 
-def gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
+def make_gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
     """Gains scaled with the estimated inertia, so that the loop keeps its bandwidth.
 
     ``J(beta) / J(beta_LS)`` joint by joint (Gautier, Janot and Vandanjon 2013), which is one
@@ -49,7 +49,7 @@ def gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
     """
     if not update:
         return lambda beta: None
-    reference = auxiliary.inertia(weighted_solution(auxiliary.problem.factors)[0])
+    reference = auxiliary.inertia(solve_wls(auxiliary.problem.factors)[0])
     return lambda beta: auxiliary.inertia(beta) / reference
 
 
@@ -101,7 +101,9 @@ class Settled:
         return len(self.history) - 1
 
 
-def steps(auxiliary: Auxiliary, start: Array, scale: Scale, step: Step) -> Iterator[Moved]:
+def simulate_and_step(
+    auxiliary: Auxiliary, start: Array, scale: Scale, step: Step
+) -> Iterator[Moved]:
     """Simulate an estimate and step on from it, for ever.
 
     An estimate that cannot be simulated is approached from the last one that could: mass
@@ -124,9 +126,9 @@ def steps(auxiliary: Auxiliary, start: Array, scale: Scale, step: Step) -> Itera
     sigma = auxiliary.problem.factors.ones
     for iteration in count(1):
         try:
-            simulated, halvings = simulated_towards(auxiliary, simulatable, beta, scale)
+            simulated, halvings = simulate_towards_estimate(auxiliary, simulatable, beta, scale)
         except RolloutError as error:
-            raise explained(error, iteration, auxiliary.simulation.start) from error
+            raise explain_failed_rollout(error, iteration, auxiliary.simulation.start) from error
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
         stepped = step(simulated, sigma)
         yield Moved(stepped, beta, simulatable, whole=halvings == 0)
@@ -135,7 +137,7 @@ def steps(auxiliary: Auxiliary, start: Array, scale: Scale, step: Step) -> Itera
 
 @dataclass(frozen=True)
 class Moved:
-    """One round of `steps`.
+    """One round of `simulate_and_step`.
 
     Attributes
     ----------
@@ -154,7 +156,9 @@ class Moved:
     whole: bool
 
 
-def iterate(auxiliary: Auxiliary, start: Array, search: Search, step: Step, advice: str) -> Settled:
+def iterate_until_settled(
+    auxiliary: Auxiliary, start: Array, search: Search, step: Step, advice: str
+) -> Settled:
     """Simulate and step until eq. (46) of ardiani2024 holds.
 
     Parameters
@@ -171,17 +175,17 @@ def iterate(auxiliary: Auxiliary, start: Array, search: Search, step: Step, advi
     ComputationError
         When the loop cannot be simulated or the iterations do not settle.
     """
-    scale = gain_scale(auxiliary, search.gain_update)
+    scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]
-    for moved in islice(steps(auxiliary, start, scale, step), ITERATIONS):
+    for moved in islice(simulate_and_step(auxiliary, start, scale, step), ITERATIONS):
         new = moved.stepped
         history.append(new.beta)
-        if moved.whole and settled(new.beta, moved.old, new.std, CONVERGED):
+        if moved.whole and has_converged(new.beta, moved.old, new.std, CONVERGED):
             return Settled(new.rows, new.beta, new.sigma, np.array(history))
     raise ComputationError(f"the estimate did not settle in {ITERATIONS} simulations; {advice}")
 
 
-def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
+def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
     """Base parameters that the iterations start from.
 
     Raises
@@ -194,20 +198,22 @@ def start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
         beta = np.zeros(base.count)
         for name, value in start.items():
             if name not in base.names:
-                raise InputError(f"start: {name!r} is no base parameter{nearest(name, base.names)}")
+                raise InputError(
+                    f"start: {name!r} is no base parameter{suggest_nearest(name, base.names)}"
+                )
             beta[base.names.index(name)] = value
         return beta
     if start == "least-squares":
-        return weighted_solution(problem.factors)[0]
+        return solve_wls(problem.factors)[0]
     parameters = problem.idim.parameters
     if start == "nominal":
-        return np.asarray(base.matrix @ nominal_values(problem))
+        return np.asarray(base.matrix @ fit_nominal_drives(problem))
     # one unit at every drive: Ia5 = 2 in brunot2019 is Ia5 and Iam6
     rotors = [1.0 if p.symbol in (ROTOR, f"{ROTOR}m") else 0.0 for p in parameters]
     return np.asarray(base.matrix @ np.array(rotors))
 
 
-def nominal_values(problem: Problem) -> Array:
+def fit_nominal_drives(problem: Problem) -> Array:
     """The file's inertials, with the drives' parameters that then fit the log best.
 
     Robot files know no rotors, without which a stiff loop need not be stable; those and the
@@ -225,7 +231,7 @@ def nominal_values(problem: Problem) -> Array:
         raise InputError(f"{problem.robot.name}: start 'nominal', but its file has no inertials")
     theta = idim.nominal
     if idim.drives:
-        system = problem.factors.weighted(weighted_solution(problem.factors)[1])
+        system = problem.factors.weighted(solve_wls(problem.factors)[1])
         columns = system.A @ base.matrix
         lower = np.array([0.0 if p.positive else -np.inf for p in idim.drives])
         fit = optimize.lsq_linear(
@@ -237,7 +243,7 @@ def nominal_values(problem: Problem) -> Array:
     return theta
 
 
-def settled(new: Array, old: Array, std: Array, tolerance: float) -> bool:
+def has_converged(new: Array, old: Array, std: Array, tolerance: float) -> bool:
     """Convergence by ardiani2024, eq. (46), where a parameter may also be zero within noise.
 
     ``|new - old| < tolerance max(|new|, std)`` for every parameter: eq. (46) alone would wait
@@ -246,7 +252,7 @@ def settled(new: Array, old: Array, std: Array, tolerance: float) -> bool:
     return bool(np.all(np.abs(new - old) < tolerance * np.maximum(np.abs(new), std)))
 
 
-def simulated_towards(
+def simulate_towards_estimate(
     auxiliary: Auxiliary,
     old: Array,
     new: Array,
@@ -275,7 +281,7 @@ def simulated_towards(
     raise AssertionError  # the loop returns or raises
 
 
-def explained(error: RolloutError, iteration: int, start: object) -> ComputationError:
+def explain_failed_rollout(error: RolloutError, iteration: int, start: object) -> ComputationError:
     """A failed rollout as the failure of an estimator."""
     if iteration == 1:
         return ComputationError(f"{error}; it was simulated with start = {start!r}: try another")

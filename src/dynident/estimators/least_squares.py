@@ -12,21 +12,21 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
-from dynident.core.schema import Name, one_of
-from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
+from dynident.core.schema import Name, make_choice_validator
+from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
-from dynident.regression.essential import Elimination, essential_parameters
-from dynident.regression.factors import Factors, compress
+from dynident.regression.essential import Elimination, select_essential_parameters
+from dynident.regression.factors import Factors, compress_groups
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.scatter import known_sigma
-from dynident.regression.statistics import residuals
+from dynident.regression.scatter import estimate_sigma_by_scatter
+from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     MAX_ITERATIONS,
     TOLERANCE,
-    group_sigma,
-    literature_std,
+    compute_literature_std,
+    estimate_group_sigma,
     require_excitation,
-    weighted_solution,
+    solve_wls,
 )
 
 
@@ -46,7 +46,7 @@ def ols(
     ComputationError
         When the log does not excite all base parameters.
     """
-    return fitted(problem, elimination, bars, solve_plainly)
+    return fit_least_squares(problem, elimination, bars, solve_unweighted)
 
 
 def wls(
@@ -55,7 +55,7 @@ def wls(
     """Least squares weighted by each group's sigma, iterated until both agree.
 
     Of logs that were averaged over periods sigma is that of their scatter, where the model leaves
-    nothing else (`known_sigma`).
+    nothing else (`estimate_sigma_by_scatter`).
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def wls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    known = known_sigma(problem)
-    solve = solve_weighted if known is None else partial(solve_known, known)
-    return fitted(problem, elimination, bars, solve)
+    known = estimate_sigma_by_scatter(problem)
+    solve = solve_weighted if known is None else partial(solve_with_known_sigma, known)
+    return fit_least_squares(problem, elimination, bars, solve)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class Weighted:
     message: str
 
 
-def solve_plainly(factors: Factors) -> Weighted:
+def solve_unweighted(factors: Factors) -> Weighted:
     """All groups weighted alike."""
     beta = factors.weighted(factors.ones).solve()
-    sigma = group_sigma(factors, beta, factors.ones)
+    sigma = estimate_group_sigma(factors, beta, factors.ones)
     return Weighted(beta, factors.ones, sigma, 1, "one solve")
 
 
@@ -110,17 +110,17 @@ def solve_weighted(factors: Factors) -> Weighted:
     ComputationError
         When sigma does not settle.
     """
-    beta, sigma, rounds = weighted_solution(factors)
+    beta, sigma, rounds = solve_wls(factors)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
 
-def solve_known(sigma: Array, factors: Factors) -> Weighted:
+def solve_with_known_sigma(sigma: Array, factors: Factors) -> Weighted:
     """Each group weighted by a sigma that is known."""
     beta = factors.weighted(sigma).solve()
     return Weighted(beta, sigma, sigma, 1, "sigma by the scatter between periods")
 
 
-def fitted(
+def fit_least_squares(
     problem: Problem,
     elimination: Elimination,
     bars: ErrorBars,
@@ -137,19 +137,19 @@ def fitted(
     require_excitation(problem, factors.weighted(factors.ones))
     found = solve(factors)
     if elimination.essential is None:
-        return finish(problem, found, bars)
+        return finish_ls_estimate(problem, found, bars)
     if problem.idim.shape:
         raise InputError(
             f"essential parameters are those of linear models; friction {problem.idim.friction!r} "
             "has shapes"
         )
-    reduced = essential_parameters(factors, found.sigma, elimination.essential)
+    reduced = select_essential_parameters(factors, found.sigma, elimination.essential)
     kept = list(reduced.kept)
     small = solve(factors.select(kept))
     beta = np.zeros(problem.base.count)
     beta[kept] = small.beta
     message = f"{len(kept)} essential of {problem.base.count} base parameters"
-    estimate = finish(problem, replace(small, beta=beta, message=message), bars, kept)
+    estimate = finish_ls_estimate(problem, replace(small, beta=beta, message=message), bars, kept)
     return replace(estimate, essential=reduced)
 
 
@@ -191,7 +191,7 @@ LOSSES: dict[str, Loss] = {
 """Losses by name."""
 
 
-LossName = Annotated[Name, one_of(LOSSES)]
+LossName = Annotated[Name, make_choice_validator(LOSSES)]
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,11 @@ def irls(
         weigh = LOSSES[name].weight
         for _ in range(MAX_ITERATIONS):
             rounds += 1
-            errors = pooled(residuals(problem, beta).error, problem.factors.shared)
-            sigma = np.array([scale_of(e, s) for e, s in zip(errors, sigma, strict=True)])
-            system = reweighted_factors(problem, beta, sigma, weigh).weighted(sigma)
+            errors = pool_errors(compute_residuals(problem, beta).error, problem.factors.shared)
+            sigma = np.array(
+                [estimate_robust_scale(e, s) for e, s in zip(errors, sigma, strict=True)]
+            )
+            system = reweight_factors(problem, beta, sigma, weigh).weighted(sigma)
             new = system.solve()
             change = np.linalg.norm(system.A @ (new - beta)) / np.linalg.norm(system.b)
             beta = new
@@ -234,33 +236,35 @@ def irls(
                 break
         else:
             raise ComputationError(f"irls did not settle in {MAX_ITERATIONS} rounds; try wls")
-    found = residuals(problem, beta)
+    found = compute_residuals(problem, beta)
 
     def psi(u: Array) -> Array:
         return u * weigh(u)
 
     # the score's mean slope, group by group (Huber 1981, section 7.6)
     slope, size = np.ones(len(sigma)), np.ones(len(sigma))
-    errors = pooled(found.error, problem.factors.shared)
+    errors = pool_errors(found.error, problem.factors.shared)
     for g, (error, scale) in enumerate(zip(errors, sigma, strict=True)):
         if len(error):
             slope[g] = np.mean(LOSSES[loss].slope(error / scale))
             size[g] = np.sqrt(np.mean(psi(error / scale) ** 2))
     half = problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).inverse()
     scores = Scores(problem, beta, sigma, sigma * size, found, psi)
-    spread = spread_of(scores, half @ half.T, bars, white="robust")
+    spread = estimate_covariance(scores, half @ half.T, bars, white="robust")
     return Estimate(
         beta,
         None,
         sigma,
-        named(f"M-estimator ({loss})", spread, literature_std(problem.factors.weighted(sigma))),
+        name_covariance(
+            f"M-estimator ({loss})", spread, compute_literature_std(problem.factors.weighted(sigma))
+        ),
         found,
         rounds,
         f"weights settled in {rounds} rounds",
     )
 
 
-def pooled(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
+def pool_errors(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
     """Per group the errors of all groups of its noise, which have one sigma."""
     kinds = {
         noise: np.concatenate([e for e, own in zip(errors, shared, strict=True) if own == noise])
@@ -269,14 +273,14 @@ def pooled(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
     return [kinds[noise] for noise in shared]
 
 
-def scale_of(error: Array, fallback: float) -> float:
+def estimate_robust_scale(error: Array, fallback: float) -> float:
     """Robust standard deviation: 1.4826 times the median absolute error."""
     if not len(error):
         return fallback
     return max(1.4826 * float(np.median(np.abs(error))), 1e-9 * fallback)
 
 
-def reweighted_factors(
+def reweight_factors(
     problem: Problem, beta: Array, sigma: Array, weigh: Callable[[Array], Array]
 ) -> Factors:
     """Factors of rows times the square root of their weights: one pass over the rows."""
@@ -295,10 +299,10 @@ def reweighted_factors(
         for rows in problem.rows()
     )
     names = problem.factors.names
-    return Factors(compress(blocks, names, [p + 1] * len(names)))
+    return Factors(compress_groups(blocks, names, [p + 1] * len(names)))
 
 
-def finish(
+def finish_ls_estimate(
     rows: Regression, found: Weighted, bars: ErrorBars, kept: Sequence[int] | None = None
 ) -> Estimate:
     """A least-squares estimate with its residuals and its covariance.
@@ -316,13 +320,15 @@ def finish(
     chosen = list(range(p)) if kept is None else list(kept)
     factors = rows.factors.select(chosen)
     literature = np.zeros(p)
-    literature[chosen] = literature_std(factors.weighted(found.sigma))
+    literature[chosen] = compute_literature_std(factors.weighted(found.sigma))
     inverse = factors.weighted(found.weights).inverse()
     gain = np.zeros((p, p))
     gain[np.ix_(chosen, chosen)] = inverse @ inverse.T
-    errors = residuals(rows, found.beta)
+    errors = compute_residuals(rows, found.beta)
     scores = Scores(rows, found.beta, found.weights, found.sigma, errors)
-    covariance = named("least squares", spread_of(scores, gain, bars), literature)
+    covariance = name_covariance(
+        "least squares", estimate_covariance(scores, gain, bars), literature
+    )
     return Estimate(
         found.beta, None, found.sigma, covariance, errors, found.iterations, found.message
     )

@@ -17,27 +17,33 @@ from pydantic import AfterValidator
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.options import NotNegatives, Options, Positives, not_negative, per_joint
+from dynident.core.options import (
+    NotNegatives,
+    Options,
+    Positives,
+    broadcast_to_joints,
+    refuse_negative,
+)
 from dynident.core.schema import Number
-from dynident.estimators.covariance import ErrorBars, Scores, named, spread_of
+from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import Factors, System, compress
+from dynident.regression.factors import Factors, System, compress_groups
 from dynident.regression.problem import Problem, Regression, refuse_combinations
 from dynident.regression.propagation import (
     Levels,
     NoisyRows,
     Propagation,
-    encoder_noise,
+    estimate_encoder_noise,
 )
 from dynident.regression.rows import RowGroup, Rows
-from dynident.regression.statistics import residuals
+from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     MAX_ITERATIONS,
     RESOLUTION,
     TOLERANCE,
-    literature_std,
+    compute_literature_std,
     require_excitation,
-    weighted_solution,
+    solve_wls,
 )
 
 STEP = 1e-6
@@ -48,7 +54,7 @@ HIDDEN = 0.9
 UNLIKE = 1.5
 """Errors over what given noise explains, above which it is said."""
 
-Pair = Annotated[tuple[Number, Number], AfterValidator(not_negative)]
+Pair = Annotated[tuple[Number, Number], AfterValidator(refuse_negative)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,8 @@ def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) 
     whose mean is zero at the truth where that of ``x e / s^2`` is not. Rows are not independent:
     encoders act on several joints at once, and through filters on several instants. The weights
     do not count that, which costs some precision and no consistency; the covariance does, by the
-    scores themselves (`spread_of`): White's where residuals are white, else prewhitened ones.
+    scores themselves (`estimate_covariance`): White's where residuals are white, else prewhitened
+    ones.
 
     Parameters
     ----------
@@ -101,17 +108,17 @@ def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) 
         When the log does not excite all base parameters, noise hides the motion, or the estimate
         does not settle.
     """
-    refuse(problem)
+    refuse_unpropagated_noise(problem)
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    propagation = Propagation(problem, levels_of(problem, noise))
-    fixed = fixed_sigma(problem, noise)
-    start, sigma, _ = weighted_solution(problem.factors)
+    propagation = Propagation(problem, choose_noise_levels(problem, noise))
+    fixed = collect_given_sigma(problem, noise)
+    start, sigma, _ = solve_wls(problem.factors)
     begun = Likelihood(Errors(propagation, start), np.where(np.isnan(fixed), sigma, fixed))
-    found = settled(begun, fixed)
-    return finish(found, fixed, bars)
+    found = maximise_likelihood(begun, fixed)
+    return finish_ml_estimate(found, fixed, bars)
 
 
-def refuse(problem: Problem) -> None:
+def refuse_unpropagated_noise(problem: Problem) -> None:
     """Refuse logs and models through which noise of positions is not propagated."""
     idim = problem.idim
     if idim.has_states or (idim.free and idim.loaded):
@@ -134,7 +141,7 @@ def refuse(problem: Problem) -> None:
     refuse_combinations(problem, "ml does not propagate noise through")
 
 
-def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
+def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
     """Noise of each log's positions and wrenches, as given or as the log shows it.
 
     Raises
@@ -147,12 +154,12 @@ def levels_of(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
     if wrench is not None and not any(log.wrenches for log in problem.samples):
         raise InputError("wrench_std, but no log has a measured wrench")
     if noise.position_std is None:
-        return tuple(Levels(encoder_noise(log), wrench) for log in problem.samples)
-    given = np.array(per_joint(noise.position_std, problem.robot.n, "position_std"))
+        return tuple(Levels(estimate_encoder_noise(log), wrench) for log in problem.samples)
+    given = np.array(broadcast_to_joints(noise.position_std, problem.robot.n, "position_std"))
     return (Levels(given, wrench),) * len(problem.samples)
 
 
-def fixed_sigma(problem: Problem, noise: Noise) -> Array:
+def collect_given_sigma(problem: Problem, noise: Noise) -> Array:
     """Standard deviation of each group's rows where it is given, not a number elsewhere.
 
     Raises
@@ -164,7 +171,7 @@ def fixed_sigma(problem: Problem, noise: Noise) -> Array:
     fixed = np.full(len(problem.groups), np.nan)
     if noise.torque_std is not None:
         n = problem.robot.n
-        given = per_joint(noise.torque_std, n, "torque_std")
+        given = broadcast_to_joints(noise.torque_std, n, "torque_std")
         gains = {tuple(float(f.taps @ f.taps) for f in log.filters) for log in problem.samples}
         if len(gains) > 1:
             raise InputError("torque_std takes logs of one rate and one torque_hz; leave it out")
@@ -328,7 +335,7 @@ class Likelihood:
             (np.vstack([np.column_stack(pair) for pair in zip(rows.X, rows.y, strict=True)]),)
             for rows in self.rows.rows()
         )
-        whole = Factors(compress(blocks, ["all"], [len(self.beta) + 1]))
+        whole = Factors(compress_groups(blocks, ["all"], [len(self.beta) + 1]))
         return whole.weighted(whole.ones)
 
     @cached_property
@@ -455,7 +462,7 @@ def require_motion(excess: Array) -> None:
         )
 
 
-def settled(here: Likelihood, fixed: Array) -> Likelihood:
+def maximise_likelihood(here: Likelihood, fixed: Array) -> Likelihood:
     """Steps of beta and of sigma until neither moves.
 
     Raises
@@ -476,14 +483,14 @@ def settled(here: Likelihood, fixed: Array) -> Likelihood:
     )
 
 
-def finish(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
+def finish_ml_estimate(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
     """The estimate with its covariance, its residuals and what is odd about its noise."""
     problem, beta = found.problem, found.beta
     rows = found.scores(fixed)
     ones = rows.factors.ones
-    scores = Scores(rows, beta, ones, ones, residuals(rows, beta))
-    spread = spread_of(scores, found.inverse, bars, white="robust")
-    literature = literature_std(problem.factors.weighted(found.spread))
+    scores = Scores(rows, beta, ones, ones, compute_residuals(rows, beta))
+    spread = estimate_covariance(scores, found.inverse, bars, white="robust")
+    literature = compute_literature_std(problem.factors.weighted(found.spread))
     encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
     least, most = f"{np.min(encoders):.2g}", f"{np.max(encoders):.2g}"
     words = least if least == most else f"{least} to {most}"
@@ -491,15 +498,15 @@ def finish(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
         beta,
         None,
         found.spread,
-        named("maximum likelihood", spread, literature),
-        residuals(problem, beta),
+        name_covariance("maximum likelihood", spread, literature),
+        compute_residuals(problem, beta),
         found.rounds,
         f"settled in {found.rounds} rounds; noise of the positions {words}",
-        warnings=tuple(remarks(found, fixed)),
+        warnings=tuple(warn_of_odd_noise(found, fixed)),
     )
 
 
-def remarks(found: Likelihood, fixed: Array) -> Iterator[str]:
+def warn_of_odd_noise(found: Likelihood, fixed: Array) -> Iterator[str]:
     """Groups whose noise is not what was given or found."""
     counts = found.problem.factors.counts
     for g, group in enumerate(found.problem.groups):

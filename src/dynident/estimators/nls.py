@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynident.consistency.knowledge import Knowledge
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, task
+from dynident.estimators.ranges import Region, build_search_task
 from dynident.regression.problem import Problem
 
 
@@ -36,6 +36,6 @@ def nls(
     ComputationError
         When nothing in the ranges is admitted, or no certified answer was reached.
     """
-    searched = task(problem, region, knowledge, bars)
+    searched = build_search_task(problem, region, knowledge, bars)
     point, steps = searched.optimum
     return searched.estimate(point, steps, f"solved within ranges in {steps} steps")

@@ -16,10 +16,10 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, jit
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import DriveColumn
-from dynident.dynamics.regressor import regressor_kernel
+from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
-from dynident.estimators.recursion import Rule, absorb, follow, solve
-from dynident.friction.kernel import BY_STATE, VALUE, At, address, consult
+from dynident.estimators.recursion import Rule, absorb_row, follow_rows, solve_for_beta
+from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
 from dynident.recording.causal import TURN_POINTS
 
 LOAD = 10
@@ -181,7 +181,7 @@ QUIETLY, BAD, CHANGED, RELEASE = 0, 1, 2, 3
 """What a step comes back with."""
 
 
-def vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
+def pack_vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
     """All arrays and numbers of some tuples in two vectors, whole and real, in their order."""
     every = [np.asarray(each) for part in parts for each in part]
     whole = [a.ravel() for a in every if np.issubdtype(a.dtype, np.integer)]
@@ -192,7 +192,7 @@ def vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
     )
 
 
-def memory_sizes(p: int, n: int) -> tuple[int, int]:
+def count_memory_entries(p: int, n: int) -> tuple[int, int]:
     """Lengths of the two vectors of a memory."""
     return 2 + 4 + COUNTS + n, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
 
@@ -224,7 +224,7 @@ def unpack_memory(whole, real, p):  # type: ignore[no-untyped-def]
 
 @jit
 def unpack_model(whole, real):  # type: ignore[no-untyped-def]
-    """Sizes, pace and model of the vectors that `vectors` made of them."""
+    """Sizes, pace and model of the vectors that `pack_vectors` made of them."""
     s = Sizes(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
         whole[9], whole[10], whole[11], whole[12], whole[13],
@@ -292,7 +292,7 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
 
 
 @inner
-def turning(speed, acceleration, reach, turnover):  # type: ignore[no-untyped-def]
+def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-untyped-def]
     """The sign of a speed as a filter leaves it, that of ``speed / acceleration`` ago."""
     if abs(speed) >= reach * abs(acceleration):
         return np.sign(speed)
@@ -316,7 +316,7 @@ def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def
         m.gravity,
     )  # fmt: skip
     one_q, one_dq, one_ddq = q.reshape((1, n)), dq.reshape((1, n)), ddq.reshape((1, n))
-    regressor_kernel(tree, one_q[:, :0], one_q, trigonometry, one_dq, one_ddq, m.slot, packed)
+    fill_regressor_samples(tree, one_q[:, :0], one_q, trigonometry, one_dq, one_ddq, m.slot, packed)
     motion = np.zeros((3, s.gears))
     for g in range(s.gears):
         for j in range(n):
@@ -331,16 +331,16 @@ def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def
     none = np.empty(0)
     for f in range(s.laws):
         g = m.law[f, 1]
-        sign = turning(motion[1, g], motion[2, g], pace.reach, m.turnover)
+        sign = filter_speed_sign(motion[1, g], motion[2, g], pace.reach, m.turnover)
         at = At(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
-        consult(m.law[f, 0], at, m.shape[f], none, table[f])
+        consult_law(m.law[f, 0], at, m.shape[f], none, table[f])
     for e in range(s.entries):
         g = m.entry[e, 1]
         if m.entry[e, 0] == ROTOR:
             value = motion[2, g]
         elif m.entry[e, 0] == WEIGHTED:
             a, b, c = m.weight[e, 0], m.weight[e, 1], m.weight[e, 2]
-            sign = turning(motion[1, g], motion[2, g], pace.reach, m.turnover)
+            sign = filter_speed_sign(motion[1, g], motion[2, g], pace.reach, m.turnover)
             value = b * motion[1, g] + c * sign
             if a != 0.0:
                 value += a * abs(sign) if c != 0.0 and pace.reach == 0.0 else a
@@ -357,7 +357,7 @@ def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def
 
 
 @inner
-def turns_over(s, pace, m, dq, ddq, j):  # type: ignore[no-untyped-def]
+def measure_turnover(s, pace, m, dq, ddq, j):  # type: ignore[no-untyped-def]
     """How far from 1 the filtered sign of what rubs on a joint is at most; 0 without a filter."""
     away = 0.0
     if pace.reach > 0.0:
@@ -367,13 +367,13 @@ def turns_over(s, pace, m, dq, ddq, j):  # type: ignore[no-untyped-def]
                 for k in range(len(dq)):
                     speed += m.turns[g, k] * dq[k]
                     acceleration += m.turns[g, k] * ddq[k]
-                sign = turning(speed, acceleration, pace.reach, m.turnover)
+                sign = filter_speed_sign(speed, acceleration, pace.reach, m.turnover)
                 away = max(away, abs(abs(sign) - 1.0))
     return away
 
 
 @inner
-def moves(m, dq, j):  # type: ignore[no-untyped-def]
+def has_clear_direction(m, dq, j):  # type: ignore[no-untyped-def]
     """Whether all that rubs on a joint is fast enough for the sign of its speed to be known."""
     if abs(dq[j]) < m.slow[j]:
         return False
@@ -388,14 +388,14 @@ def moves(m, dq, j):  # type: ignore[no-untyped-def]
 
 
 @inner
-def threshold(freedom, quantile):  # type: ignore[no-untyped-def]
+def approximate_chi2_quantile(freedom, quantile):  # type: ignore[no-untyped-def]
     """Quantile of chi-squared (Wilson and Hilferty 1931)."""
     part = 2.0 / (9.0 * freedom)
     return freedom * (1.0 - part + quantile * np.sqrt(part)) ** 3
 
 
 @jit
-def begin_load(m, memory):  # type: ignore[no-untyped-def]
+def reset_load(m, memory):  # type: ignore[no-untyped-def]
     """Forget what was carried."""
     for k in range(LOAD):
         memory.load_beta[k] = 0.0
@@ -405,7 +405,7 @@ def begin_load(m, memory):  # type: ignore[no-untyped-def]
 
 
 @jit
-def keep(memory, which):  # type: ignore[no-untyped-def]
+def keep_recursion(memory, which):  # type: ignore[no-untyped-def]
     """Remember the recursion as it is."""
     memory.kept_factor[which] = memory.R
     memory.kept_beta[which] = memory.beta
@@ -414,7 +414,7 @@ def keep(memory, which):  # type: ignore[no-untyped-def]
 
 
 @jit
-def examine(s, pace, m, memory):  # type: ignore[no-untyped-def]
+def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
     """The test at the end of half a window."""
     count, total = memory.counts, memory.total
     outcome = QUIETLY
@@ -424,7 +424,7 @@ def examine(s, pace, m, memory):  # type: ignore[no-untyped-def]
     if count[QUIET] >= s.settle and count[ROWS_BEFORE] > 0 and count[ROWS] > 0:
         total[FREEDOM] = rows / spread
         total[STATISTIC] = (total[SUM] + total[SUM_BEFORE]) / (level * spread)
-        total[THRESHOLD] = threshold(total[FREEDOM], pace.quantile)
+        total[THRESHOLD] = approximate_chi2_quantile(total[FREEDOM], pace.quantile)
         if total[STATISTIC] > total[THRESHOLD]:
             if count[MODE] == 0:
                 # what was learnt since the change may have begun is taken back
@@ -432,7 +432,7 @@ def examine(s, pace, m, memory):  # type: ignore[no-untyped-def]
                 memory.beta[:] = memory.kept_beta[0]
                 memory.due[:] = memory.kept_due[0]
                 memory.place[:] = memory.kept_place[0]
-            begin_load(m, memory)
+            reset_load(m, memory)
             count[MODE], count[MODE_AGE] = 1, 0
             count[ROWS] = count[ROWS_BEFORE] = 0
             total[SUM] = total[SUM_BEFORE] = 0.0
@@ -447,17 +447,17 @@ def examine(s, pace, m, memory):  # type: ignore[no-untyped-def]
         seen = 0.0
         for k in range(LOAD):
             seen += memory.load_factor[k, LOAD] ** 2
-        if seen / (level * spread) < threshold(float(LOAD), RELEASED):
+        if seen / (level * spread) < approximate_chi2_quantile(float(LOAD), RELEASED):
             count[MODE], count[MODE_AGE] = 0, 0
-            keep(memory, 0)
-            keep(memory, 1)
+            keep_recursion(memory, 0)
+            keep_recursion(memory, 1)
             outcome = RELEASE
     if count[MODE] == 0 and outcome == QUIETLY:
         memory.kept_factor[0] = memory.kept_factor[1]
         memory.kept_beta[0] = memory.kept_beta[1]
         memory.kept_due[0] = memory.kept_due[1]
         memory.kept_place[0] = memory.kept_place[1]
-        keep(memory, 1)
+        keep_recursion(memory, 1)
     count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
     total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
     return outcome
@@ -482,11 +482,11 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     moving = np.empty(n, np.int64)
     kept = 0
     for j in range(n):
-        if moves(m, dq, j):
+        if has_clear_direction(m, dq, j):
             moving[kept] = j
             kept += 1
     for j in range(n):
-        if turns_over(s, pace, m, dq, sample[2 * n : 3 * n], j) > TURNING:
+        if measure_turnover(s, pace, m, dq, sample[2 * n : 3 * n], j) > TURNING:
             memory.rest[j] = int(pace.reach / pace.period) + 1
         elif memory.rest[j] > 0:
             memory.rest[j] -= 1
@@ -504,7 +504,7 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
                 work[i, k] = rows[j, k]
             work[i, p] = rows[j, s.wide]
         rule = Rule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
-        follow(
+        follow_rows(
             rule, memory.R, memory.beta, memory.due, memory.place, row, work, first,
             moving[:kept], n, elapsed, squares,
         )  # fmt: skip
@@ -518,9 +518,9 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             for k in range(LOAD):
                 row[k] = rows[j, m.load[k]]
             row[LOAD] = rest
-            e = absorb(memory.load_factor, row, 0)
+            e = absorb_row(memory.load_factor, row, 0)
             squares[i] = e * e
-        solve(memory.load_factor, memory.load_beta)
+        solve_for_beta(memory.load_factor, memory.load_beta)
     for i in range(kept):
         if memory.rest[moving[i]] == 0:
             total[SUM] += squares[i]
@@ -530,10 +530,10 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     if count[IN_HALF] < s.half:
         return QUIETLY
     count[IN_HALF] = 0
-    return examine(s, pace, m, memory)
+    return examine_half_window(s, pace, m, memory)
 
 
-def friction_tables(
+def build_friction_tables(
     base: BaseParameters, drive: Sequence[tuple[DriveColumn, int, int]]
 ) -> tuple[Integers, Array, Integers, Array]:
     """Entries, weights, laws and shapes of the drives' columns, as `Model` has them."""
@@ -559,7 +559,7 @@ def friction_tables(
             continue
         if column.friction not in laws:
             laws[column.friction] = len(law)
-            law.append([address(model.law), column.gear, len(model.rows)])
+            law.append([find_law_address(model.law), column.gear, len(model.rows)])
             own = idim.shape[idim.frictions[column.friction].shape]
             shape.append([*own, *(0.0,) * (most - len(own))])
         entry.append([LAW, column.gear, laws[column.friction], model.rows.index(column.term), slot])

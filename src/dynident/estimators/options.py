@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from dynident.core.errors import InputError
-from dynident.core.options import Option, chosen, table
-from dynident.core.progress import Progress, silent
-from dynident.core.text import nearest
-from dynident.core.threads import one_thread
+from dynident.core.options import Option, build_options, collect_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.text import suggest_nearest
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
@@ -28,7 +28,7 @@ PROGRESS = "progress"
 
 
 @cache
-def families(method: str) -> Mapping[str, type]:
+def list_option_families(method: str) -> Mapping[str, type]:
     """Families of a method's options, by the parameters that take them."""
     estimator = ESTIMATORS[method]
     hints = get_type_hints(estimator)
@@ -37,29 +37,35 @@ def families(method: str) -> Mapping[str, type]:
 
 
 @cache
-def options_of(method: str) -> dict[str, Option]:
+def list_method_options(method: str) -> dict[str, Option]:
     """Options of a method that are plain values, by name."""
-    return table([family for family in families(method).values() if family is not Simulation])
+    return collect_options(
+        [family for family in list_option_families(method).values() if family is not Simulation]
+    )
 
 
 @cache
 def names_of(method: str) -> tuple[str, ...]:
     """Names of all options of a method."""
-    looped = Simulation in families(method).values()
-    return (*((SIMULATION,) if looped else ()), *options_of(method))
+    looped = Simulation in list_option_families(method).values()
+    return (*((SIMULATION,) if looped else ()), *list_method_options(method))
 
 
-def every_option() -> dict[str, Option]:
+def list_all_options() -> dict[str, Option]:
     """Options of all methods, by name."""
-    return {name: option for method in ESTIMATORS for name, option in options_of(method).items()}
+    return {
+        name: option
+        for method in ESTIMATORS
+        for name, option in list_method_options(method).items()
+    }
 
 
-def methods_with(name: str) -> tuple[str, ...]:
+def list_methods_with_option(name: str) -> tuple[str, ...]:
     """Methods that have an option."""
     return tuple(method for method in ESTIMATORS if name in names_of(method))
 
 
-def without_replicates(method: str) -> dict[str, int]:
+def switch_bootstrap_off(method: str) -> dict[str, int]:
     """Options that spare a method its bootstrap, where only its estimate is asked for."""
     return {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
 
@@ -78,13 +84,15 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
     InputError
     """
     if method not in ESTIMATORS:
-        raise InputError(f"method {method!r} is not known{nearest(method, ESTIMATORS)}")
+        raise InputError(f"method {method!r} is not known{suggest_nearest(method, ESTIMATORS)}")
     for name, value in given.items():
         if value is None or name in names_of(method):
             continue
-        having = methods_with(name)
+        having = list_methods_with_option(name)
         if not having:
-            raise InputError(f"no method has an option {name!r}{nearest(name, every_option())}")
+            raise InputError(
+                f"no method has an option {name!r}{suggest_nearest(name, list_all_options())}"
+            )
         verb = "have" if len(having) > 1 else "has"
         raise InputError(f"method {method} has no option {name!r}; {', '.join(having)} {verb}")
     if SIMULATION in names_of(method) and given.get(SIMULATION) is None:
@@ -94,18 +102,18 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-def in_effect(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a method that are plain values, as they are unless given otherwise."""
     return {
         name: given.get(name, option.default)
-        for name, option in options_of(method).items()
+        for name, option in list_method_options(method).items()
         if not option.in_python and given.get(name, option.default) is not None
     }
 
 
-@one_thread
+@limit_to_one_thread
 def estimate(
-    problem: Problem, method: str, progress: Progress = silent, /, **options: Any
+    problem: Problem, method: str, progress: Progress = ignore_progress, /, **options: Any
 ) -> Estimate:
     """The estimate of a method, its options as plain keywords.
 
@@ -136,8 +144,8 @@ def estimate(
         )
     given = {name: value for name, value in options.items() if value is not None}
     arguments = {
-        parameter: given[SIMULATION] if family is Simulation else chosen(family, given)
-        for parameter, family in families(method).items()
+        parameter: given[SIMULATION] if family is Simulation else build_options(family, given)
+        for parameter, family in list_option_families(method).items()
     }
     if PROGRESS in inspect.signature(ESTIMATORS[method]).parameters:
         arguments[PROGRESS] = progress

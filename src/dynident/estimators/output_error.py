@@ -14,33 +14,33 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
     auxiliary_model,
-    stiffness_warnings,
+    warn_of_chatter,
 )
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.damped import Local, Pace, levenberg_marquardt
-from dynident.estimators.didim import direct_inverse
-from dynident.estimators.encoder import Fitting, drives_output_error, fits_drives
+from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
+from dynident.estimators.didim import make_didim_step
+from dynident.estimators.encoder import Fitting, fit_drives_and_loop, fits_drives
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
     CONVERGED,
-    explained,
-    gain_scale,
-    settled,
-    simulated_towards,
-    start_values,
-    steps,
+    choose_start_values,
+    explain_failed_rollout,
+    has_converged,
+    make_gain_scale,
+    simulate_and_step,
+    simulate_towards_estimate,
 )
-from dynident.estimators.least_squares import Weighted, finish
+from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.rows import RowGroup, Rows, split_rows, torque_groups
-from dynident.regression.weighted import group_sigma, literature_std
+from dynident.regression.rows import RowGroup, Rows, list_torque_groups, split_rows
+from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
@@ -62,7 +62,7 @@ def cloe(
     simulation: Simulation,
     bars: ErrorBars = ErrorBars(),
     fitting: Fitting = Fitting(),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -86,29 +86,29 @@ def cloe(
         When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
     if fits_drives(problem, fitting):
-        return drives_output_error(problem, simulation, fitting, bars, progress)
+        return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
     if fitting.loop or fitting.mount or fitting.constraints:
         raise InputError(
             "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
             "constraints on links"
         )
-    estimate = free_output_error(problem, simulation, POSITION, bars, progress)
+    estimate = estimate_by_output_error(problem, simulation, POSITION, bars, progress)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
-    chatter = stiffness_warnings(
+    chatter = warn_of_chatter(
         auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
     )
     if chatter:
         raise ComputationError(chatter[0])
     # sigma is a torque's everywhere else: that of the inverse model's errors
     factors = problem.factors
-    return replace(estimate, sigma=group_sigma(factors, estimate.beta, factors.ones))
+    return replace(estimate, sigma=estimate_group_sigma(factors, estimate.beta, factors.ones))
 
 
 def clie(
     problem: Problem,
     simulation: Simulation,
     bars: ErrorBars = ErrorBars(),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
@@ -119,10 +119,10 @@ def clie(
     ------
     InputError, ComputationError
     """
-    return free_output_error(problem, simulation, TORQUE, bars, progress)
+    return estimate_by_output_error(problem, simulation, TORQUE, bars, progress)
 
 
-def free_output_error(
+def estimate_by_output_error(
     problem: Problem,
     simulation: Simulation,
     output: Output,
@@ -131,12 +131,12 @@ def free_output_error(
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = auxiliary_model(problem, simulation)
-    start = start_values(problem, simulation.start)
-    found = output_error(auxiliary, start, output, Free(rcond=1e-12), progress)
+    start = choose_start_values(problem, simulation.start)
+    found = minimise_output_error(auxiliary, start, output, Free(rcond=1e-12), progress)
     moves = len(found.history) - 1
     last = Weighted(found.beta, found.sigma, found.sigma, moves, found.message)
     return replace(
-        finish(found.linear, last, bars),
+        finish_ls_estimate(found.linear, last, bars),
         history=found.history,
         warnings=simulation.warnings,
         singular_values=found.linear.factors.singular_values(),
@@ -164,12 +164,12 @@ class Linear:
     message: str
 
 
-def output_error(
+def minimise_output_error(
     auxiliary: Auxiliary,
     start: Array,
     output: Output,
     inner: Inner,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Linear:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
@@ -188,40 +188,40 @@ def output_error(
     """
     given = auxiliary.simulation.start
     try:
-        beta = start if given == "least-squares" else approached(auxiliary, start, inner)
-        linear = linearised(auxiliary, beta, output)
+        beta = start if given == "least-squares" else approach_by_didim(auxiliary, start, inner)
+        linear = linearise_output(auxiliary, beta, output)
     except RolloutError as error:
-        raise explained(error, 1, given) from error
+        raise explain_failed_rollout(error, 1, given) from error
     pace = Pace(
         *(DAMPING, LARGEST_DAMPING, STALLED),
         f"no step from the start {given!r} lowers the error; try another start, or idim-iv first",
         "try another start",
     )
-    ended = levenberg_marquardt(
-        lambda at: linearised(auxiliary, at, output), local, inner, beta, linear, pace,
-        progress=progress,
+    ended = run_levenberg_marquardt(
+        lambda at: linearise_output(auxiliary, at, output), build_local_problem, inner, beta,
+        linear, pace, progress=progress,
     )  # fmt: skip
     message = f"settled in {len(ended.history) - 1} steps, {ended.rollouts} rollouts"
     history = ended.history
     if given != "least-squares":
         message += f" after {APPROACH} pseudo-linear steps"
         history[0] = start
-    return Linear(ended.here, ended.x, error_sigma(ended.here, ended.x), history, message)
+    return Linear(ended.here, ended.x, measure_error_sigma(ended.here, ended.x), history, message)
 
 
-def local(linear: Regression, beta: Array) -> Local[Regression]:
+def build_local_problem(linear: Regression, beta: Array) -> Local[Regression]:
     """The problem of a step from beta."""
-    sigma = error_sigma(linear, beta)
+    sigma = measure_error_sigma(linear, beta)
     system = linear.factors.weighted(sigma)
-    std = literature_std(system)
+    std = compute_literature_std(system)
     return Local(
         system,
         lambda other, at: float(np.sum(other.factors.squared_residuals(at) / sigma**2)),
-        lambda new: settled(new, beta, std, CONVERGED),
+        lambda new: has_converged(new, beta, std, CONVERGED),
     )
 
 
-def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
+def approach_by_didim(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     """A few pseudo-linear steps towards the torques (those of DIDIM), which cost one rollout.
 
     Far from the answer an exact Jacobian is no better a guide, and many times as dear.
@@ -231,21 +231,21 @@ def approached(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     RolloutError
         When the start itself cannot be simulated.
     """
-    scale = gain_scale(auxiliary, update=True)
-    walk = islice(steps(auxiliary, beta, scale, direct_inverse(inner)), APPROACH)
+    scale = make_gain_scale(auxiliary, update=True)
+    walk = islice(simulate_and_step(auxiliary, beta, scale, make_didim_step(inner)), APPROACH)
     *_, last = walk
-    _, halvings = simulated_towards(auxiliary, last.simulated, last.stepped.beta)
+    _, halvings = simulate_towards_estimate(auxiliary, last.simulated, last.stepped.beta)
     return np.asarray(last.simulated + 0.5**halvings * (last.stepped.beta - last.simulated))
 
 
-def error_sigma(linear: Regression, beta: Array) -> Array:
+def measure_error_sigma(linear: Regression, beta: Array) -> Array:
     """Root mean square of each joint's error: what weighs it in the next step."""
     squares = linear.factors.squared_residuals(beta)
     sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 
-def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
+def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 
     Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
@@ -278,12 +278,12 @@ def linearised(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
             rows = split_rows(*decimators[index, start].push(low, blocks))
             y = tuple(e + X @ beta for X, e in zip(rows.X, rows.y, strict=True))
             stretches[index].append(replace(rows, y=y))
-    return problem.given(output_groups(problem.robot, name), stretches)
+    return problem.given(list_output_groups(problem.robot, name), stretches)
 
 
-def output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:
+def list_output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:
     """The groups of simulated positions, or torques."""
-    torques = torque_groups(robot)
+    torques = list_torque_groups(robot)
     if name == "tau":
         return torques
     return tuple(RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torques)

@@ -21,33 +21,38 @@ from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Definite
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.bootstrap import Count
-from dynident.consistency.constraints.consistency import FLOOR, congruence
-from dynident.consistency.draws import Normal, brought_inside, drawn, root_of
+from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
+from dynident.consistency.draws import (
+    Normal,
+    draw_within_cones,
+    factor_covariance,
+    project_into_cones,
+)
 from dynident.consistency.space import LENGTH
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
-    from_pseudo_inertia,
-    inertia_matrix,
-    pseudo_inertia,
+    to_inertia_matrix,
+    to_inertial_parameters,
+    to_pseudo_inertia,
 )
-from dynident.core.options import Options, positive
-from dynident.core.schema import Name, Number, one_of
-from dynident.core.threads import one_thread
-from dynident.estimators.covariance import ErrorBars, Scores, spread_of
+from dynident.core.options import Options, refuse_nonpositive
+from dynident.core.schema import Name, Number, make_choice_validator
+from dynident.core.threads import limit_to_one_thread
+from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import triangular
+from dynident.regression.factors import triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     TestResult,
-    chi2_distributed,
-    long_run_ratio,
-    residuals,
-    wald,
-    whiteness_rejected,
+    build_chi2_result,
+    compute_residuals,
+    compute_wald_statistic,
+    estimate_long_run_ratio,
+    is_whiteness_rejected,
 )
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 
 DRIFTS = {"off": "offsets", "fc": "Coulomb friction", "fv": "viscous friction"}
@@ -93,11 +98,11 @@ class Loading(Options):
     """What is known of a load, and what is to be told of it."""
 
     mass: Annotated[
-        Annotated[Number, AfterValidator(positive), Field(lt=HEAVIEST)] | None,
+        Annotated[Number, AfterValidator(refuse_nonpositive), Field(lt=HEAVIEST)] | None,
         "of the load, where it is known: then the drives' gains are told [kg]",
     ] = None
     gains: Annotated[
-        Annotated[Name, one_of((IN_ALL, PER_JOINT))],
+        Annotated[Name, make_choice_validator((IN_ALL, PER_JOINT))],
         "of a known `mass`: one gain in all, or one a joint",
     ] = IN_ALL
     seed: Annotated[Count, "of the draws that the intervals are of"] = 0
@@ -180,8 +185,8 @@ class Rest:
     r : ndarray, shape (rows,)
         ``b - A beta_hat``.
     V : ndarray, shape (rows, rows)
-        Covariance of r that weighs it: of the model (`doubted`), and of errors as few as are
-        independent.
+        Covariance of r that weighs it: of the model (`discount_model_covariance`), and of errors
+        as few as are independent.
     noise : ndarray, shape (rows, rows)
         Covariance of the errors alone, as their correlation has it.
     model : ndarray, shape (rows, rows)
@@ -195,7 +200,9 @@ class Rest:
     model: Array
 
 
-def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Array, float]:
+def subtract_unloaded_model(
+    problem: Problem, beta: Array, covariance: Array
+) -> tuple[Rest, Array, float]:
     """What the rows of a loaded log leave; their sigmas, and the square root of kappa.
 
     Parameters
@@ -220,12 +227,18 @@ def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Arr
         When the sigmas do not settle.
     """
     factors = problem.factors
-    free, sigma, _ = weighted_solution(factors)
-    errors = residuals(problem, free)
-    kappa = np.sqrt(long_run_ratio(errors.error)) if whiteness_rejected(errors.error) else 1.0
+    free, sigma, _ = solve_wls(factors)
+    errors = compute_residuals(problem, free)
+    kappa = (
+        np.sqrt(estimate_long_run_ratio(errors.error))
+        if is_whiteness_rejected(errors.error)
+        else 1.0
+    )
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, errors)
-    total = spread_of(scores, np.eye(problem.base.count), ErrorBars(), white="robust").matrix
+    total = estimate_covariance(
+        scores, np.eye(problem.base.count), ErrorBars(), white="robust"
+    ).matrix
     inverse = system.inverse()
     # scores are A^T times the errors of the compressed rows
     noise = inverse.T @ total @ inverse
@@ -233,11 +246,11 @@ def rest_of(problem: Problem, beta: Array, covariance: Array) -> tuple[Rest, Arr
     # they are no smaller than all frequencies together tell
     noise *= max(1.0, kappa**2 * len(noise) / float(np.trace(noise)))
     model = system.A @ covariance @ system.A.T
-    V = doubted(system.A, covariance) + kappa**2 * np.eye(len(model))
+    V = discount_model_covariance(system.A, covariance) + kappa**2 * np.eye(len(model))
     return Rest(system.A, system.b - system.A @ beta, V, noise, model), sigma, float(kappa)
 
 
-def doubted(A: Array, covariance: Array) -> Array:
+def discount_model_covariance(A: Array, covariance: Array) -> Array:
     """Covariance of the model's share ``A (beta - beta_hat)`` that weighs, not believed altogether.
 
     Half of it is what the loaded log itself would leave of the model, of the same size; and all,
@@ -279,7 +292,7 @@ class Linear:
     target: Array
 
 
-def fitted(rest: Rest, columns: Array, slight: Array) -> Linear:
+def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> Linear:
     """Weighted least squares of a rest, with the covariance of what its errors are.
 
     Parameters
@@ -304,14 +317,15 @@ def fitted(rest: Rest, columns: Array, slight: Array) -> Linear:
     return Linear(gain @ right, spread + rested @ rested.T, every, right)
 
 
-def zero_test(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
+def run_zero_test(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
     """Test that some of the unknowns are zero."""
-    return chi2_distributed(
-        null, *wald(found.x[list(chosen)], found.covariance[np.ix_(chosen, chosen)])
+    return build_chi2_result(
+        null,
+        *compute_wald_statistic(found.x[list(chosen)], found.covariance[np.ix_(chosen, chosen)]),
     )
 
 
-@one_thread
+@limit_to_one_thread
 def identify_load(
     problem: Problem,
     beta: Array,
@@ -343,13 +357,13 @@ def identify_load(
     if robot.floating:
         raise InputError(f"{robot.name}: loads on floating bases cannot be identified yet")
     body = robot.links.index(link)
-    rest, sigma, kappa = rest_of(problem, beta, covariance)
+    rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
     own = base.matrix[:, 10 * body : 10 * body + 10]
     if not np.any(own):
         raise ComputationError(f"no torque tells of a load on {link}")
     # the size of the load sets the scale of what is believed of it
     lengths = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
-    first = fitted(rest, own, UNTOLD * lengths)
+    first = fit_load_columns(rest, own, UNTOLD * lengths)
     unit = max(abs(float(first.x[0])), LEAST_MASS) * lengths
     drives = {
         symbol: [k for k, p in enumerate(idim.parameters) if p.symbol == symbol]
@@ -361,10 +375,10 @@ def identify_load(
     while True:
         tried = {}
         for symbol in drives.keys() - set(chosen):
-            columns, slight = stacked(base.matrix, own, unit, drives, [*chosen, symbol])
-            fit = fitted(rest, columns, slight)
+            columns, slight = stack_load_columns(base.matrix, own, unit, drives, [*chosen, symbol])
+            fit = fit_load_columns(rest, columns, slight)
             last = range(len(columns.T) - len(drives[symbol]), len(columns.T))
-            tried[symbol] = zero_test(fit, last, f"{DRIFTS[symbol]} have not changed")
+            tried[symbol] = run_zero_test(fit, last, f"{DRIFTS[symbol]} have not changed")
         if not tried:
             break
         worst = min(tried, key=lambda symbol: (tried[symbol].p_value, symbol))
@@ -372,9 +386,9 @@ def identify_load(
         if tried[worst].p_value * len(drives) > DRIFTED:
             break
         chosen.append(worst)
-    columns, slight = stacked(base.matrix, own, unit, drives, chosen)
-    fit = fitted(rest, columns, slight)
-    tests.append(zero_test(fit, range(10), NO_LOAD))
+    columns, slight = stack_load_columns(base.matrix, own, unit, drives, chosen)
+    fit = fit_load_columns(rest, columns, slight)
+    tests.append(run_zero_test(fit, range(10), NO_LOAD))
     warnings = []
     if tests[-1].p_value > UNLOADED:
         warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
@@ -389,7 +403,7 @@ def identify_load(
             "the log hardly tells all of the load: turn the wrist to other directions of gravity, "
             "and faster"
         )
-    moved, more = moving(problem, beta, covariance, sigma, kappa, own, unit, body,
+    moved, more = find_load_changes(problem, beta, covariance, sigma, kappa, own, unit, body,
                          columns[:, 10:])  # fmt: skip
     gains, scale = None, 1.0
     if mass is not None:
@@ -400,14 +414,14 @@ def identify_load(
                 "is it the log with the load, and is it on that link?"
             )
         if loading.gains == PER_JOINT:
-            gains, fit = gains_by_joint(
+            gains, fit = fit_gains_by_joint(
                 problem, beta, covariance, sigma, kappa, own, mass, fit.x[:10]
             )
         else:
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
             gains = Gains(("all",), np.array([scale]), np.array([std]))
-    phi, draws, certificate = consistent(fit, unit, loading.seed)
+    phi, draws, certificate = find_consistent_load(fit, unit, loading.seed)
     if mass is not None:
         # torques, and with them all of the load, are in one unit that the mass tells
         phi, draws = phi * (mass / phi[0]), draws * (mass / draws[:, :1])
@@ -418,7 +432,7 @@ def identify_load(
     )  # fmt: skip
 
 
-def stacked(
+def stack_load_columns(
     matrix: Array, own: Array, unit: Array, drives: dict[str, list[int]], chosen: Sequence[str]
 ) -> tuple[Array, Array]:
     """Columns of the load and of what changed beside, and what is believed of them."""
@@ -429,25 +443,27 @@ def stacked(
     return columns, slight
 
 
-def consistent(fit: Linear, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
+def find_consistent_load(fit: Linear, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
     """The body nearest to a fit, draws of what it leaves open, and the proof of the first."""
     count = len(fit.x)
     whole = np.concatenate([unit, np.ones(count - 10)])
     norms = np.linalg.norm(fit.rows[:, 10:], axis=0)
     whole[10:] = 1.0 / np.maximum(norms, 1e-300)
     basis = np.zeros((count, 4, 4))
-    basis[:10] = congruence(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])
+    basis[:10] = scale_pseudo_inertia(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])
     cone = Definite("pseudo-inertia of the load", basis, FLOOR * np.eye(4))
     solution = solve_cone_problem(fit.rows * whole, fit.target, [cone])
     alone = Definite(cone.name, basis[:10], cone.floor)
-    factor = root_of(fit.covariance[:10, :10]) / unit[:, None]
-    inside = brought_inside([alone], solution.x[:10], np.ones(10))
+    factor = factor_covariance(fit.covariance[:10, :10]) / unit[:, None]
+    inside = project_into_cones([alone], solution.x[:10], np.ones(10))
     mean: Array = np.asarray(np.linalg.lstsq(factor, fit.x[:10] / unit - inside, rcond=None)[0])
-    found = drawn(Normal(inside, factor, mean), [alone], DRAWS, np.random.default_rng(seed))
+    found = draw_within_cones(
+        Normal(inside, factor, mean), [alone], DRAWS, np.random.default_rng(seed)
+    )
     return solution.x[:10] * unit, found.x * unit, solution.certificate
 
 
-def parts(
+def factorise_log_parts(
     problem: Problem, sigma: Array, labels: np.ndarray, count: int
 ) -> list[tuple[Array, Array]]:
     """Factors ``[A b]`` of the weighted rows of each part of a log."""
@@ -460,11 +476,11 @@ def parts(
             full[:, p] = y
             for k in range(count):
                 kept[k].append(full[labels[sample] == k] / sigma[g])
-    found = [triangular(np.vstack(own)) for own in kept]
+    found = [triangularise_rows(np.vstack(own)) for own in kept]
     return [(R[:p, :p], R[:p, p]) for R in found]
 
 
-def moving(
+def find_load_changes(
     problem: Problem,
     beta: Array,
     covariance: Array,
@@ -480,11 +496,11 @@ def moving(
     time = np.minimum(np.arange(len(log.q)) * WINDOWS // len(log.q), WINDOWS - 1)
     kinds = {
         "over time": (time, WINDOWS),
-        "with the direction of gravity": (sides(problem.robot, log, body), SIDES),
+        "with the direction of gravity": (label_gravity_sides(problem.robot, log, body), SIDES),
     }
     found, tests = [], []
     for what, (labels, count) in kinds.items():
-        pieces = parts(problem, sigma, labels, count)
+        pieces = factorise_log_parts(problem, sigma, labels, count)
         A, b = np.vstack([a for a, _ in pieces]), np.concatenate([b for _, b in pieces])
         model = A @ covariance @ A.T
         noise = kappa**2 * np.eye(len(A))
@@ -499,14 +515,14 @@ def moving(
         slight = np.full(wide.shape[1], np.inf)
         slight[: 10 * count] = np.tile(UNTOLD * unit, count)
         rest = Rest(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
-        fit = fitted(rest, wide, slight)
+        fit = fit_load_columns(rest, wide, slight)
         # differences from the first part, of mass and first moment
         T = np.zeros((4 * (count - 1), wide.shape[1]))
         for k in range(1, count):
             place = 4 * (k - 1) + np.arange(4)
             T[place, 10 * k + np.arange(4)], T[place, np.arange(4)] = 1.0, -1.0
         change = Linear(T @ fit.x, T @ fit.covariance @ T.T, fit.rows, fit.target)
-        test = zero_test(change, range(len(T)), f"the load is the same {what}")
+        test = run_zero_test(change, range(len(T)), f"the load is the same {what}")
         tests.append(test)
         if test.p_value < LOOSE:
             largest = np.abs(change.x.reshape(-1, 4)).max(axis=0)
@@ -517,7 +533,7 @@ def moving(
     return " and ".join(found) or None, tests
 
 
-def sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
+def label_gravity_sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
     """Towards which end of where it varies gravity points in a link's frame, at each sample."""
     chain, joint = [], robot.numbers[body]
     while joint > 0:
@@ -537,7 +553,7 @@ def sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
     return np.asarray(along > np.median(along), dtype=int)
 
 
-def gains_by_joint(
+def fit_gains_by_joint(
     problem: Problem,
     beta: Array,
     covariance: Array,
@@ -595,19 +611,21 @@ def gains_by_joint(
     raise ComputationError(f"the drives' gains did not settle in {STEPS} steps; take one in all")
 
 
-def about_centre(phi: Array) -> Array:
+def to_central_inertia(phi: Array) -> Array:
     """Mass, centre and inertia about it (xx xy yy xz yz zz), of several loads, shape (..., 10)."""
     mass, centre = phi[..., :1], phi[..., 1:4] / phi[..., :1]
     point = np.concatenate([centre, np.ones_like(mass)], axis=-1)
-    moved = from_pseudo_inertia(mass[..., None] * point[..., :, None] * point[..., None, :])
-    inertia = inertia_matrix(phi - moved)
+    moved = to_inertial_parameters(mass[..., None] * point[..., :, None] * point[..., None, :])
+    inertia = to_inertia_matrix(phi - moved)
     places = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
     six = np.stack([inertia[..., i, j] for i, j in places], axis=-1)
     return np.concatenate([mass, centre, six], axis=-1)
 
 
-def intervals(load: Load, rotation: Array, translation: Array) -> tuple[Array, Array, Array]:
-    """What `about_centre` gives of a load in another frame, and the ends of its 95 % intervals.
+def estimate_load_intervals(
+    load: Load, rotation: Array, translation: Array
+) -> tuple[Array, Array, Array]:
+    """What `to_central_inertia` gives of a load in another frame, and ends of its 95 % intervals.
 
     Parameters
     ----------
@@ -620,7 +638,9 @@ def intervals(load: Load, rotation: Array, translation: Array) -> tuple[Array, A
     placed[:3, 3] = -rotation.T @ translation
 
     def seen(phi: Array) -> Array:
-        return about_centre(from_pseudo_inertia(placed @ pseudo_inertia(phi) @ placed.T))
+        return to_central_inertia(
+            to_inertial_parameters(placed @ to_pseudo_inertia(phi) @ placed.T)
+        )
 
     value = seen(load.phi)
     low, high = np.quantile(seen(load.draws), BAND, axis=0)

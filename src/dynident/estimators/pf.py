@@ -12,12 +12,12 @@ from dynident.consistency.bootstrap import Seed
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.options import Options
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, Searchable, task
-from dynident.estimators.search import Keeping, Place, Run, searched
+from dynident.estimators.ranges import Region, Searchable, build_search_task
+from dynident.estimators.search import Keeping, Place, Run, run_search
 from dynident.regression.problem import Problem
 
 EFFECTIVE = 0.5
@@ -63,7 +63,7 @@ class Cloud(Place):
     reach: Array
 
 
-@one_thread
+@limit_to_one_thread
 def pf(
     problem: Problem,
     region: Region = Region(),
@@ -71,7 +71,7 @@ def pf(
     keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Estimate:
     """The mean of particles under the likelihood of the rows (zhang2018, eq. 16 or 25).
 
@@ -95,14 +95,16 @@ def pf(
     ComputationError
         When nothing in the ranges is admitted.
     """
-    found = task(problem, region, knowledge, bars)
+    found = build_search_task(problem, region, knowledge, bars)
     run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress)
-    place, why = filtered(found, swarm, run)
+    place, why = run_particle_filter(found, swarm, run)
     words = f"{why} after {place.count} steps of {swarm.particles} particles"
     return found.repaired(place.best, place.count, words)
 
 
-def filtered(task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES) -> tuple[Cloud, str]:
+def run_particle_filter(
+    task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES
+) -> tuple[Cloud, str]:
     """Where the steps end, the best mean of particles among it, and why there were no more.
 
     The likelihood ``exp(-criterion / 2)`` is raised to powers that grow as fast as the weights
@@ -123,11 +125,11 @@ def filtered(task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES) -> tu
         return Cloud(sets, costs, sets[0], np.inf, 0, 0, 0.0, np.full(2, REACH / np.sqrt(n)))
 
     def step(now: Cloud) -> Cloud:
-        weights, more = tempered(now.costs, EFFECTIVE * size)
+        weights, more = temper_weights(now.costs, EFFECTIVE * size)
         power, reach = now.power + more, now.reach.copy()
         mean = weights @ now.sets
         spread = np.linalg.qr((now.sets - mean) * np.sqrt(weights)[:, None], mode="r")
-        chosen = systematic(weights, float(rng.uniform()))
+        chosen = resample_systematically(weights, float(rng.uniform()))
         sets, costs = now.sets[chosen], now.costs[chosen]
         for move in range(moves):
             kind = move % 2
@@ -146,10 +148,10 @@ def filtered(task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES) -> tu
         return Cloud(sets, costs, best, least, since, now.count + 1, power, reach)
 
     words = f"pf {size} {swarm.seed} {moves}"
-    return searched(task, words, rng, Cloud, first, step, run)
+    return run_search(task, words, rng, Cloud, first, step, run)
 
 
-def tempered(costs: Array, effective: float) -> tuple[Array, float]:
+def temper_weights(costs: Array, effective: float) -> tuple[Array, float]:
     """Weights ``exp(-power costs / 2)`` that leave so many effective, and the power."""
     above = costs - np.min(costs)
     if not np.any(above):
@@ -165,7 +167,7 @@ def tempered(costs: Array, effective: float) -> tuple[Array, float]:
     return np.asarray(weights / np.sum(weights)), power
 
 
-def systematic(weights: Array, u: float) -> np.ndarray:
+def resample_systematically(weights: Array, u: float) -> np.ndarray:
     """Indices of particles, each as often as its weight says but for one."""
     size = len(weights)
     places = (np.arange(size) + u) / size

@@ -27,14 +27,19 @@ from dynident.consistency.prior import GYRATION
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
-from dynident.core.schema import Name, Number, one_of
-from dynident.core.text import nearest
-from dynident.estimators.constrained import Fitted, Setting, concluded, setting
+from dynident.core.schema import Name, Number, make_choice_validator
+from dynident.core.text import suggest_nearest
+from dynident.estimators.constrained import (
+    Fitted,
+    Setting,
+    build_constrained_setting,
+    finish_constrained_estimate,
+)
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, System, compress, triangular
+from dynident.regression.factors import UNEXCITED, System, compress_groups, triangularise_rows
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import group_sigma, literature_std
+from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
 
 LEAST_SQUARES, MEAN_AND_SPREAD = "least-squares", "mean-and-spread"
 OBJECTIVES = (LEAST_SQUARES, MEAN_AND_SPREAD)
@@ -52,7 +57,7 @@ NO_MEAN = 1e-2
 """Mean of a joint's errors that counts as none, in its standard deviations."""
 
 Ranges = Mapping[Name, tuple[Number, Number]]
-ObjectiveName = Annotated[Name, one_of(OBJECTIVES)]
+ObjectiveName = Annotated[Name, make_choice_validator(OBJECTIVES)]
 SpreadWeight = Annotated[Number, Field(gt=0.0, le=1e6)]
 
 
@@ -112,7 +117,7 @@ class Spreads:
         return np.asarray(np.sum(np.abs(mean), axis=1) + self.k_e * np.sum(spread, axis=1))
 
 
-def spreads(problem: Problem, k_e: float) -> Spreads:
+def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
     """Means and centred factors of the rows: two passes over them."""
     p = problem.base.count
     counts = np.maximum(problem.factors.counts, 1.0)
@@ -130,7 +135,7 @@ def spreads(problem: Problem, k_e: float) -> Spreads:
         )
         for rows in problem.rows()
     )
-    factors = compress(blocks, problem.factors.names, [len(place) for place in places])
+    factors = compress_groups(blocks, problem.factors.names, [len(place) for place in places])
     centred = []
     for group, place, count in zip(factors, places, counts, strict=True):
         full = np.zeros((len(group.factor), p + 1))
@@ -243,7 +248,7 @@ class Task:
         A = self.metric
         norms = np.linalg.norm(A, axis=0)
         norms[norms == 0.0] = 1.0
-        return triangular(np.vstack([A, np.diag(norms / UNEXCITED)]))
+        return triangularise_rows(np.vstack([A, np.diag(norms / UNEXCITED)]))
 
     def cost(self, sets: Array) -> Array:
         """The criterion of many sets of base parameters as chi-squared, shape (sets,)."""
@@ -300,7 +305,7 @@ class Task:
             rows = [parts.means / np.sqrt(2.0 * size * self.unit)[:, None]]
             for C, s in zip(parts.centred, spread, strict=True):
                 rows.append(C * np.sqrt(parts.k_e / (2.0 * s * self.unit)))
-            R = triangular(np.vstack(rows))
+            R = triangularise_rows(np.vstack(rows))
             beta = inner(System(R[:, :-1], R[:, -1], 0.0))
         raise ComputationError(
             f"the objective {MEAN_AND_SPREAD!r} did not settle in {ROUNDS} rounds; try "
@@ -313,12 +318,12 @@ class Task:
         system, sigma = given.system, given.sigma
         if self.spreads is not None:
             system = given.problem.factors.weighted(self.weights)
-            sigma = group_sigma(given.problem.factors, point.beta, self.weights)
-        std = literature_std(given.problem.factors.weighted(sigma))
+            sigma = estimate_group_sigma(given.problem.factors, point.beta, self.weights)
+        std = compute_literature_std(given.problem.factors.weighted(sigma))
         fitted = Fitted(
             given.problem, system, sigma, std, message, iterations, weights=self.weights
         )
-        return concluded(given, point, fitted)
+        return finish_constrained_estimate(given, point, fitted)
 
     def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
         """The estimate next to the set that a search ended at, and how far it is from the optimum.
@@ -341,7 +346,7 @@ class Task:
     def distance(self, beta: Array) -> float:
         """Largest difference of a base parameter from its optimum, in standard deviations."""
         A = self.given.system.A
-        R = triangular(np.vstack([A, self._known]))
+        R = triangularise_rows(np.vstack([A, self._known]))
         std = np.linalg.norm(np.linalg.pinv(R, rcond=1.0 / UNEXCITED), axis=1)
         gap = np.abs(beta - self.optimum[0].beta)
         return float(np.max(gap / np.maximum(std, np.finfo(float).tiny)))
@@ -352,7 +357,9 @@ class Task:
         return np.diag(1.0 / (self.high - self.low))
 
 
-def task(problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars) -> Task:
+def build_search_task(
+    problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars
+) -> Task:
     """What is to be searched.
 
     Raises
@@ -367,21 +374,21 @@ def task(problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars
                 f"{LEAST_SQUARES!r}"
             )
         knowledge = replace(knowledge, prior="none")
-    given = setting(problem, knowledge, Bootstrap(bootstrap=0), bars)
-    low, high, cones = bounded(given, region.ranges)
+    given = build_constrained_setting(problem, knowledge, Bootstrap(bootstrap=0), bars)
+    low, high, cones = bound_base_parameters(given, region.ranges)
     admitted = replace(given.admitted, cones=(*given.admitted.cones, *cones))
     given = replace(given, admitted=admitted)
-    begin = started(given, region.begin, low, high)
+    begin = choose_search_start(given, region.begin, low, high)
     parts = None
     if region.objective == MEAN_AND_SPREAD:
-        parts = spreads(problem, region.spread_weight)
+        parts = centre_row_factors(problem, region.spread_weight)
     return Task(given, low, high, begin, parts)
 
 
 # ---- the ranges
 
 
-def bounded(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[Cone]]:
+def bound_base_parameters(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[Cone]]:
     """Bounds of the base parameters, and the ranges as cones on the unknowns.
 
     A base parameter's range is that of the combination of standard ones that it is.
@@ -392,14 +399,14 @@ def bounded(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[C
         For an empty table, a range that is none, and unknown names.
     """
     base, idim, space = given.problem.base, given.problem.idim, given.admitted.space
-    lower, upper = usual_ranges(given)
+    lower, upper = choose_usual_ranges(given)
     own: dict[int, tuple[float, float]] = {}
     if ranges is not None and not ranges:
         raise InputError("ranges is empty: give [low, high] by parameter, or leave it out")
     for name, (low, high) in (ranges or {}).items():
         known = [*base.names, *(n for n in idim.names if n not in base.names)]
         if name not in known:
-            raise InputError(f"ranges: {name!r} is no parameter{nearest(name, known)}")
+            raise InputError(f"ranges: {name!r} is no parameter{suggest_nearest(name, known)}")
         if low >= high:
             raise InputError(
                 f"ranges: {name} is [{low:g}, {high:g}], but low has to be below high; what is "
@@ -415,15 +422,15 @@ def bounded(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[C
     for k, (low, high) in own.items():
         least[k], most[k] = low, high
     if not space.standard:
-        return least, most, sides(base.names, np.diag(space.unit), least, most)
-    cones = sides(idim.names[: len(lower)], np.diag(space.unit), lower, upper)
+        return least, most, build_range_cones(base.names, np.diag(space.unit), least, most)
+    cones = build_range_cones(idim.names[: len(lower)], np.diag(space.unit), lower, upper)
     for k, (low, high) in own.items():
         if base.names[k] not in idim.names:
             cones += Bounds(base.names[k], low, high).cones(space)
     return least, most, cones
 
 
-def sides(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[Cone]:
+def build_range_cones(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[Cone]:
     """``low <= rows x <= high`` in units of the ranges; what has no width is no range."""
     wide = high > low
     width = (high - low)[wide]
@@ -437,7 +444,7 @@ def sides(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[
     ]
 
 
-def usual_ranges(given: Setting) -> tuple[Array, Array]:
+def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
     """Ranges of the standard parameters that nothing was said of, in SI units.
 
     Of bodies with inertials in the robot file: masses of up to `WIDE` times the file's, first
@@ -477,7 +484,9 @@ def usual_ranges(given: Setting) -> tuple[Array, Array]:
     return lower, upper
 
 
-def started(given: Setting, begin: Mapping[str, float] | None, low: Array, high: Array) -> Array:
+def choose_search_start(
+    given: Setting, begin: Mapping[str, float] | None, low: Array, high: Array
+) -> Array:
     """Where a search begins.
 
     Raises
@@ -488,7 +497,7 @@ def started(given: Setting, begin: Mapping[str, float] | None, low: Array, high:
     beta, names = 0.5 * (low + high), given.problem.base.names
     for name, value in (begin or {}).items():
         if name not in names:
-            raise InputError(f"begin: {name!r} is no base parameter{nearest(name, names)}")
+            raise InputError(f"begin: {name!r} is no base parameter{suggest_nearest(name, names)}")
         k = names.index(name)
         if not low[k] <= value <= high[k]:
             raise InputError(

@@ -29,7 +29,7 @@ from scipy import linalg
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, jit
-from dynident.dynamics.base import BaseParameters, random_conditions, random_states
+from dynident.dynamics.base import BaseParameters, draw_random_conditions, draw_random_states
 
 REACH = 100.0
 """A parameter of natural size moves the torques by so many sigma."""
@@ -127,7 +127,7 @@ class Recursion:
         return np.asarray(np.sqrt(np.sum(self.half**2, axis=1)))
 
 
-def natural_size(base: BaseParameters, sigma: Array) -> Array:
+def estimate_natural_size(base: BaseParameters, sigma: Array) -> Array:
     """What each base parameter would have to be to move the torques by `REACH` sigma.
 
     At random states of about 1 rad/s and 3 rad/s^2, so that it depends on the robot and on what
@@ -140,25 +140,25 @@ def natural_size(base: BaseParameters, sigma: Array) -> Array:
         Of each equation of motion; infinite where nothing is measured.
     """
     samples = 200
-    states = random_states(base.idim, samples, 0)
-    W = base.idim.regressor(*states, random_conditions(base.idim, samples, 0))[:, :, base.kept]
+    states = draw_random_states(base.idim, samples, 0)
+    W = base.idim.regressor(*states, draw_random_conditions(base.idim, samples, 0))[:, :, base.kept]
     weighted = W / sigma[:, None]
     return np.asarray(REACH / np.sqrt(np.mean(np.sum(weighted**2, axis=1), axis=0)))
 
 
-def widest(ageing: Rule) -> Array:
+def choose_diffuse_std(ageing: Rule) -> Array:
     """Standard deviations of parameters of which nothing is known, by how they age."""
     return ageing.size * np.where(np.isfinite(ageing.memory), BOUND, DIFFUSE)
 
 
-def friction_columns(base: BaseParameters) -> np.ndarray:
+def mark_friction_columns(base: BaseParameters) -> np.ndarray:
     """Which base parameters are of the drives' friction, rotors not counted."""
     idim = base.idim
     rubbing = [False] * idim.inertial + [c.friction is not None for c in idim.drive_columns]
     return np.array(rubbing)[base.kept]
 
 
-def rule(
+def build_ageing_rule(
     size: Array,
     memory: Array | float = np.inf,
     walk: Array | float = 0.0,
@@ -190,7 +190,7 @@ def rule(
 
 
 @inner
-def absorb(R, row, first):  # type: ignore[no-untyped-def]
+def absorb_row(R, row, first):  # type: ignore[no-untyped-def]
     """Rotate a row ``[x | y]`` of unit variance into ``[R | z]``; its normalised innovation.
 
     The row is used up. Its entries before `first` are zero.
@@ -212,7 +212,7 @@ def absorb(R, row, first):  # type: ignore[no-untyped-def]
 
 
 @inner
-def stir(R, row, image, last, variance):  # type: ignore[no-untyped-def]
+def add_direction_variance(R, row, image, last, variance):  # type: ignore[no-untyped-def]
     """Add `variance` along a direction g to P, the estimate unchanged.
 
     ``image = R g``, nothing beyond `last`, is used up. The noise w joins the unknowns, as
@@ -237,7 +237,7 @@ def stir(R, row, image, last, variance):  # type: ignore[no-untyped-def]
 
 
 @inner
-def solve(R, beta):  # type: ignore[no-untyped-def]
+def solve_for_beta(R, beta):  # type: ignore[no-untyped-def]
     """``beta = R^-1 z``."""
     p = len(R)
     for k in range(p - 1, -1, -1):
@@ -248,7 +248,7 @@ def solve(R, beta):  # type: ignore[no-untyped-def]
 
 
 @inner
-def fade(R, beta, memory, elapsed, work):  # type: ignore[no-untyped-def]
+def fade_information(R, beta, memory, elapsed, work):  # type: ignore[no-untyped-def]
     """Let the samples so far weigh less: ``P_ij`` grows by ``exp(elapsed / 2 (1/m_i + 1/m_j))``.
 
     With one memory for all it is (23) of zhang2018 with mu = exp(-step / memory). The estimate
@@ -267,7 +267,7 @@ def fade(R, beta, memory, elapsed, work):  # type: ignore[no-untyped-def]
 
 
 @inner
-def age(rule, R, beta, due, place, row, image, elapsed):  # type: ignore[no-untyped-def]
+def age_information(rule, R, beta, due, place, row, image, elapsed):  # type: ignore[no-untyped-def]
     """Everything that time does to what is known, before the rows of a new instant."""
     p, turns = len(R), len(rule.turns)
     if turns == 0:
@@ -277,21 +277,21 @@ def age(rule, R, beta, due, place, row, image, elapsed):  # type: ignore[no-unty
         due[k] += elapsed
         forgets = forgets or rule.memory[k] < np.inf
     if forgets:
-        fade(R, beta, rule.memory, elapsed, image)
+        fade_information(R, beta, rule.memory, elapsed, image)
     for _ in range(rule.share):
         k = rule.turns[place[0]]
         place[0] = (place[0] + 1) % turns
         if rule.walk[k] > 0.0:
             for i in range(k + 1):
                 image[i] = R[i, k]
-            stir(R, row, image, k, rule.walk[k] * due[k])
+            add_direction_variance(R, row, image, k, rule.walk[k] * due[k])
         if rule.memory[k] < np.inf:
             # what is forgotten is replaced by a floor about the estimate, which leaves it
             weight = np.sqrt(rule.floor[k] * (1.0 - np.exp(-due[k] / rule.memory[k])))
             for j in range(k, p + 1):
                 row[j] = 0.0
             row[k], row[p] = weight, weight * beta[k]
-            absorb(R, row, k)
+            absorb_row(R, row, k)
         due[k] = 0.0
 
 
@@ -311,11 +311,11 @@ def forget_direction(R, row, image, x, size, share):  # type: ignore[no-untyped-
         image[k] = value
         total += value * value
     if total > 0.0 and share > 0.0:
-        stir(R, row, image, p - 1, share / ((1.0 - share) * total))
+        add_direction_variance(R, row, image, p - 1, share / ((1.0 - share) * total))
 
 
 @jit
-def follow(  # type: ignore[no-untyped-def]
+def follow_rows(  # type: ignore[no-untyped-def]
     rule, R, beta, due, place, row, rows, first, group, groups, elapsed, squares
 ):
     """Absorb rows in order of time; squares of their normalised innovations into `squares`.
@@ -331,13 +331,13 @@ def follow(  # type: ignore[no-untyped-def]
             step = elapsed[t]
             if len(rule.turns) > 0:
                 if t > 0:
-                    solve(R, beta)
-                age(rule, R, beta, due, place, row, image, step)
+                    solve_for_beta(R, beta)
+                age_information(rule, R, beta, due, place, row, image, step)
             place[1] = (place[1] + 1) % groups
         if rule.directional < np.inf and group[t] == place[1]:
             # one group an instant, by turns, for the time of a whole round
             share = 1.0 - np.exp(-step * groups / rule.directional)
             forget_direction(R, row, image, rows[t], rule.size, share)
-        e = absorb(R, rows[t], first[t])
+        e = absorb_row(R, rows[t], first[t])
         squares[t] = e * e
-    solve(R, beta)
+    solve_for_beta(R, beta)

@@ -18,29 +18,34 @@ from pydantic import Field
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.options import Options, Positives, per_joint
+from dynident.core.options import Options, Positives, broadcast_to_joints
 from dynident.core.schema import Flag as Truth
 from dynident.core.schema import Number
-from dynident.estimators.covariance import ErrorBars, Spread, named
+from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Track
-from dynident.estimators.least_squares import Weighted, finish
+from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.estimators.recursion import (
     Recursion,
     Rule,
-    follow,
-    friction_columns,
-    natural_size,
-    rule,
-    widest,
+    build_ageing_rule,
+    choose_diffuse_std,
+    estimate_natural_size,
+    follow_rows,
+    mark_friction_columns,
 )
-from dynident.regression.generalised import GeneralisedSamples, free_groups
+from dynident.regression.generalised import GeneralisedSamples, list_free_groups
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
-from dynident.regression.statistics import Residuals, long_run_ratio, residuals, whiteness_rejected
+from dynident.regression.statistics import (
+    Residuals,
+    compute_residuals,
+    estimate_long_run_ratio,
+    is_whiteness_rejected,
+)
 from dynident.regression.weighted import (
-    literature_std,
+    compute_literature_std,
     require_excitation,
-    weighted_solution,
+    solve_wls,
 )
 
 INSTANTS = 400
@@ -93,9 +98,9 @@ class Forgetting(Options):
         if self.directional:
             if self.memory is None or self.memory_friction is not None:
                 raise InputError("directional forgetting has one memory: give memory alone")
-            return rule(size, directional=memory, share=share)
+            return build_ageing_rule(size, directional=memory, share=share)
         friction = memory if self.memory_friction is None else self.memory_friction
-        return rule(size, memory=np.where(rubs, friction, memory), share=share)
+        return build_ageing_rule(size, memory=np.where(rubs, friction, memory), share=share)
 
     @property
     def ages(self) -> bool:
@@ -116,7 +121,9 @@ class Drift(Options):
 
     def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
         """How parameters of these natural sizes age."""
-        return rule(size, walk=np.where(rubs, self.walk_friction, self.walk), share=share)
+        return build_ageing_rule(
+            size, walk=np.where(rubs, self.walk_friction, self.walk), share=share
+        )
 
     @property
     def ages(self) -> bool:
@@ -149,7 +156,7 @@ def rls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    return followed(problem, forgetting, "forgetting", weights, bars)
+    return estimate_recursively(problem, forgetting, "forgetting", weights, bars)
 
 
 def kf(
@@ -174,10 +181,10 @@ def kf(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    return followed(problem, drift, "a random walk", weights, bars)
+    return estimate_recursively(problem, drift, "a random walk", weights, bars)
 
 
-def weighed(problem: Problem, weights: Weights) -> Array:
+def choose_group_sigma(problem: Problem, weights: Weights) -> Array:
     """Sigma of each group of rows.
 
     Raises
@@ -190,11 +197,13 @@ def weighed(problem: Problem, weights: Weights) -> Array:
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
     if weights.sigma is None:
-        return weighted_solution(factors)[1]
-    return np.array(per_joint(weights.sigma, len(problem.groups), "sigma", "groups of rows"))
+        return solve_wls(factors)[1]
+    return np.array(
+        broadcast_to_joints(weights.sigma, len(problem.groups), "sigma", "groups of rows")
+    )
 
 
-def equation_sigma(problem: Problem, sigma: Array) -> Array:
+def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
     """Sigma of each equation of motion, from those of the groups of rows.
 
     Of equations that rows have in combinations alone it is that of the combinations, in units of
@@ -209,13 +218,13 @@ def equation_sigma(problem: Problem, sigma: Array) -> Array:
     scales = [s.scale for s in problem.samples if isinstance(s, GeneralisedSamples)]
     scale = np.mean([each for each in scales if each is not None] or [np.ones(dof)], axis=0)
     place = dof
-    for each in free_groups(problem.idim, problem.samples):
+    for each in list_free_groups(problem.idim, problem.samples):
         own[each.acting] = np.minimum(own[each.acting], sigma[place] * scale[each.acting])
         place += each.count
     return np.asarray(own)
 
 
-def followed(
+def estimate_recursively(
     problem: Problem, ageing: Forgetting | Drift, what: str, weights: Weights, bars: ErrorBars
 ) -> Estimate:
     """The estimate at the end of the logs, with its track.
@@ -236,35 +245,37 @@ def followed(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    sigma = weighed(problem, weights)
-    size = natural_size(problem.base, equation_sigma(problem, sigma))
-    fading = ageing.rule(size, friction_columns(problem.base), 0)
+    sigma = choose_group_sigma(problem, weights)
+    size = estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma))
+    fading = ageing.rule(size, mark_friction_columns(problem.base), 0)
     if ageing.ages and bars.covariance is not None:
         raise InputError(
             f"covariance {bars.covariance!r} is of rows that weigh alike, not of {what}; "
             "leave it out"
         )
-    state, track, rows = run(problem, sigma, fading)
+    state, track, rows = run_recursion(problem, sigma, fading)
     message = f"{rows} rows in order of time"
     if not ageing.ages:
-        estimate = finish(problem, Weighted(state.beta, sigma, sigma, rows, message), bars)
+        estimate = finish_ls_estimate(
+            problem, Weighted(state.beta, sigma, sigma, rows, message), bars
+        )
         return replace(estimate, track=track)
-    errors = residuals(problem, state.beta)
-    literature = literature_std(problem.factors.weighted(sigma))
-    spread = correlated(state.covariance, errors)
-    covariance = named(f"recursion with {what}", spread, literature)
+    errors = compute_residuals(problem, state.beta)
+    literature = compute_literature_std(problem.factors.weighted(sigma))
+    spread = inflate_covariance(state.covariance, errors)
+    covariance = name_covariance(f"recursion with {what}", spread, literature)
     return Estimate(state.beta.copy(), None, sigma, covariance, errors, rows, message, track=track)
 
 
-def correlated(covariance: Array, errors: Residuals) -> Spread:
+def inflate_covariance(covariance: Array, errors: Residuals) -> Spread:
     """That of a recursion, as if its rows were as many as are independent."""
-    if not whiteness_rejected(errors.error):
+    if not is_whiteness_rejected(errors.error):
         return Spread("white errors, a sigma per group", covariance)
     words = "long-run variance of the residuals (they are not white)"
-    return Spread(words, covariance * long_run_ratio(errors.error))
+    return Spread(words, covariance * estimate_long_run_ratio(errors.error))
 
 
-def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Track, int]:
+def run_recursion(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Track, int]:
     """Everything that the rows tell, from a diffuse prior on.
 
     Returns
@@ -275,7 +286,7 @@ def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Tra
     rows : int
     """
     p = problem.base.count
-    state = Recursion.start(np.zeros(p), np.diag(1.0 / widest(ageing)))
+    state = Recursion.start(np.zeros(p), np.diag(1.0 / choose_diffuse_std(ageing)))
     every = max(1, -(-problem.factors.rows // INSTANTS))
     times: list[float] = []
     betas: list[Array] = []
@@ -284,12 +295,12 @@ def run(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Tra
     for log, passed in zip(problem.samples, problem.passes(), strict=True):
         start, last = now, 0
         for stretch in passed:
-            for part in merged(problem, stretch, sigma, every):
+            for part in merge_rows_by_time(problem, stretch, sigma, every):
                 at = part.sample / log.rate
                 elapsed = np.diff(at, prepend=last / log.rate)
                 elapsed = np.maximum(elapsed, 0.0)
                 squares = np.empty(len(at))
-                follow(
+                follow_rows(
                     ageing, state.R, state.beta, state.due, state.place, state.row, part.rows,
                     part.first, part.group, len(sigma), elapsed, squares,
                 )  # fmt: skip
@@ -319,7 +330,9 @@ class Merged:
     first: Integers
 
 
-def merged(problem: Regression, rows: Rows, sigma: Array, most: int) -> Iterator[Merged]:
+def merge_rows_by_time(
+    problem: Regression, rows: Rows, sigma: Array, most: int
+) -> Iterator[Merged]:
     """The rows of a stretch, at most so many at a time; rows of an instant stay together."""
     p = problem.base.count
     sample = np.concatenate(rows.sample)

@@ -12,9 +12,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.files import refuse_unwritable, write_files
-from dynident.core.kept import Origin, fingerprint, packed, read_kept
+from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fingerprint
 from dynident.core.options import Options
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
 from dynident.estimators.ranges import Searchable
 
@@ -83,7 +83,7 @@ class Run:
     patience: int
     keeping: Keeping = Keeping()
     stage: str = "estimate"
-    progress: Progress = silent
+    progress: Progress = ignore_progress
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Shelf:
             When it cannot be written.
         """
         arrays = {each.name: np.asarray(getattr(place, each.name)) for each in fields(place)}
-        content = packed(SCHEMA, self.origin, {"generator": generator}, arrays)
+        content = pack_state_file(SCHEMA, self.origin, {"generator": generator}, arrays)
         write_files({self.path: content})
 
     def taken(self, kind: type[P], rng: np.random.Generator) -> P | None:
@@ -121,7 +121,7 @@ class Shelf:
             When the file is something else, or of another search.
         """
         refuse_unwritable(self.path.parent)
-        kept = read_kept(self.path, SCHEMA, ("generator",), "a search")
+        kept = read_state_file(self.path, SCHEMA, ("generator",), "a search")
         if kept is None:
             return None
         kept.require(self.origin, "method, size, seed, ranges, prior, log or machine")
@@ -133,7 +133,7 @@ class Shelf:
         return kind(**{name: each if each.ndim else each.item() for name, each in found.items()})
 
 
-def searched(
+def run_search(
     task: Searchable,
     options: str,
     rng: np.random.Generator,
@@ -165,7 +165,7 @@ def searched(
     shelf, place = None, None
     if run.keeping.search_state is not None:
         base = task.problem.base
-        mark = fingerprint((options, *task.identity))
+        mark = take_fingerprint((options, *task.identity))
         shelf = Shelf(
             Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
         )

@@ -16,12 +16,17 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
-from dynident.core.options import chosen
+from dynident.core.options import build_options
 from dynident.core.progress import Progress
-from dynident.estimators.ga import Breeding, bred
-from dynident.estimators.pf import Swarm, filtered
+from dynident.estimators.ga import Breeding, breed_generations
+from dynident.estimators.pf import Swarm, run_particle_filter
 from dynident.estimators.search import Keeping, Run
-from dynident.estimators.shapes import Projected, loaded, projected, visible
+from dynident.estimators.shapes import (
+    Projected,
+    fit_at_usual_shapes,
+    fit_linear_parameters,
+    limit_to_visible_speeds,
+)
 from dynident.regression.problem import Problem
 
 EXACT = {"ga": "nls", "pf": "nls"}
@@ -110,12 +115,12 @@ class ShapeTask:
         theta, found = self.usual.theta, np.empty(len(sets))
         for k, coordinates in enumerate(sets):
             theta[idim.plain :] = self.shapes(coordinates)
-            here = projected(self.usual.problem.linearised(theta), self.usual.sigma)
+            here = fit_linear_parameters(self.usual.problem.linearised(theta), self.usual.sigma)
             found[k] = 2.0 * here.cost
         return found
 
 
-def begun(
+def search_start_shapes(
     problem: Problem, method: str, given: Mapping[str, Any], progress: Progress
 ) -> tuple[Problem, str]:
     """A problem with the shapes that a search begins at, within the ranges that were given.
@@ -142,27 +147,27 @@ def begun(
     if not problem.idim.shape_parameters:
         return problem, ""
     ranges = given.get("ranges") or {}
-    require_within_bounds(problem, ranges)
+    check_shape_ranges(problem, ranges)
     if method not in EXACT:
         return problem, ""
-    seen = limited(visible(problem), ranges)
-    task = ShapeTask(loaded(seen))
-    seed, keeping = given.get("seed", 0), chosen(Keeping, given)
+    seen = limit_shapes(limit_to_visible_speeds(problem), ranges)
+    task = ShapeTask(fit_at_usual_shapes(seen))
+    seed, keeping = given.get("seed", 0), build_options(Keeping, given)
     if method == "ga":
         size, most = given.get("population", SETS), given.get("generations", GENERATIONS)
         run = Run(most, LULL, keeping, "shapes", progress)
-        place, why = bred(task, Breeding(size, most, seed), run)
+        place, why = breed_generations(task, Breeding(size, most, seed), run)
         words = f"shapes {why} after {place.count} generations of {size}"
     else:
         size, most = given.get("particles", SETS), given.get("steps", GENERATIONS)
         run = Run(most, LULL, keeping, "shapes", progress)
-        place, why = filtered(task, Swarm(size, most, seed), run, MOVES)
+        place, why = run_particle_filter(task, Swarm(size, most, seed), run, MOVES)
         words = f"shapes {why} after {place.count} steps of {size} particles"
     idim = seen.idim.shaped(task.shapes(place.best))
     return Problem.of(replace(problem.base, idim=idim), problem.samples), words
 
 
-def require_within_bounds(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:
+def check_shape_ranges(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:
     """Refuse ranges of shapes that are none, or beyond the bounds of their models.
 
     Raises
@@ -178,7 +183,7 @@ def require_within_bounds(problem: Problem, ranges: Mapping[str, tuple[float, fl
             )
 
 
-def limited(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> Problem:
+def limit_shapes(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> Problem:
     """A problem with the shapes within the ranges that name them."""
     known = [(each.name, each.bounds) for each in problem.idim.shape_parameters]
     limits = [

@@ -17,16 +17,16 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
-from dynident.regression.rows import beside
-from dynident.regression.statistics import residuals
-from dynident.regression.weighted import TOLERANCE, group_sigma
+from dynident.regression.rows import collect_conditions
+from dynident.regression.statistics import compute_residuals
+from dynident.regression.weighted import TOLERANCE, estimate_group_sigma
 
 ROUNDS = 40
 """Linearisations of a method's model."""
@@ -59,11 +59,11 @@ AT_BOUND = 1e-6
 """Share of its range within which a shape is at a bound."""
 
 
-def with_shapes(
+def estimate_with_shapes(
     problem: Problem,
     method: Callable[[Problem], Estimate],
     quickly: Callable[[Problem], Estimate],
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[Problem, Estimate]:
     """What a method estimates together with the shapes of friction, and loads that agree with it.
 
@@ -91,19 +91,19 @@ def with_shapes(
     """
     if not problem.idim.nonlinear:
         return problem, method(problem)
-    found = searched(visible(problem), progress)
-    held, walk = held_shapes(found), Walk.start(found.theta)
+    found = search_shapes(limit_to_visible_speeds(problem), progress)
+    held, walk = find_shapes_to_hold(found), Walk.start(found.theta)
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
-        here = around(found.problem, walk.theta, held)
+        here = linearise_problem(found.problem, walk.theta, held)
         estimate = quickly(here)
-        new = full_set(here, estimate)
-        beyond = out_of_bounds(here, walk.theta, new)
-        change, left = changes(here, estimate)
+        new = expand_to_full_set(here, estimate)
+        beyond = find_shapes_beyond_bounds(here, walk.theta, new)
+        change, left = measure_estimate_change(here, estimate)
         if not beyond and change < CLOSE:
             estimate = method(here)
-            new = full_set(here, estimate)
-            return here.settled(new), plainly(here, estimate, new, held)
+            new = expand_to_full_set(here, estimate)
+            return here.settled(new), convert_from_linearised(here, estimate, new, held)
         walk = walk.on(new, here, estimate.sigma)
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
@@ -151,7 +151,7 @@ class Walk:
         theta = self.theta + shares * step
         past = (*self.past[-REMEMBERED:], (self.theta[:plain], step[:plain]))
         weigh = here.factors.weighted(sigma).A @ here.base.matrix[:, :plain]
-        theta[:plain] = mixture(past, weigh)
+        theta[:plain] = mix_past_steps(past, weigh)
         # the search takes rotors for their links', which the method may tell apart: it is forgotten
         return Walk(theta, step, shares, past if np.any(self.step) else ())
 
@@ -166,7 +166,7 @@ class Walk:
         }
 
 
-def mixture(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
+def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
     """Where whole steps from a mixture of places would end that leaves the least step due.
 
     The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large
@@ -187,7 +187,7 @@ def mixture(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
     return np.asarray(end[:, -1] - np.diff(end) @ share)
 
 
-def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
+def measure_estimate_change(here: Problem, estimate: Estimate) -> tuple[float, Array]:
     """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
     Returns
@@ -197,7 +197,7 @@ def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
     each : ndarray, shape (base parameters,)
         Of each shape; zero of all others.
     """
-    step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *free_shape(here)])
+    step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *list_free_shapes(here)])
     shapes = here.base.kept >= here.idim.plain
     matters = shapes.copy()
     if here.idim.loaded:
@@ -208,18 +208,18 @@ def changes(here: Problem, estimate: Estimate) -> tuple[float, Array]:
     return change, np.asarray(np.where(shapes, norms * np.abs(step), 0.0))
 
 
-def free_shape(problem: Problem) -> tuple[float, ...]:
+def list_free_shapes(problem: Problem) -> tuple[float, ...]:
     """Values about which shapes are linearised, where they are parameters."""
     return problem.idim.shape if problem.idim.free else ()
 
 
-def around(problem: Problem, theta: Array, held: dict[str, str]) -> Problem:
+def linearise_problem(problem: Problem, theta: Array, held: dict[str, str]) -> Problem:
     """A problem linearised about a full set, without the shapes that are held."""
     full = problem.linearised(theta)
     return full.only([k for k, name in enumerate(full.base.names) if name not in held])
 
 
-def full_set(problem: Problem, estimate: Estimate) -> Array:
+def expand_to_full_set(problem: Problem, estimate: Estimate) -> Array:
     """The full set of an estimate; shapes that are held have the values of the model."""
     theta = problem.base.standard(estimate.beta)
     if estimate.theta is not None:
@@ -227,7 +227,7 @@ def full_set(problem: Problem, estimate: Estimate) -> Array:
     return theta
 
 
-def out_of_bounds(problem: Problem, old: Array, new: Array) -> dict[str, str]:
+def find_shapes_beyond_bounds(problem: Problem, old: Array, new: Array) -> dict[str, str]:
     """Shapes that are at a bound and would go on beyond it, and why they are held then."""
     if not problem.idim.free:
         return {}
@@ -235,19 +235,22 @@ def out_of_bounds(problem: Problem, old: Array, new: Array) -> dict[str, str]:
     return {
         shape.name: "rests at its bound"
         for shape, k in zip(problem.idim.shape_parameters, places, strict=True)
-        if shape.name in problem.base.names and at_bound(shape, old[k]) * (new[k] - old[k]) >= 0.0
-        if at_bound(shape, old[k])
+        if shape.name in problem.base.names
+        and find_bound_side(shape, old[k]) * (new[k] - old[k]) >= 0.0
+        if find_bound_side(shape, old[k])
     }
 
 
-def at_bound(shape: ShapeParameter, value: float) -> int:
+def find_bound_side(shape: ShapeParameter, value: float) -> int:
     """-1 at the lower bound, 1 at the upper one, 0 between."""
     low, high = shape.bounds.lower, shape.bounds.upper
     margin = AT_BOUND * (high - low)
     return int(value > high - margin) - int(value < low + margin)
 
 
-def plainly(problem: Problem, estimate: Estimate, theta: Array, held: dict[str, str]) -> Estimate:
+def convert_from_linearised(
+    problem: Problem, estimate: Estimate, theta: Array, held: dict[str, str]
+) -> Estimate:
     """An estimate of a linearised model as one of the model at its shapes.
 
     Parameters
@@ -331,7 +334,7 @@ class Projected:
         return J - Q @ (Q.T @ J), e - Q @ (Q.T @ e)
 
 
-def projected(problem: Problem, sigma: Array | None = None) -> Projected:
+def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Projected:
     """The best linear parameters at the shapes about which a problem is linearised.
 
     Friction is kept positive, whatever the method: without, the best shape is often one that
@@ -352,8 +355,8 @@ def projected(problem: Problem, sigma: Array | None = None) -> Projected:
     for _ in range(SIGMAS):
         system = factors.weighted(sigma)
         linear = System(system.A[:, ~free], system.b - system.A[:, free] @ beta[free], system.rest)
-        beta[~free] = solved(linear, positive)
-        new = group_sigma(factors, beta, sigma)
+        beta[~free] = solve_partly_positive(linear, positive)
+        new = estimate_group_sigma(factors, beta, sigma)
         done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if done:
@@ -366,7 +369,7 @@ def projected(problem: Problem, sigma: Array | None = None) -> Projected:
     return Projected(problem, beta, sigma, cost)
 
 
-def solved(system: System, positive: Booleans) -> Array:
+def solve_partly_positive(system: System, positive: Booleans) -> Array:
     """Least squares with some of the parameters positive."""
     if not np.any(positive):
         return system.solve()
@@ -382,7 +385,7 @@ def solved(system: System, positive: Booleans) -> Array:
     return found
 
 
-def searched(problem: Problem, progress: Progress = silent) -> Projected:
+def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
     """The shapes that fit best, of descents from several starts.
 
     Parameters
@@ -390,22 +393,25 @@ def searched(problem: Problem, progress: Progress = silent) -> Projected:
     problem : Problem
     progress : callable
     """
-    first = loaded(problem)
+    first = fit_at_usual_shapes(problem)
     if not first.problem.idim.shape_parameters:
         return first
-    starts = [projected(first.problem.linearised(theta), first.sigma) for theta in tried(first)]
+    starts = [
+        fit_linear_parameters(first.problem.linearised(theta), first.sigma)
+        for theta in choose_shape_starts(first)
+    ]
     ends = []
     for k, start in enumerate(starts):
         progress("shapes", k / len(starts))
-        ends.append(descended(start))
+        ends.append(descend_over_shapes(start))
     ends.sort(key=lambda end: end.cost)
     best = ends[0]
     for other in ends[1:]:
-        best = mixed(best, other)
+        best = combine_best_shapes(best, other)
     return best
 
 
-def mixed(best: Projected, other: Projected) -> Projected:
+def combine_best_shapes(best: Projected, other: Projected) -> Projected:
     """The better end with the shapes of the other on drives where these are better.
 
     Drives hardly depend on each other: one descent may end well on some of them, and another on
@@ -419,13 +425,13 @@ def mixed(best: Projected, other: Projected) -> Projected:
         if np.allclose(theta[own], other.theta[own], rtol=ALIKE):
             continue
         theta[own] = other.theta[own]
-        trial = projected(found.problem.linearised(theta), found.sigma)
+        trial = fit_linear_parameters(found.problem.linearised(theta), found.sigma)
         if trial.cost < found.cost:
             found = trial
-    return found if found is best else descended(found)
+    return found if found is best else descend_over_shapes(found)
 
 
-def visible(problem: Problem) -> Problem:
+def limit_to_visible_speeds(problem: Problem) -> Problem:
     """The problem with speeds among its shapes no lower than what the log can show.
 
     A speed at which friction changes has to be above that of some of the rows: what happens below
@@ -434,7 +440,7 @@ def visible(problem: Problem) -> Problem:
     idim = problem.idim
     limits = []
     for friction in idim.frictions:
-        speeds = speeds_of_rows(problem, friction)
+        speeds = list_row_speeds(problem, friction)
         slow = float(speeds[min(SLOW_ROWS, len(speeds) - 1)]) if len(speeds) else 0.0
         for shape in (each.bounds for each in idim.shape_parameters[friction.shape]):
             low, high = shape.lower, shape.upper
@@ -445,7 +451,7 @@ def visible(problem: Problem) -> Problem:
     return Problem.of(base, problem.samples)
 
 
-def speeds_of_rows(problem: Problem, friction: DriveFriction) -> Array:
+def list_row_speeds(problem: Problem, friction: DriveFriction) -> Array:
     """Sizes of a drive's speed about where its joint has rows, in order of size."""
     gear = problem.idim.gears[friction.gear]
     base = problem.robot.dof - problem.robot.n  # coordinates before those of the joints
@@ -458,19 +464,19 @@ def speeds_of_rows(problem: Problem, friction: DriveFriction) -> Array:
     return np.sort(np.abs(np.concatenate(found)))
 
 
-def loaded(problem: Problem) -> Projected:
+def fit_at_usual_shapes(problem: Problem) -> Projected:
     """At the usual shapes, under loads that agree with the bodies that are found."""
-    found = projected(problem.linearised(np.zeros(problem.idim.plain)))
+    found = fit_linear_parameters(problem.linearised(np.zeros(problem.idim.plain)))
     if problem.idim.loaded:
         at = found.problem.base
         blurred = replace(at, idim=replace(at.idim, blur=tuple(found.sigma.tolist())))
         found = replace(found, problem=Problem.of(blurred, problem.samples))
         for _ in range(2):
-            found = projected(found.problem.linearised(found.theta), found.sigma)
+            found = fit_linear_parameters(found.problem.linearised(found.theta), found.sigma)
     return found
 
 
-def tried(first: Projected) -> tuple[Array, Array]:
+def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
     """Full sets to start from: with shapes that fit each drive alone, and with the usual ones.
 
     Parameters
@@ -484,13 +490,16 @@ def tried(first: Projected) -> tuple[Array, Array]:
     for k, friction in enumerate(idim.frictions):
         if not friction.model.shape:
             continue
-        alone = seen(first, k, friction)
+        alone = gather_friction_signals(first, k, friction)
         own = idim.shape_parameters[friction.shape]
         for theta, shapes in (
             (usual, np.array([idim.shape[friction.shape]])),
-            (screened, candidates([each.bounds for each in own], bool(friction.model.state))),
+            (
+                screened,
+                sample_shape_ranges([each.bounds for each in own], bool(friction.model.state)),
+            ),
         ):
-            shape, linear = best_alone(alone, shapes)
+            shape, linear = find_best_shape(alone, shapes)
             theta[idim.plain :][friction.shape] = shape
             for term in friction.terms:
                 theta[places[k, term]] = linear[term]
@@ -524,7 +533,7 @@ class Seen:
         return np.vstack(found)
 
 
-def seen(first: Projected, k: int, friction: DriveFriction) -> Seen:
+def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -> Seen:
     """What one of the frictions sees of the logs."""
     problem, idim = first.problem, first.problem.idim
     joint = idim.gears[friction.gear].number - 1
@@ -536,30 +545,30 @@ def seen(first: Projected, k: int, friction: DriveFriction) -> Seen:
             # friction that remembers needs all that was before
             used = np.arange(start, stop) if friction.model.state else inside
             motion = log.q[used], log.dq[used], log.ddq[used]
-            around = beside(idim, log, used)
+            around = collect_conditions(idim, log, used)
             met = around if idim.has_states else idim.met(*motion, log.rate, around=around)
             signals = idim.signals(k, *motion[:2], conditions=met)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
-    error = residuals(problem, first.beta).error[joint]
+    error = compute_residuals(problem, first.beta).error[joint]
     found = Seen(friction.model, tuple(stretches), error)
     own = found.columns(np.array(idim.shape[friction.shape])) @ idim.linear(first.theta)[k]
     return replace(found, torque=error + own)
 
 
-def best_alone(seen: Seen, shapes: Array) -> tuple[Array, Array]:
+def find_best_shape(seen: Seen, shapes: Array) -> tuple[Array, Array]:
     """The shape, of some, whose columns explain a torque best, and their parameters."""
     positive = np.array([each.positive for each in seen.model.parameters])
     best, found = np.inf, (shapes[0], np.zeros(len(positive)))
     for shape in shapes:
         columns = seen.columns(shape)
-        linear = solved(System(columns, seen.torque, 0.0), positive)
+        linear = solve_partly_positive(System(columns, seen.torque, 0.0), positive)
         error = float(np.sum((seen.torque - columns @ linear) ** 2))
         if error < best:
             best, found = error, (shape, linear)
     return found
 
 
-def candidates(bounds: Sequence[Bounds], few: bool) -> Array:
+def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
     """Shapes all over their ranges, by ratios where these are positive; shape (count, shapes)."""
     count = CANDIDATES if few or len(bounds) < 2 else CANDIDATES**2 // 2
     rng = np.random.default_rng(0)
@@ -575,14 +584,14 @@ def candidates(bounds: Sequence[Bounds], few: bool) -> Array:
     return np.column_stack(columns)
 
 
-def descended(start: Projected) -> Projected:
+def descend_over_shapes(start: Projected) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds."""
     here, damping = start, DAMPING
     for _ in range(DESCENTS):
         shape = here.beta.copy()
-        shape[here.free] += shape_step(here, damping)
+        shape[here.free] += solve_shape_step(here, damping)
         moved = here.problem.linearised(here.problem.base.standard(shape))
-        trial = projected(moved, here.sigma)
+        trial = fit_linear_parameters(moved, here.sigma)
         gain = here.cost - trial.cost
         if gain > 0.0:
             here, damping = trial, 0.1 * damping
@@ -593,7 +602,7 @@ def descended(start: Projected) -> Projected:
     return here
 
 
-def shape_step(here: Projected, damping: float) -> Array:
+def solve_shape_step(here: Projected, damping: float) -> Array:
     """``min ||J d - e||^2 + damping ||diag(J) d||^2`` within the bounds, J and e projected."""
     from scipy.optimize import lsq_linear  # a quarter of a second that few runs need
 
@@ -617,7 +626,7 @@ def shape_step(here: Projected, damping: float) -> Array:
     return np.clip(step, *(np.transpose(bounds) - shape))
 
 
-def held_shapes(found: Projected) -> dict[str, str]:
+def find_shapes_to_hold(found: Projected) -> dict[str, str]:
     """Shapes that cannot be estimated, by name, and why."""
     idim = found.problem.idim
     if not idim.free:
@@ -629,7 +638,7 @@ def held_shapes(found: Projected) -> dict[str, str]:
         room[k] = value if low > 0.0 else 0.5 * (high - low)
         if low == high:
             held[each.name] = FACT
-        elif at_bound(each, value):
+        elif find_bound_side(each, value):
             held[each.name] = "rests at its bound"
     while True:  # the worst is held first: others may be determined then
         left = [k for k, each in enumerate(idim.shape_parameters) if each.name not in held]

@@ -15,8 +15,8 @@ from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.kept import fingerprint
-from dynident.core.options import NotNegatives, Options, per_joint
+from dynident.core.kept import take_fingerprint
+from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.consistent import ConsistentAnswer
@@ -33,19 +33,19 @@ from dynident.estimators.online import (
     Model,
     Pace,
     Sizes,
-    friction_tables,
-    memory_sizes,
+    build_friction_tables,
+    count_memory_entries,
+    pack_vectors,
     step,
     unpack_memory,
-    vectors,
 )
 from dynident.estimators.recursion import (
     DIFFUSE,
     Recursion,
-    absorb,
-    friction_columns,
-    natural_size,
-    widest,
+    absorb_row,
+    choose_diffuse_std,
+    estimate_natural_size,
+    mark_friction_columns,
 )
 from dynident.estimators.recursive import Drift, Forgetting
 from dynident.recording.causal import TURN_POINTS, Turnover
@@ -216,21 +216,23 @@ class Tracker:
         knowledge: Knowledge | None = None,
         turnover: Turnover | None = None,
     ) -> None:
-        refuse(base, sigma, rate)
+        refuse_untrackable(base, sigma, rate)
         self.base, self.rate = base, float(rate)
         self.sigma = np.array(sigma, dtype=float)
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
-        slow = per_joint(drop_below, base.idim.robot.n, "drop_below")
+        slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
-        self._model = model_vectors(
+        self._model = pack_tracker_model(
             base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn
         )
-        whole, real = memory_sizes(base.count, base.idim.robot.n)
+        whole, real = count_memory_entries(base.count, base.idim.robot.n)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
         if start is None:
-            ageing = forgetting.rule(natural_size(base, self.sigma), friction_columns(base), 1)
-            first = Recursion.start(np.zeros(base.count), np.diag(1.0 / widest(ageing)))
+            ageing = forgetting.rule(
+                estimate_natural_size(base, self.sigma), mark_friction_columns(base), 1
+            )
+            first = Recursion.start(np.zeros(base.count), np.diag(1.0 / choose_diffuse_std(ageing)))
         else:
             first = Recursion.start(np.asarray(start.beta, dtype=float), start.factor(base))
         memory = self._memory
@@ -298,11 +300,11 @@ class Tracker:
             raise InputError(f"weight = {weight} has to be above 0 and at most 1")
         memory = self._memory
         memory.R[:] *= np.sqrt(weight)
-        least = 1.0 / (DIFFUSE * natural_size(self.base, self.sigma))
+        least = 1.0 / (DIFFUSE * estimate_natural_size(self.base, self.sigma))
         for k, floor in enumerate(least):
             row = np.zeros(self.base.count + 1)
             row[k], row[-1] = floor, floor * memory.beta[k]
-            absorb(memory.R, row, k)
+            absorb_row(memory.R, row, k)
         for k in range(2):
             memory.kept_factor[k], memory.kept_beta[k] = memory.R, memory.beta
         memory.counts[MODE] = 0
@@ -399,7 +401,7 @@ class Tracker:
         head = whole.copy()
         head[self._addresses()] = 0  # where a law is compiled to differs from run to run
         answer = b"" if self._answer is None else self._answer.identity
-        return fingerprint((text, head, real, answer))
+        return take_fingerprint((text, head, real, answer))
 
     def _addresses(self) -> Integers:
         """Places of addresses in the vector of whole numbers."""
@@ -438,7 +440,7 @@ class Tracker:
             own[:] = state[name]
 
 
-def refuse(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
+def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
     """Refuse what no tracker can be made of.
 
     Raises
@@ -463,7 +465,7 @@ def refuse(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) ->
             )
 
 
-def model_vectors(
+def pack_tracker_model(
     base: BaseParameters,
     sigma: Array,
     rate: float,
@@ -479,9 +481,9 @@ def model_vectors(
     last = 10 * (tree.bodies - 1) + np.arange(LOAD)
     columns = [*base.kept.tolist(), *(k for k in last.tolist() if k not in base.kept)]
     packing = idim.packing(columns)
-    entry, weight, law, shape = friction_tables(base, packing.drive)
-    size = natural_size(base, sigma)
-    rubs = friction_columns(base)
+    entry, weight, law, shape = build_friction_tables(base, packing.drive)
+    size = estimate_natural_size(base, sigma)
+    rubs = mark_friction_columns(base)
     fading, walking = forgetting.rule(size, rubs, 1), drift.rule(size, rubs, 1)
     turns = np.union1d(fading.turns, walking.turns)
     half = max(1, round(0.5 * alarm.window * rate))
@@ -512,4 +514,4 @@ def model_vectors(
         shape.shape[1], p, len(columns), len(turns), 1, half, settle,
     )  # fmt: skip
     pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach)
-    return vectors(sizes, pace, model)
+    return pack_vectors(sizes, pace, model)

@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.limits import Limits, Nominal
-from dynident.excitation.majorants import torque_majorants
+from dynident.excitation.majorants import bound_torques
 from dynident.excitation.trajectories import Trajectory
 
 FINER = 10
@@ -96,7 +96,7 @@ class Proof:
         return found
 
 
-def certify(
+def certify_trajectory(
     trajectory: Trajectory,
     limits: Limits,
     nominal: Nominal | None,
@@ -124,18 +124,20 @@ def certify(
     kept = [
         each
         for order in range(4)
-        for each in _derivative(trajectory, limits, names, order, times, orders[order], fine)
+        for each in _certify_derivative(
+            trajectory, limits, names, order, times, orders[order], fine
+        )
     ]
     points = len(times)
     if nominal is not None and np.any(np.isfinite(limits.torque)):
-        found, points = _torques(trajectory, limits, nominal, times, orders)
+        found, points = _certify_torques(trajectory, limits, nominal, times, orders)
         kept += found
     if clearance is not None:
-        kept += _distances(trajectory, limits, clearance, times, orders)
+        kept += _certify_distances(trajectory, limits, clearance, times, orders)
     return Proof(tuple(kept), points, fine)
 
 
-def _derivative(
+def _certify_derivative(
     trajectory: Trajectory,
     limits: Limits,
     names: tuple[str, ...],
@@ -172,7 +174,7 @@ def _derivative(
     return found
 
 
-def _torques(
+def _certify_torques(
     trajectory: Trajectory,
     limits: Limits,
     nominal: Nominal,
@@ -187,7 +189,7 @@ def _torques(
         shown = np.abs(orders[order]).max(axis=0) + rest
         bounds[order - 1] = np.minimum(bounds[order - 1], shown)
     far = np.abs(orders[0]).max(axis=0)
-    second = torque_majorants(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
+    second = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
     second[: len(far)] += nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
     tau = np.abs(nominal.torque(*orders[:3])) + steady
     length = np.diff(times)
@@ -199,7 +201,7 @@ def _torques(
     open_ = np.any(proved > limits.torque, axis=1) & ~np.any(
         ends.max(axis=0) > limits.torque, axis=1
     )
-    reached = closed(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
+    reached = bound_intervals(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
     for _ in range(HALVINGS):
         if not 0 < open_.sum() <= MOST_OPEN:
             break
@@ -212,7 +214,7 @@ def _torques(
         proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
         broken = np.any(ends.max(axis=0) > limits.torque, axis=1)
         open_ = np.any(proved > limits.torque, axis=1) & ~broken
-        done = closed(proved, ends, limits.torque)[~open_]
+        done = bound_intervals(proved, ends, limits.torque)[~open_]
         reached = np.maximum(reached, done.max(axis=0, initial=0.0))
     if np.any(open_):
         reached = np.maximum(reached, proved[open_].max(axis=0))
@@ -224,13 +226,13 @@ def _torques(
     ], points
 
 
-def closed(proved: Array, ends: Array, most: Array) -> Array:
+def bound_intervals(proved: Array, ends: Array, most: Array) -> Array:
     """What is said of an interval: where its ends break a limit, they are the measure."""
     shown = ends.max(axis=0)
     return np.where(shown > most, shown, np.minimum(proved, most))
 
 
-def _distances(
+def _certify_distances(
     trajectory: Trajectory,
     limits: Limits,
     clearance: Clearance,
@@ -267,12 +269,19 @@ def _distances(
         low = np.minimum(low, sure[open_].min(axis=0))
     when = times[np.argmin(d, axis=0)]
     return [
-        Kept("clearance", pair.name, least, float(value), float(time), share_of(least, value))
+        Kept(
+            "clearance",
+            pair.name,
+            least,
+            float(value),
+            float(time),
+            compute_clearance_share(least, value),
+        )
         for pair, value, time in zip(clearance.pairs, low, when, strict=True)
     ]
 
 
-def share_of(least: float, value: float) -> float:
+def compute_clearance_share(least: float, value: float) -> float:
     """1 where a distance is the least allowed, below it where there is more."""
     if value >= least:
         return float(least / value) if value > 0.0 else 1.0

@@ -15,17 +15,17 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
-from dynident.excitation.obstacles import Obstacle, convex
+from dynident.core.text import suggest_nearest
+from dynident.excitation.obstacles import Obstacle, build_convex_hull
 from dynident.robot.geometry import (
-    disabled_pairs,
-    joint_placements,
+    build_locked_configuration,
     keep_geometry,
-    locked_configuration,
-    moving_joints,
-    placed,
-    shapes,
-    urdf_model,
+    list_moving_joints,
+    load_urdf_model,
+    place_joints,
+    place_shape_points,
+    read_disabled_pairs,
+    read_shapes,
 )
 from dynident.robot.model import Robot
 
@@ -233,18 +233,18 @@ def build_clearance(
     """
     if not self_collision and not obstacles:
         return None
-    drawing = drawn(robot)
-    refuse_unknown(drawing.path, drawing.names, obstacles, ignore)
+    drawing = build_drawing(robot)
+    refuse_unknown_shapes(drawing.path, drawing.names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
     if srdf is not None:
-        ignored |= disabled_by(srdf, drawing)
-    pairs = own_pairs(robot, drawing, ignored) if self_collision else []
+        ignored |= find_unwatched_pairs(srdf, drawing)
+    pairs = find_own_pairs(robot, drawing, ignored) if self_collision else []
     for obstacle in obstacles:
-        pairs += obstacle_pairs(robot, drawing, obstacle, ignored)
+        pairs += add_obstacle(robot, drawing, obstacle, ignored)
     low = np.array([max(joint.lower, -np.pi) for joint in robot.joints])
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
     poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
-    distances = watching(robot, drawing, pairs).distances(poses)
+    distances = watch_pairs(robot, drawing, pairs).distances(poses)
     always = np.mean(distances <= 0.0, axis=0) > ALWAYS
     free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
     stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
@@ -252,7 +252,7 @@ def build_clearance(
     least = distances[:, ~always].min(axis=0)
     order = np.argsort(least, kind="stable")
     near = int(np.sum(least < NEAR))
-    return watching(robot, drawing, [free[k] for k in order], stuck, near) if free else None
+    return watch_pairs(robot, drawing, [free[k] for k in order], stuck, near) if free else None
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class Watched:
     pair: Pair
 
 
-def drawn(robot: Robot) -> Drawing:
+def build_drawing(robot: Robot) -> Drawing:
     """The shapes of a robot.
 
     Raises
@@ -303,22 +303,22 @@ def drawn(robot: Robot) -> Drawing:
     import pinocchio as pin
 
     advice = "so nothing is known of its shape; go without collisions (--no-collision)"
-    path, root, model, carriers = urdf_model(robot, advice)
+    path, root, model, carriers = load_urdf_model(robot, advice)
     try:
-        keep_geometry(root, link_names(model), path)
-        found = shapes(model, root, path)
+        keep_geometry(root, list_link_names(model), path)
+        found = read_shapes(model, root, path)
     except InputError as error:
         raise InputError(f"{error}; or go without collisions (--no-collision)") from error
     if not found:
         raise InputError(f"{path}: no link has any geometry, {advice}")
-    placements, moving = joint_placements(model, robot), moving_joints(carriers)
+    placements, moving = place_joints(model, robot), list_moving_joints(carriers)
     first = int(robot.floating)
     drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
     for each in found:
         joint = carriers[each.parentJoint]
         offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points = placed(offset, each)
-        each.geometry = convex(each.geometry)
+        points = place_shape_points(offset, each)
+        each.geometry = build_convex_hull(each.geometry)
         drawing.geometry.addGeometryObject(each)
         drawing.owner.append(moving.index(joint) - first if joint else -1)
         drawing.names.append(model.frames[each.parentFrame].name)
@@ -326,14 +326,14 @@ def drawn(robot: Robot) -> Drawing:
     return drawing
 
 
-def link_names(model: Any) -> set[str]:
+def list_link_names(model: Any) -> set[str]:
     """Names of the links of a model of Pinocchio."""
     import pinocchio as pin
 
     return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
 
 
-def disabled_by(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
+def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
     """Pairs of links that an SRDF does not watch.
 
     Raises
@@ -341,30 +341,32 @@ def disabled_by(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
     InputError
         When it names none of the robot's links.
     """
-    links = link_names(drawing.model)
-    disabled = {frozenset(pair) for pair in disabled_pairs(srdf)}
+    links = list_link_names(drawing.model)
+    disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
     if not any(pair <= links for pair in disabled):
         raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
     return disabled
 
 
-def own_pairs(robot: Robot, drawing: Drawing, ignored: Collection[frozenset[str]]) -> list[Watched]:
+def find_own_pairs(
+    robot: Robot, drawing: Drawing, ignored: Collection[frozenset[str]]
+) -> list[Watched]:
     """Shapes of a robot that may meet each other: not those of neighbours."""
     names, owner = drawing.names, drawing.owner
     parents = [joint.parent - 1 for joint in robot.joints]
-    far = [reaches(robot, *each) for each in zip(owner, drawing.radius, strict=True)]
+    far = [bound_reach(robot, *each) for each in zip(owner, drawing.radius, strict=True)]
     found = []
     for i in range(len(names)):
         for k in range(i):
             a, b = owner[i], owner[k]
             neighbours = a == b or (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
             if not neighbours and frozenset((names[i], names[k])) not in ignored:
-                pair = Pair((names[k], names[i]), difference(far[i], far[k]))
+                pair = Pair((names[k], names[i]), bound_relative_reach(far[i], far[k]))
                 found.append(Watched(k, i, pair))
     return found
 
 
-def obstacle_pairs(
+def add_obstacle(
     robot: Robot, drawing: Drawing, obstacle: Obstacle, ignored: Collection[frozenset[str]]
 ) -> list[Watched]:
     """Shapes of a robot that may meet an obstacle, which is added to the geometry."""
@@ -377,12 +379,12 @@ def obstacle_pairs(
         for i, (name, body) in enumerate(zip(names, drawing.owner, strict=True)):
             chosen = name in obstacle.links if obstacle.links else body >= 0
             if chosen and frozenset((name, obstacle.name)) not in ignored:
-                alone, _ = reaches(robot, body, drawing.radius[i])
+                alone, _ = bound_reach(robot, body, drawing.radius[i])
                 found.append(Watched(i, index, Pair((name, obstacle.name), alone)))
     return found
 
 
-def watching(
+def watch_pairs(
     robot: Robot,
     drawing: Drawing,
     pairs: Sequence[Watched],
@@ -404,14 +406,14 @@ def watching(
         geometry.createData(),
         tuple((joint.idx_q, joint.nq) for joint in joints),
         np.array([joint.idx_v for joint in joints]),
-        locked_configuration(model, robot),
+        build_locked_configuration(model, robot),
         tuple(each.pair for each in pairs),
         touching,
         near,
     )
 
 
-def refuse_unknown(
+def refuse_unknown_shapes(
     path: Path,
     names: Sequence[str],
     obstacles: Sequence[Obstacle],
@@ -427,18 +429,19 @@ def refuse_unknown(
     for name in (name for pair in ignore for name in pair):
         if name not in known:
             raise InputError(
-                f"{path}: nothing is called {name!r} that could collide{nearest(name, known)}"
+                f"{path}: nothing is called {name!r} that could "
+                f"collide{suggest_nearest(name, known)}"
             )
     for obstacle in obstacles:
         for link in obstacle.links:
             if link not in names:
                 raise InputError(
                     f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
-                    f"{nearest(link, names)}"
+                    f"{suggest_nearest(link, names)}"
                 )
 
 
-def reaches(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
+def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
     """How fast points of a body can be per joint's speed, and the joints that move it."""
     found = np.zeros(robot.n)
     path = []
@@ -454,7 +457,7 @@ def reaches(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[in
     return found, frozenset(path)
 
 
-def difference(a: tuple[Array, frozenset[int]], b: tuple[Array, frozenset[int]]) -> Array:
+def bound_relative_reach(a: tuple[Array, frozenset[int]], b: tuple[Array, frozenset[int]]) -> Array:
     """Reach of two bodies against each other: what moves both changes no distance."""
     found = a[0] + b[0]
     found[list(a[1] & b[1])] = 0.0

@@ -44,18 +44,18 @@ Criterion = Callable[[Array, Asked], tuple[float, Array]]
 """``criterion(M, asked)`` gives its value and its gradient by M, shape (count, count)."""
 
 
-def scaled(M: Array, asked: Asked) -> Array:
+def scale_information(M: Array, asked: Asked) -> Array:
     """``S M S`` plus the ridge of its own size."""
     found = M * np.outer(asked.scale, asked.scale)
     return np.asarray(found + RIDGE * max(np.trace(found) / len(M), 1e-300) * np.eye(len(M)))
 
 
-def unscaled(slope: Array, asked: Asked) -> Array:
+def unscale_gradient(slope: Array, asked: Asked) -> Array:
     """A gradient by ``S M S`` as one by M."""
     return np.asarray(slope * np.outer(asked.scale, asked.scale))
 
 
-def inverse(M: Array) -> tuple[Array, float]:
+def invert_information(M: Array) -> tuple[Array, float]:
     """Inverse and log-determinant of a positive definite matrix.
 
     Raises
@@ -71,25 +71,25 @@ def inverse(M: Array) -> tuple[Array, float]:
     return cho_solve(factor, np.eye(len(M))), logdet
 
 
-def determinant(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_determinant(M: Array, asked: Asked) -> tuple[float, Array]:
     """D: ``-log det M / p``, the logarithm of the mean variance of the parameters' ellipsoid."""
-    P, logdet = inverse(scaled(M, asked))
-    return -logdet / len(M), unscaled(-P / len(M), asked)
+    P, logdet = invert_information(scale_information(M, asked))
+    return -logdet / len(M), unscale_gradient(-P / len(M), asked)
 
 
-def trace(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_mean_variance(M: Array, asked: Asked) -> tuple[float, Array]:
     """A: ``log tr M^-1``, of the mean variance."""
-    P, _ = inverse(scaled(M, asked))
+    P, _ = invert_information(scale_information(M, asked))
     total = float(np.trace(P))
-    return float(np.log(total)), unscaled(-P @ P / total, asked)
+    return float(np.log(total)), unscale_gradient(-P @ P / total, asked)
 
 
-def smallest(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_worst_variance(M: Array, asked: Asked) -> tuple[float, Array]:
     """E: ``-log`` of the smallest eigenvalue, of the worst combination's variance."""
-    values, vectors = np.linalg.eigh(scaled(M, asked))
+    values, vectors = np.linalg.eigh(scale_information(M, asked))
     v = vectors[:, 0]
     low = max(float(values[0]), 1e-300)
-    return float(-np.log(low)), unscaled(-np.outer(v, v) / low, asked)
+    return float(-np.log(low)), unscale_gradient(-np.outer(v, v) / low, asked)
 
 
 def condition(M: Array, asked: Asked) -> tuple[float, Array]:
@@ -97,16 +97,16 @@ def condition(M: Array, asked: Asked) -> tuple[float, Array]:
 
     zhang2018, eq. (26), with each column over its size; unscaled with scales of one.
     """
-    values, vectors = np.linalg.eigh(scaled(M, asked))
+    values, vectors = np.linalg.eigh(scale_information(M, asked))
     low, high = max(float(values[0]), 1e-300), float(values[-1])
     u, v = vectors[:, -1], vectors[:, 0]
     slope = 0.5 * (np.outer(u, u) / high - np.outer(v, v) / low)
-    return 0.5 * float(np.log(high / low)), unscaled(slope, asked)
+    return 0.5 * float(np.log(high / low)), unscale_gradient(slope, asked)
 
 
 def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
     """The same with each column of the motion's own regressor over its norm."""
-    bare = scaled(M, asked)
+    bare = scale_information(M, asked)
     norms = np.sqrt(np.diag(bare))
     C = bare / np.outer(norms, norms)
     values, vectors = np.linalg.eigh(C)
@@ -116,10 +116,10 @@ def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
     slope = by_C / np.outer(norms, norms)
     # the norms are those of the motion: d C_ij = ... - C_ij (d M_ii / M_ii + d M_jj / M_jj) / 2
     slope[np.diag_indices_from(slope)] -= np.sum(by_C * C, axis=1) / np.diag(bare)
-    return 0.5 * float(np.log(high / low)), unscaled(slope, asked)
+    return 0.5 * float(np.log(high / low)), unscale_gradient(slope, asked)
 
 
-def chosen(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
     """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques.
 
     Raises
@@ -129,14 +129,14 @@ def chosen(M: Array, asked: Asked) -> tuple[float, Array]:
     """
     if asked.wanted is None:
         raise ComputationError("the criterion needs to know which parameters, or which task")
-    P, _ = inverse(scaled(M, asked))
+    P, _ = invert_information(scale_information(M, asked))
     C = asked.wanted * asked.scale
     CP = C @ P
     total = float(np.sum(CP * C))
-    return float(np.log(total)), unscaled(-CP.T @ CP / total, asked)
+    return float(np.log(total)), unscale_gradient(-CP.T @ CP / total, asked)
 
 
-def gained(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_information_gain(M: Array, asked: Asked) -> tuple[float, Array]:
     """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells.
 
     Raises
@@ -146,20 +146,20 @@ def gained(M: Array, asked: Asked) -> tuple[float, Array]:
     """
     if asked.known is None:
         raise ComputationError("the criterion needs what is known beforehand")
-    P, logdet = inverse(scaled(M, asked))
-    before = inverse(scaled(asked.known, asked))[1]
-    return -(logdet - before) / len(M), unscaled(-P / len(M), asked)
+    P, logdet = invert_information(scale_information(M, asked))
+    before = invert_information(scale_information(asked.known, asked))[1]
+    return -(logdet - before) / len(M), unscale_gradient(-P / len(M), asked)
 
 
 CRITERIA: dict[str, Criterion] = {
-    "d": determinant,
-    "a": trace,
-    "e": smallest,
+    "d": evaluate_determinant,
+    "a": evaluate_mean_variance,
+    "e": evaluate_worst_variance,
     "condition": condition,
     "column-condition": column_condition,
     "presse-gautier": condition,
-    "std": chosen,
-    "torque": chosen,
-    "unknown": gained,
+    "std": evaluate_chosen_variance,
+    "torque": evaluate_chosen_variance,
+    "unknown": evaluate_information_gain,
 }
 """Criteria by name. Those of one function differ in their scales or in what is wanted."""

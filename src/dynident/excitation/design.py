@@ -15,13 +15,13 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
-from dynident.excitation.certificate import FINER, Proof, certify
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
+from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.information import Experiment, Motion, motion_of, quadrature
-from dynident.excitation.interior import Program, minimise
+from dynident.excitation.information import Experiment, Motion, build_quadrature, sample_motion
+from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal
 from dynident.excitation.trajectories import Family, Trajectory
 
@@ -83,7 +83,7 @@ class Task:
     def value(self, trajectory: Trajectory) -> float:
         """The criterion of a trajectory, Coulomb friction with its exact sign."""
         exact = replace(self.experiment, width=None)
-        motion = motion_of(trajectory, 0.25 * self.step)
+        motion = sample_motion(trajectory, 0.25 * self.step)
         return CRITERIA[self.criterion](exact.information(motion), self.asked)[0]
 
 
@@ -112,15 +112,15 @@ class Design:
     stopped: str
 
 
-@one_thread
-def design(
+@limit_to_one_thread
+def design_trajectory(
     task: Task,
     starts: int = 4,
     seed: int = 0,
     seconds: float = 30.0,
     iterations: int = 300,
     polish: bool = False,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Design:
     """Find a trajectory.
 
@@ -148,7 +148,7 @@ def design(
     ComputationError
         When no trajectory was found that is proved to keep the limits.
     """
-    compiled(task)
+    compile_kernels(task)
     begun = time.monotonic()
     rng = np.random.default_rng(seed)
     best: tuple[float, Trajectory, Proof] | None = None
@@ -165,7 +165,7 @@ def design(
             own = task
             if k > 0 and task.redraw is not None:
                 own = replace(task, family=task.redraw(rng))
-            found = searched(own, rng, iterations, max(seconds - spent, 0.3))
+            found = search_trajectory(own, rng, iterations, max(seconds - spent, 0.3))
         except ComputationError:
             if best is None:
                 raise
@@ -191,12 +191,14 @@ def design(
     if polish:
         progress("polishing", 0.0)
         left = seconds - (time.monotonic() - begun)
-        best = min(best, polished(task, best, seed, max(left, 1.0)), key=lambda each: each[0])
+        best = min(
+            best, polish_trajectory(task, best, seed, max(left, 1.0)), key=lambda each: each[0]
+        )
         history.append((time.monotonic() - begun, best[0]))
     return Design(task, best[1], best[0], best[2], tuple(history), stopped)
 
 
-def polished(
+def polish_trajectory(
     task: Task, best: tuple[float, Trajectory, Proof], seed: int, seconds: float
 ) -> tuple[float, Trajectory, Proof]:
     """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
@@ -213,14 +215,14 @@ def polished(
     except ImportError:
         raise InputError("polish needs the package cma: pip install 'dynident[excite]'") from None
     value, trajectory, certificate = best
-    times = np.union1d(task.family.grid(task.step), exceeded(task, trajectory))
-    program = program_of(task, task.limits.within(np.full((4, len(task.names)), 0.999)), times)
+    times = np.union1d(task.family.grid(task.step), find_worst_instants(task, trajectory))
+    program = build_program(task, task.limits.within(np.full((4, len(task.names)), 0.999)), times)
     shape = trajectory.C.shape
     size = np.maximum(np.abs(trajectory.C), 0.1 * np.abs(trajectory.C).mean())
 
     def worth(z: Array) -> float:
         C = trajectory.C + size * z.reshape(shape)
-        over = max(0.0, excess(program, C))
+        over = max(0.0, measure_violation(program, C))
         return task.value(Trajectory(task.family, C)) + PENALTY * over * (1.0 + over)
 
     begun = time.monotonic()
@@ -230,63 +232,67 @@ def polished(
         points = search.ask()
         search.tell(points, [worth(point) for point in points])
     found = Trajectory(task.family, trajectory.C + size * search.result.xbest.reshape(shape))
-    kept = proved(task, found)
-    slight = None if kept.ok else nearly_kept(task, found, kept)
+    kept = prove_trajectory(task, found)
+    slight = None if kept.ok else shrink_slightly(task, found, kept)
     if slight is not None:
         found, kept = slight
     return (task.value(found), found, kept) if kept.ok else (value, trajectory, certificate)
 
 
-def compiled(task: Task) -> None:
+def compile_kernels(task: Task) -> None:
     """Have all kernels compiled, which on their first use takes longer than a search."""
     family = task.family
     C = np.ones((family.count, len(task.names))) * family.scale[:, None]
     C *= np.arange(1.0, C.size + 1.0).reshape(C.shape) / C.size
-    program_of(task, task.limits, family.grid(task.step)[:2]).evaluate(C.ravel())
+    build_program(task, task.limits, family.grid(task.step)[:2]).evaluate(C.ravel())
 
 
-def searched(
+def search_trajectory(
     task: Task, rng: np.random.Generator, iterations: int, seconds: float
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
     begun = time.monotonic()
     shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
-    program = program_of(task, task.limits, times)
-    C = random_start(task, program, rng)
+    program = build_program(task, task.limits, times)
+    C = draw_random_start(task, program, rng)
     barrier = 0.1
     for k in range(ROUNDS):
         left = max(seconds - (time.monotonic() - begun), 0.3)
         most = iterations if k == 0 else iterations // 2
-        C = minimise(program, C.ravel(), most, left, barrier=barrier).z.reshape(C.shape)
+        C = minimise_program(program, C.ravel(), most, left, barrier=barrier).z.reshape(C.shape)
         trajectory = Trajectory(task.family, C)
-        certificate = proved(task, trajectory)
+        certificate = prove_trajectory(task, trajectory)
         if certificate.ok:
             return trajectory, certificate
-        slight = nearly_kept(task, trajectory, certificate)
+        slight = shrink_slightly(task, trajectory, certificate)
         if slight is not None:
             return slight
         found = certificate.shares(task.names)[:4]
         shares /= np.where(found > 1.0, 1.001 * found, 1.0)
-        times = np.union1d(times, exceeded(task, trajectory))
+        times = np.union1d(times, find_worst_instants(task, trajectory))
         barrier = 0.01
-        program = program_of(task, task.limits.within(shares), times)
-        inside = within(program, C, resting(task, C))
+        program = build_program(task, task.limits.within(shares), times)
+        inside = shrink_into_constraints(program, C, fit_standstill(task, C))
         if inside is None:
             break
         C = inside
-    return shrunk(task, Trajectory(task.family, C))
+    return shrink_trajectory(task, Trajectory(task.family, C))
 
 
-def nearly_kept(
+def shrink_slightly(
     task: Task, trajectory: Trajectory, certificate: Proof
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory a little smaller, where that is all that is missing."""
     worst = max(each.share for each in certificate.kept)
-    return shrunk(task, trajectory, (0.999 / worst, 0.997 / worst)) if worst < 1.01 else None
+    return (
+        shrink_trajectory(task, trajectory, (0.999 / worst, 0.997 / worst))
+        if worst < 1.01
+        else None
+    )
 
 
-def exceeded(task: Task, trajectory: Trajectory) -> Array:
+def find_worst_instants(task: Task, trajectory: Trajectory) -> Array:
     """Instants between those of the search at which torques or distances are the worst."""
     times = task.family.grid(task.step / FINER)
     orders = [trajectory.at(times, order) for order in range(3)]
@@ -294,59 +300,61 @@ def exceeded(task: Task, trajectory: Trajectory) -> Array:
     if task.nominal is not None:
         tau = np.abs(task.nominal.torque(*orders)) + task.nominal.steady
         share = tau / task.limits.torque
-        found += [tops(share[:, j], 1.0 - NEARLY) for j in range(share.shape[1])]
+        found += [find_peaks(share[:, j], 1.0 - NEARLY) for j in range(share.shape[1])]
     if task.clearance is not None:
         distance = task.clearance.distances(orders[0]).min(axis=1)
-        found.append(tops(-distance, -(task.limits.clearance + 1e-3 * NEARLY)))
+        found.append(find_peaks(-distance, -(task.limits.clearance + 1e-3 * NEARLY)))
     return np.concatenate([times[:0], *(times[each] for each in found)])
 
 
-def tops(values: Array, least: float) -> Integers:
+def find_peaks(values: Array, least: float) -> Integers:
     """Where values are above a least one, and no smaller than beside."""
     before = np.concatenate([[-np.inf], values[:-1]])
     after = np.concatenate([values[1:], [-np.inf]])
     return np.flatnonzero((values > least) & (values >= before) & (values >= after))
 
 
-def within(program: Program, C: Array, still: Array) -> Array | None:
+def shrink_into_constraints(program: Program, C: Array, still: Array) -> Array | None:
     """Coefficients shrunk towards standing still until all constraints are kept, or None."""
     share = 1.0
     for _ in range(24):
         smaller = still + share * (C - still)
-        if excess(program, smaller) < 0.0:
+        if measure_violation(program, smaller) < 0.0:
             return smaller
         share *= 0.97 if share > 0.8 else 0.8
     return None
 
 
-def excess(program: Program, C: Array) -> float:
+def measure_violation(program: Program, C: Array) -> float:
     """By how much a constraint is broken at worst, over its unit; negative inside of all."""
     _, _, c, _ = program.evaluate(C.ravel())
     return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
 
 
-def proved(task: Task, trajectory: Trajectory) -> Proof:
+def prove_trajectory(task: Task, trajectory: Trajectory) -> Proof:
     """The certificate of a trajectory under the task's own limits."""
-    return certify(trajectory, task.limits, task.nominal, task.clearance, task.names, task.step)
+    return certify_trajectory(
+        trajectory, task.limits, task.nominal, task.clearance, task.names, task.step
+    )
 
 
-def shrunk(
+def shrink_trajectory(
     task: Task,
     trajectory: Trajectory,
     shares: Sequence[float] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory about its first position, small enough to keep the limits, or None."""
     C = trajectory.C
-    still = resting(task, C)
+    still = fit_standstill(task, C)
     for share in shares:
         smaller = Trajectory(trajectory.family, still + share * (C - still))
-        certificate = proved(task, smaller)
+        certificate = prove_trajectory(task, smaller)
         if certificate.ok:
             return smaller, certificate
     return None
 
 
-def resting(task: Task, C: Array) -> Array:
+def fit_standstill(task: Task, C: Array) -> Array:
     """Coefficients of standing where a trajectory begins."""
     family = task.family
     values = family.values(family.grid(task.step))
@@ -354,7 +362,7 @@ def resting(task: Task, C: Array) -> Array:
     return np.asarray(np.linalg.lstsq(values, np.tile(where, (len(values), 1)), rcond=None)[0])
 
 
-def random_start(task: Task, program: Program, rng: np.random.Generator) -> Array:
+def draw_random_start(task: Task, program: Program, rng: np.random.Generator) -> Array:
     """Coefficients of a random motion about a random place, shrunk into the limits.
 
     Raises
@@ -374,7 +382,7 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
         place = (
             middle + wide * half * rng.uniform(-1.0, 1.0, n) if task.start is None else task.start
         )
-        if not stands(task, place):
+        if not can_stand(task, place):
             continue
         C = rng.normal(size=(family.count, n)) * family.scale[:, None]
         anchor = Phi[0][0] if task.start is not None else Phi[0].mean(axis=0)
@@ -385,8 +393,8 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
             most = [np.abs(each @ C[:, j]).max() for each in Phi]
             C[:, j] *= 0.7 * min(a / max(b, 1e-12) for a, b in zip(room, most, strict=True))
         still = np.outer(ones, place)
-        if excess(program, still) < 0.0:
-            found = within(program, still + C, still)
+        if measure_violation(program, still) < 0.0:
+            found = shrink_into_constraints(program, still + C, still)
             if found is not None:
                 return found
         elif task.start is not None:
@@ -394,11 +402,11 @@ def random_start(task: Task, program: Program, rng: np.random.Generator) -> Arra
     raise ComputationError(
         f"{task.experiment.base.idim.robot.name}: standing still already breaks the limits, "
         f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
-        f"{broken(task, place)}"
+        f"{describe_broken_limits(task, place)}"
     )
 
 
-def stands(task: Task, place: Array) -> bool:
+def can_stand(task: Task, place: Array) -> bool:
     """Whether standing at a place keeps what the search asks for."""
     limits = task.limits
     if np.any(place <= limits.lower) or np.any(place >= limits.upper):
@@ -414,7 +422,7 @@ def stands(task: Task, place: Array) -> bool:
     return bool(least[0] > limits.clearance + 0.5 * PROVABLE)
 
 
-def broken(task: Task, place: Array) -> str:
+def describe_broken_limits(task: Task, place: Array) -> str:
     """What standing at a place breaks, in words."""
     words = []
     if task.nominal is not None:
@@ -436,7 +444,7 @@ def broken(task: Task, place: Array) -> str:
     return "; ".join(words) or "the limits leave no room to move"
 
 
-def program_of(task: Task, limits: Limits, hard: Array) -> Program:
+def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     """The search as a smooth program in the coefficients, row by row of C.
 
     Parameters
@@ -475,7 +483,7 @@ def program_of(task: Task, limits: Limits, hard: Array) -> Program:
     apart = np.full(len(hard) if watched else 0, limits.clearance + PROVABLE * 0.5)
     At = [family.values(hard, order) for order in range(3)]
     seen = task.clearance.unseen(len(hard)) if task.clearance is not None else None
-    middles, duration = quadrature(family, task.step)
+    middles, duration = build_quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
     criterion = CRITERIA[task.criterion]
 

@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from dynident.consistency.prior import Prior, believed
+from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import every_chosen, per_joint
-from dynident.core.progress import Progress, silent
-from dynident.core.text import nearest
-from dynident.core.threads import one_thread
+from dynident.core.options import broadcast_to_joints, build_all_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.text import suggest_nearest
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.excitation.clearance import Clearance, build_clearance
 from dynident.excitation.criteria import Asked
-from dynident.excitation.design import Design, Task, design
-from dynident.excitation.information import Experiment, Motion, motion_of
-from dynident.excitation.limits import Limits, Nominal, limits_of, loaded
+from dynident.excitation.design import Design, Task, design_trajectory
+from dynident.excitation.information import Experiment, Motion, sample_motion
+from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
-from dynident.excitation.prediction import WEAK, Prediction, predict, with_friction
+from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
@@ -80,7 +80,7 @@ class Excitation:
         return self.design.trajectory
 
 
-@one_thread
+@limit_to_one_thread
 def excite(
     robot: Robot,
     friction: str = DEFAULT_FRICTION,
@@ -91,7 +91,7 @@ def excite(
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
     task: Reference | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
     **options: Any,
 ) -> Excitation:
     """Design a trajectory that excites what is to be identified, within the robot's limits.
@@ -128,64 +128,68 @@ def excite(
     ComputationError
         When no trajectory was found that keeps the limits.
     """
-    shape, bounds, aim, budget = every_chosen("excite", FAMILIES, options)
+    shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, bounds, aim, task)
     bare = robot
     if bounds.load > 0.0:
-        robot = loaded(robot, bounds.load, np.array(bounds.load_centre))
+        robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
-    limits = robot_limits(robot, bounds)
-    clearance, warnings = watched(robot, bounds, obstacles)
-    sigma = noise(robot, limits, aim, warnings)
+    limits = convert_bounds(robot, bounds)
+    clearance, warnings = choose_clearance(robot, bounds, obstacles)
+    sigma = choose_torque_noise(robot, limits, aim, warnings)
     experiment = Experiment(
         base,
         sigma,
         aim.rate,
         float(aim.periods),
         width=np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05),
-        drop_below=np.array(per_joint(aim.drop_below, robot.n, "drop_below")),
+        drop_below=np.array(broadcast_to_joints(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
     if aim.sensor is not None:
-        experiment = with_sensor(experiment, bare, bounds, aim)
-    refuse_unknown(experiment, aim.wanted or ())
+        experiment = add_wanted_sensor(experiment, bare, bounds, aim)
+    refuse_unknown_parameters(experiment, aim.wanted or ())
     for earlier in after:
-        seen = replace(experiment, width=None).information(fine_motion(earlier))
+        seen = replace(experiment, width=None).information(sample_fine_motion(earlier))
         experiment = replace(experiment, known=seen)
     knows = robot.has_nominal and bool(np.any(np.isfinite(limits.torque)))
     if not knows:
         warnings.append("the file has no inertials or no efforts: torques are not limited")
     start = (
-        None if bounds.initial is None else np.array(per_joint(bounds.initial, robot.n, "initial"))
+        None
+        if bounds.initial is None
+        else np.array(broadcast_to_joints(bounds.initial, robot.n, "initial"))
     )
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
-    typical = typical_scale(smooth, family, limits, budget.seed)
-    asked, smooth = asked_of(smooth, typical, aim, task)
+    typical = estimate_typical_scale(smooth, family, limits, budget.seed)
+    asked, smooth = prepare_criterion(smooth, typical, aim, task)
     wanted = Task(
         smooth,
         family,
         limits,
-        Nominal(base.idim, with_friction(base), bounds.base_wrench is not None) if knows else None,
+        Nominal(base.idim, add_nominal_friction(base), bounds.base_wrench is not None)
+        if knows
+        else None,
         clearance,
         aim.criterion,
         asked,
         start,
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
     )
-    found = design(
+    found = design_trajectory(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
-    prediction, sensed = predicted(experiment, found.trajectory, typical)
-    warnings += untold(prediction, "")
+    prediction, sensed = predict_with_sensor(experiment, found.trajectory, typical)
+    warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
-        warnings += untold(sensed, f" beyond {aim.sensor}")
+        warnings += describe_untold_parameters(sensed, f" beyond {aim.sensor}")
     return Excitation(
         robot,
         found,
         prediction,
-        as_found(shape, found.trajectory.family),
+        adopt_found_knots(shape, found.trajectory.family),
         aim.periods,
         aim.rate,
         tuple(warnings),
@@ -220,7 +224,7 @@ def refuse_contradictions(
         )
 
 
-def refuse_unknown(experiment: Experiment, wanted: Sequence[str]) -> None:
+def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> None:
     """Refuse names that no base parameter has.
 
     Raises
@@ -230,10 +234,10 @@ def refuse_unknown(experiment: Experiment, wanted: Sequence[str]) -> None:
     known = experiment.names
     for name in wanted:
         if name not in known:
-            raise InputError(f"no base parameter is called {name!r}{nearest(name, known)}")
+            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, known)}")
 
 
-def predicted(
+def predict_with_sensor(
     experiment: Experiment, trajectory: Trajectory, typical: Array
 ) -> tuple[Prediction, Prediction | None]:
     """What a trajectory will buy: of the robot's rows, and of a sensor's where there is one.
@@ -245,16 +249,16 @@ def predicted(
     typical : ndarray, shape (parameters,)
         Values from which parameters count as known.
     """
-    exact, whole = replace(experiment, width=None), fine_motion(trajectory)
+    exact, whole = replace(experiment, width=None), sample_fine_motion(trajectory)
     own = experiment.base.count
-    prediction = predict(exact.own, whole, typical[:own], experiment.base.names)
+    prediction = predict_precision(exact.own, whole, typical[:own], experiment.base.names)
     if exact.beyond is None:
         return prediction, None
-    beyond = predict(exact.beyond, exact.spread(whole), typical[own:], exact.names[own:])
+    beyond = predict_precision(exact.beyond, exact.spread(whole), typical[own:], exact.names[own:])
     return prediction, beyond
 
 
-def untold(prediction: Prediction, where: str) -> list[str]:
+def describe_untold_parameters(prediction: Prediction, where: str) -> list[str]:
     """A warning where a motion tells nothing of some parameters, or little of most."""
     missed = [
         name
@@ -277,7 +281,7 @@ def untold(prediction: Prediction, where: str) -> list[str]:
     ]
 
 
-def with_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
+def add_wanted_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
     """An experiment with the sensor that is asked for.
 
     Raises
@@ -303,7 +307,7 @@ def with_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -
     return replace(experiment, sensor=sensor, known=known)
 
 
-def as_found(shape: Shape, family: Family) -> Shape:
+def adopt_found_knots(shape: Shape, family: Family) -> Shape:
     """The shape with the knots that were found."""
     if not shape.free_knots:
         return shape
@@ -311,14 +315,14 @@ def as_found(shape: Shape, family: Family) -> Shape:
     return replace(shape, knots=knots, intervals=None, free_knots=None)
 
 
-def robot_limits(robot: Robot, bounds: Bounds) -> Limits:
+def convert_bounds(robot: Robot, bounds: Bounds) -> Limits:
     """The limits that the options leave."""
 
     def each(name: str) -> Array | None:
         value = getattr(bounds, name)
-        return None if value is None else np.array(per_joint(value, robot.n, name))
+        return None if value is None else np.array(broadcast_to_joints(value, robot.n, name))
 
-    return limits_of(
+    return build_limits(
         robot,
         speed=each("speed"),
         acceleration=each("acceleration"),
@@ -333,7 +337,7 @@ def robot_limits(robot: Robot, bounds: Bounds) -> Limits:
     )
 
 
-def watched(
+def choose_clearance(
     robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle]
 ) -> tuple[Clearance | None, list[str]]:
     """What the robot keeps clear of, and what has to be said of it.
@@ -354,10 +358,10 @@ def watched(
     return clearance, warnings
 
 
-def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
+def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
     """Standard deviations of the torques' noise."""
     if aim.sigma is not None:
-        return np.array(per_joint(aim.sigma, robot.n, "sigma"))
+        return np.array(broadcast_to_joints(aim.sigma, robot.n, "sigma"))
     efforts = np.array([joint.effort for joint in robot.joints])
     most = np.where(np.isfinite(efforts), efforts, limits.torque[: robot.n])
     if np.all(np.isfinite(most)):
@@ -366,12 +370,12 @@ def noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
     return np.ones(robot.n)
 
 
-def fine_motion(trajectory: Trajectory) -> Motion:
+def sample_fine_motion(trajectory: Trajectory) -> Motion:
     """A motion on a grid on which signs of speeds are as good as exact."""
-    return motion_of(trajectory, 0.015 * trajectory.family.quickest)
+    return sample_motion(trajectory, 0.015 * trajectory.family.quickest)
 
 
-def asked_of(
+def prepare_criterion(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
 ) -> tuple[Asked, Experiment]:
     """What the criterion sees beside the information, and the experiment with its prior.
@@ -386,7 +390,9 @@ def asked_of(
     if aim.criterion in ("condition", "column-condition"):
         return Asked(np.ones(count)), experiment
     if aim.criterion == "presse-gautier":
-        nominal = np.abs(np.concatenate([base.matrix @ with_friction(base) for base in bases]))
+        nominal = np.abs(
+            np.concatenate([base.matrix @ add_nominal_friction(base) for base in bases])
+        )
         return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
     if aim.criterion == "std":
         if not aim.wanted:
@@ -396,17 +402,19 @@ def asked_of(
     if aim.criterion == "torque":
         if task is None:
             raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
-        rows = task_rows(bases[0], task)
+        rows = compress_task_rows(bases[0], task)
         return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
     if aim.criterion == "unknown":
         sizes = np.split(typical, [own])
-        belief = np.asarray(block_diag(*map(prior_information, bases, sizes)))
+        belief = np.asarray(block_diag(*map(compute_prior_information, bases, sizes)))
         total = belief if experiment.known is None else belief + experiment.known
         return Asked(typical, known=total), replace(experiment, known=total)
     return Asked(typical), experiment
 
 
-def typical_scale(experiment: Experiment, family: Family, limits: Limits, seed: int) -> Array:
+def estimate_typical_scale(
+    experiment: Experiment, family: Family, limits: Limits, seed: int
+) -> Array:
     """Values of the parameters that a random motion would tell from zero by one sigma."""
     rng = np.random.default_rng([seed, 1])
     n = len(limits.lower)
@@ -421,7 +429,7 @@ def typical_scale(experiment: Experiment, family: Family, limits: Limits, seed: 
     return np.asarray(1.0 / np.sqrt(np.diag(M)))
 
 
-def task_rows(base: BaseParameters, task: Reference) -> Array:
+def compress_task_rows(base: BaseParameters, task: Reference) -> Array:
     """Rows of the torques of a task, as few as say the same: a triangular factor.
 
     Raises
@@ -441,7 +449,7 @@ def task_rows(base: BaseParameters, task: Reference) -> Array:
     return np.asarray(factor / np.sqrt(task.q.size))
 
 
-def prior_information(base: BaseParameters, typical: Array) -> Array:
+def compute_prior_information(base: BaseParameters, typical: Array) -> Array:
     """What the robot's file tells of the base parameters, each link within its own size.
 
     Drives, and links of which it says nothing, are known to a hundred times what a motion
@@ -449,7 +457,7 @@ def prior_information(base: BaseParameters, typical: Array) -> Array:
     """
     idim = base.idim
     variance = np.zeros((len(idim.parameters),) * 2)
-    prior = Prior(believed(idim.split(idim.nominal)[0], idim.robot.links))
+    prior = Prior(build_belief(idim.split(idim.nominal)[0], idim.robot.links))
     rows, _ = prior.rows(len(idim.parameters))
     for k, body in enumerate(prior.belief.bodies):
         own = slice(10 * body, 10 * body + 10)

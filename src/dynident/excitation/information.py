@@ -20,7 +20,7 @@ from scipy.linalg import block_diag
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.contraction import contract
+from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.parameters import Packing
 from dynident.excitation.sensor import Sensor
 from dynident.excitation.trajectories import Family, Trajectory
@@ -45,14 +45,14 @@ class Motion:
     duration: Array
 
 
-def motion_of(trajectory: Trajectory, step: float) -> Motion:
+def sample_motion(trajectory: Trajectory, step: float) -> Motion:
     """The instants of a trajectory's main part, no further apart than a step [s]."""
-    times, duration = quadrature(trajectory.family, step)
+    times, duration = build_quadrature(trajectory.family, step)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
     return Motion(q, dq, ddq, duration)
 
 
-def quadrature(family: Family, step: float) -> tuple[Array, Array]:
+def build_quadrature(family: Family, step: float) -> tuple[Array, Array]:
     """Middles of equal stretches of the main part, and how long these are [s]."""
     part = family.parts[family.main]
     length = part.stop - part.start
@@ -221,7 +221,7 @@ class Experiment:
             inertial = kept < idim.inertial
             bodies[:, j, kept[inertial]] = V[:, entries][:, inertial]
         shape = (len(motion.q), idim.tree.dof, idim.tree.bodies, 10)
-        by_q, by_dq, by_ddq = contract(
+        by_q, by_dq, by_ddq = differentiate_regressor_sum(
             idim.tree, bodies.reshape(shape), motion.q, motion.dq, motion.ddq
         )
         self._pull_drives(motion, V, by_q, by_dq, by_ddq)

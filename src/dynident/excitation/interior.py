@@ -87,7 +87,7 @@ class _Sides:
         return np.asarray(np.bincount(self.rows, weights=values, minlength=self.count))
 
 
-def minimise(
+def minimise_program(
     program: Program,
     z: Array,
     iterations: int = 150,
@@ -141,12 +141,12 @@ def minimise(
         weight = lam / s
         D = sides.gathered(sides.scale**2 * weight)
         towards = J.T @ sides.gathered(sides.scale * (mu / s)) - gradient
-        dz = _solved(H + (J * D[:, None]).T @ J, towards)
+        dz = _solve_regularised(H + (J * D[:, None]).T @ J, towards)
         ds = sides.scale * (J @ dz)[sides.rows]
         dlam = mu / s - lam - weight * ds
         slope = -float(towards @ dz)
         merit = f - mu * float(np.sum(np.log(s)))
-        step, found = _longest(s, ds), None
+        step, found = _find_longest_step(s, ds), None
         for _ in range(25):
             trial = program.evaluate(z + step * dz)
             inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
@@ -163,18 +163,18 @@ def minimise(
             continue
         f_new, gradient_new, c, J_new = found
         s = sides.slack(c)
-        lam = lam + _longest(lam, dlam) * dlam
+        lam = lam + _find_longest_step(lam, dlam) * dlam
         lam = np.clip(lam, mu / (1e6 * s), 1e6 * mu / s)
         force = sides.gathered(sides.scale * lam)
         bend = (gradient_new - J_new.T @ force) - (gradient - J.T @ force)
-        H, fresh = _bfgs(H, step * dz, bend, fresh)
+        H, fresh = _update_bfgs(H, step * dz, bend, fresh)
         still = abs(f_new - f) < 0.1 * tolerance * max(1.0, abs(f)) and gap < 100.0 * tolerance
         calm = calm + 1 if still else 0
         z, f, gradient, J = z + step * dz, f_new, gradient_new, J_new
     return Solution(z, f, done)
 
 
-def _solved(K: Array, right: Array) -> Array:
+def _solve_regularised(K: Array, right: Array) -> Array:
     """Solution of a positive definite system, with more of its diagonal where it is not."""
     shift = 0.0
     size = float(np.trace(K)) / len(K)
@@ -187,13 +187,13 @@ def _solved(K: Array, right: Array) -> Array:
     return np.asarray(right / size)
 
 
-def _longest(values: Array, change: Array) -> float:
+def _find_longest_step(values: Array, change: Array) -> float:
     """The longest step, at most one, that leaves positive values positive."""
     falling = change < 0.0
     return min(1.0, BOUNDARY * float(np.min(-values[falling] / change[falling], initial=np.inf)))
 
 
-def _bfgs(H: Array, change: Array, bend: Array, fresh: bool) -> tuple[Array, bool]:
+def _update_bfgs(H: Array, change: Array, bend: Array, fresh: bool) -> tuple[Array, bool]:
     """Damped update (Powell 1978), which keeps the matrix positive definite."""
     along = float(change @ change)
     if along < 1e-30:

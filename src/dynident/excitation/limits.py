@@ -10,7 +10,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
-from dynident.dynamics import Tree, build_tree, derivatives, inverse_dynamics, mass_matrix
+from dynident.dynamics import (
+    Tree,
+    build_tree,
+    compute_mass_matrix,
+    differentiate_dynamics,
+    evaluate_inverse_dynamics,
+)
 from dynident.dynamics.idim import Idim
 from dynident.robot.model import Robot
 
@@ -70,7 +76,7 @@ class Limits:
         )
 
 
-def limits_of(
+def build_limits(
     robot: Robot,
     *,
     speed: Array | None = None,
@@ -165,7 +171,7 @@ def limits_of(
     )
 
 
-def loaded(robot: Robot, mass: float, centre: Array, link: str | None = None) -> Robot:
+def add_point_mass(robot: Robot, mass: float, centre: Array, link: str | None = None) -> Robot:
     """The robot with a point mass on a link, its last by default.
 
     Parameters
@@ -259,22 +265,24 @@ class Nominal:
         """All but the friction that does not depend on the speed, shape (samples, rows)."""
         drives = dq * self.viscous + ddq @ self.rotors
         if not self.wrench:
-            return np.asarray(inverse_dynamics(self.idim.tree, self.phi, q, dq, ddq) + drives)
+            return np.asarray(
+                evaluate_inverse_dynamics(self.idim.tree, self.phi, q, dq, ddq) + drives
+            )
         tree, phi = self._free
-        tau = inverse_dynamics(tree, phi, *self._at_rest(q, dq, ddq))
+        tau = evaluate_inverse_dynamics(tree, phi, *self._at_rest(q, dq, ddq))
         return np.hstack([tau[:, 6:] + drives, tau[:, :6]])
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
         """Its derivatives by position, speed and acceleration, shapes (samples, rows, n)."""
         if not self.wrench:
-            by_q, by_dq = derivatives(self.idim.tree, self.phi, q, dq, ddq)
-            by_ddq = mass_matrix(self.idim.tree, self.phi, q)
+            by_q, by_dq = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
+            by_ddq = compute_mass_matrix(self.idim.tree, self.phi, q)
         else:
             tree, phi = self._free
             whole = self._at_rest(q, dq, ddq)
             order = np.r_[6 : 6 + q.shape[1], 0:6]
-            by_q, by_dq = (each[:, order, 6:] for each in derivatives(tree, phi, *whole))
-            by_ddq = mass_matrix(tree, phi, whole[0])[:, order, 6:]
+            by_q, by_dq = (each[:, order, 6:] for each in differentiate_dynamics(tree, phi, *whole))
+            by_ddq = compute_mass_matrix(tree, phi, whole[0])[:, order, 6:]
         return (
             by_q,
             by_dq + self._padded(np.diag(self.viscous)),

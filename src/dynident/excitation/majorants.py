@@ -19,13 +19,13 @@ ORDERS = 3
 """Derivatives 0, 1 and 2 of the torque."""
 
 
-def product(a: Array, b: Array) -> Array:
+def bound_product(a: Array, b: Array) -> Array:
     """Of a product, dot or cross, of two quantities."""
     m = min(len(a), len(b))
     return np.array([sum(comb(k, i) * a[i] * b[k - i] for i in range(k + 1)) for k in range(m)])
 
 
-def turning(size: float, omega: Array) -> Array:
+def bound_turning_vector(size: float, omega: Array) -> Array:
     """Of a vector of some size that stands still in a frame of angular velocity omega."""
     found = [size]
     for k in range(len(omega)):  # x' = omega x x
@@ -33,7 +33,7 @@ def turning(size: float, omega: Array) -> Array:
     return np.array(found)
 
 
-def turning_tensor(size: float, omega: Array) -> Array:
+def bound_turning_tensor(size: float, omega: Array) -> Array:
     """Of an inertia of some norm, likewise: ``I' = [omega] I - I [omega]``."""
     found = [size]
     for k in range(len(omega)):
@@ -41,7 +41,7 @@ def turning_tensor(size: float, omega: Array) -> Array:
     return np.array(found)
 
 
-def torque_majorants(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
+def bound_torques(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
     """Bounds of the rigid bodies' torques and their first two derivatives.
 
     Parameters
@@ -68,14 +68,14 @@ def torque_majorants(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array
     for b in range(n):
         up = int(tree.parent[b])
         above = omegas[up] if up >= 0 else np.zeros(5)
-        axis = turning(1.0, above)  # five derivatives
-        arm = turning(float(np.linalg.norm(tree.translation[b])), above)
+        axis = bound_turning_vector(1.0, above)  # five derivatives
+        arm = bound_turning_vector(float(np.linalg.norm(tree.translation[b])), above)
         if tree.kind[b] == 0:
-            omegas.append(above + product(axis[:5], speeds[:, b]))
+            omegas.append(above + bound_product(axis[:5], speeds[:, b]))
         else:
             omegas.append(above)
             slid = np.concatenate([[far[b]], speeds[:, b]])
-            arm = arm + product(axis, slid)
+            arm = arm + bound_product(axis, slid)
         axes.append(axis)
         arms.append(arm)
         places.append((places[up] if up >= 0 else np.zeros(6)) + arm)
@@ -87,17 +87,17 @@ def torque_majorants(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array
         first = float(np.linalg.norm(phi[b, 1:4]))
         xx, xy, yy, xz, yz, zz = phi[b, 4:]
         inertia = float(np.linalg.norm([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], 2))
-        h = turning(first, omegas[b])
+        h = bound_turning_vector(first, omegas[b])
         acceleration = places[b][2:5] + gravity
         force.append(mass * acceleration + h[2:5])
-        spin = product(turning_tensor(inertia, omegas[b][:4]), omegas[b])  # of I omega
-        moment.append(spin[1:4] + product(h[:3], acceleration))
+        spin = bound_product(bound_turning_tensor(inertia, omegas[b][:4]), omegas[b])  # of I omega
+        moment.append(spin[1:4] + bound_product(h[:3], acceleration))
     found = np.zeros((n + 6, ORDERS))
     for b in range(n - 1, -1, -1):
         acting = moment[b] if tree.kind[b] == 0 else force[b]
-        found[b] = product(axes[b][:3], acting)
+        found[b] = bound_product(axes[b][:3], acting)
         up = int(tree.parent[b])
-        lever = moment[b] + product(arms[b][:3], force[b])
+        lever = moment[b] + bound_product(arms[b][:3], force[b])
         if up >= 0:
             force[up] = force[up] + force[b]
             moment[up] = moment[up] + lever

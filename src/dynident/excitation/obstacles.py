@@ -21,14 +21,14 @@ def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[S
     """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
     import coal
 
-    return [(coal.Box(*three("size", size)), placement(at, rpy))]
+    return [(coal.Box(*check_three_numbers("size", size)), build_placement(at, rpy))]
 
 
 def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
     import coal
 
-    return [(coal.Sphere(radius), placement(at))]
+    return [(coal.Sphere(radius), build_placement(at))]
 
 
 def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
@@ -41,11 +41,11 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     """
     import coal
 
-    up = three("normal", normal)
+    up = check_three_numbers("normal", normal)
     length = float(np.linalg.norm(up))
     if length <= 0.0:
         raise InputError("obstacle: the normal of a plane is zero")
-    return [(coal.Halfspace(up / length, offset / length), placement((0.0, 0.0, 0.0)))]
+    return [(coal.Halfspace(up / length, offset / length), build_placement((0.0, 0.0, 0.0)))]
 
 
 def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
@@ -56,7 +56,7 @@ def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
     InputError
         For corners that are not three finite numbers, or the lower not below the upper in each.
     """
-    low, high = three("lower", lower), three("upper", upper)
+    low, high = check_three_numbers("lower", lower), check_three_numbers("upper", upper)
     if not np.all(low < high):
         raise InputError("obstacle: a room needs lower below upper")
     walls = []
@@ -82,7 +82,7 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
         hull = coal.MeshLoader().load(str(file), np.ones(3))
     except (ValueError, RuntimeError) as error:
         raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
-    return [(convex(hull), placement(at, rpy))]
+    return [(build_convex_hull(hull), build_placement(at, rpy))]
 
 
 OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
@@ -113,7 +113,7 @@ class Obstacle:
     links: tuple[str, ...] = ()
 
 
-def three(label: str, values: Any) -> Array:
+def check_three_numbers(label: str, values: Any) -> Array:
     """Three finite numbers.
 
     Raises
@@ -127,14 +127,16 @@ def three(label: str, values: Any) -> Array:
     return found
 
 
-def placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
+def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
     """A frame at a place, turned by roll, pitch and yaw."""
     import pinocchio as pin
 
-    return pin.SE3(pin.rpy.rpyToMatrix(three("rpy", rpy)), three("at", at))
+    return pin.SE3(
+        pin.rpy.rpyToMatrix(check_three_numbers("rpy", rpy)), check_three_numbers("at", at)
+    )
 
 
-def convex(shape: Shape) -> Shape:
+def build_convex_hull(shape: Shape) -> Shape:
     """The convex hull of a mesh; other shapes as they are."""
     if type(shape).__name__.startswith("BVHModel"):
         shape.buildConvexHull(True, "Qt")

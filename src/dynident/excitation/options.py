@@ -9,22 +9,22 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.core.errors import InputError
-from dynident.core.makers import arguments
+from dynident.core.makers import list_arguments
 from dynident.core.options import (
     NotNegatives,
     Options,
     PerJoint,
     Positives,
-    not_negative,
-    options_of,
-    positive,
+    list_options,
+    refuse_negative,
+    refuse_nonpositive,
 )
-from dynident.core.schema import File, Name, Number, one_of
+from dynident.core.schema import File, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
-Positive = Annotated[Number, AfterValidator(positive)]
-NotNegative = Annotated[Number, AfterValidator(not_negative)]
+Positive = Annotated[Number, AfterValidator(refuse_nonpositive)]
+NotNegative = Annotated[Number, AfterValidator(refuse_negative)]
 Share = Annotated[Number, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Pair = tuple[Name, Name]
@@ -35,7 +35,7 @@ class Shape(Options):
     """Which family a trajectory is of."""
 
     trajectory: Annotated[
-        Annotated[Name, one_of(TRAJECTORIES)],
+        Annotated[Name, make_choice_validator(TRAJECTORIES)],
         "periodic Fourier series, quintic B-splines, smoothed bang-bang moves, or quintic "
         "polynomials through points",
     ] = "fourier"
@@ -71,10 +71,10 @@ class Shape(Options):
             For options of another one.
         """
         maker = TRAJECTORIES[self.trajectory]
-        known = arguments(maker)
+        known = list_arguments(maker)
         given = {
             option.name: getattr(self, option.name)
-            for option in options_of(Shape)
+            for option in list_options(Shape)
             if option.name != "trajectory" and getattr(self, option.name) is not None
         }
         if self.trajectory == "spline":
@@ -141,7 +141,7 @@ class Aim(Options):
     """What the trajectory is to be good for."""
 
     criterion: Annotated[
-        Annotated[Name, one_of(CRITERIA)],
+        Annotated[Name, make_choice_validator(CRITERIA)],
         "what is minimised: d (log-determinant), a (trace of the covariance), e (worst "
         "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or what the "
         "robot file leaves unknown",

@@ -70,7 +70,7 @@ class Prediction:
         )
 
 
-def predict(
+def predict_precision(
     experiment: Experiment, motion: Motion, typical: Array, names: tuple[str, ...]
 ) -> Prediction:
     """What an experiment will know.
@@ -96,20 +96,20 @@ def predict(
     enough = values > 1e-13 * values[-1]
     variances = (vectors**2 / np.where(enough, values, np.nan)).sum(axis=1)
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
-    nominal = base.matrix @ with_friction(base)
+    nominal = base.matrix @ add_nominal_friction(base)
     physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), typical)
     return Prediction(
         base,
         names,
         nominal,
         std,
-        condition_number(M),
-        condition_number(scaled),
-        condition_number(M * np.outer(physical, physical)),
+        compute_condition_number(M),
+        compute_condition_number(scaled),
+        compute_condition_number(M * np.outer(physical, physical)),
     )
 
 
-def with_friction(base: BaseParameters) -> Array:
+def add_nominal_friction(base: BaseParameters) -> Array:
     """A full set with the file's inertials, armature, damping and friction."""
     idim = base.idim
     theta = np.array(idim.nominal)
@@ -120,7 +120,7 @@ def with_friction(base: BaseParameters) -> Array:
     return theta
 
 
-def condition_number(M: Array) -> float:
+def compute_condition_number(M: Array) -> float:
     """That of rows with the normal matrix M."""
     if not np.all(np.isfinite(M)):
         return np.inf

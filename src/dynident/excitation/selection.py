@@ -24,15 +24,15 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
-from dynident.core.threads import one_thread
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
-from dynident.recording.floating import matrices
+from dynident.recording.floating import convert_quaternions
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import UNEXCITED, System, triangular
+from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Offer:
     factor: Array
 
 
-@one_thread
+@limit_to_one_thread
 def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selection:
     """Choose the blocks of a problem's logs that tell the most.
 
@@ -229,17 +229,17 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
                 f"{log.name}: block = {selecting.block:g} s is shorter than the "
                 f"{max(f.step for f in log.filters) / log.rate:g} s between rows"
             )
-    beta, sigma, _ = weighted_solution(problem.factors)
-    offers = _offers(problem, selecting.block, sigma)
+    beta, sigma, _ = solve_wls(problem.factors)
+    offers = _collect_offers(problem, selecting.block, sigma)
     base = problem.base
     whole = problem.factors.weighted(sigma)
-    chains = sub_chains(base)
-    blocks, repeats = _chosen(problem, selecting, offers, whole, list(chains.values()))
+    chains = find_sub_chains(base)
+    blocks, repeats = _choose_blocks(problem, selecting, offers, whole, list(chains.values()))
     taken = [offers[k] for k, _ in blocks]
-    R = triangular(np.vstack([offer.factor for offer in taken]))
+    R = triangularise_rows(np.vstack([offer.factor for offer in taken]))
     after = System(R, np.zeros(len(R)), 0.0)
     rows, rows_all = sum(offer.rows for offer in taken), sum(offer.rows for offer in offers)
-    std = _std(after)
+    std = _estimate_std(after)
     return Selection(
         tuple(log.name for log in problem.samples),
         tuple(log.rate for log in problem.samples),
@@ -252,23 +252,23 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
         rows_all,
         rows,
         base.names,
-        _relative(_std(whole), beta),
-        _relative(std, beta),
+        _compute_relative_std(_estimate_std(whole), beta),
+        _compute_relative_std(std, beta),
         tuple(
             Chain(
-                carrier(problem.robot, joint),
+                name_joint(problem.robot, joint),
                 columns,
-                _condition(whole.A[:, columns]),
-                _condition(R[:, columns]),
-                _information(R[:, columns], whole.A[:, columns]) * rows_all / rows,
+                _compute_condition(whole.A[:, columns]),
+                _compute_condition(R[:, columns]),
+                _compare_information(R[:, columns], whole.A[:, columns]) * rows_all / rows,
             )
             for joint, columns in chains.items()
         ),
-        missing(problem, [(b.log, b.start, b.stop) for b in taken], after, beta),
+        find_poor_parameters(problem, [(b.log, b.start, b.stop) for b in taken], after, beta),
     )
 
 
-def sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
+def find_sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
     """Base parameters of each joint with all that it carries, by the joint's place.
 
     A floating base is before them all, at -1. What is not known of sensors of forces is the whole
@@ -279,14 +279,14 @@ def sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:
     found = {}
     first = -1 if robot.floating else 0
     for joint in range(first, robot.n):
-        carried = carried_by(robot, joint) | ({robot.n} if joint == first else set())
+        carried = find_carried_joints(robot, joint) | ({robot.n} if joint == first else set())
         columns = tuple(k for k, number in enumerate(numbers) if number - 1 in carried)
         if columns:
             found[joint] = columns
     return found
 
 
-def carried_by(robot: Robot, joint: int) -> set[int]:
+def find_carried_joints(robot: Robot, joint: int) -> set[int]:
     """A joint, or the base at -1, and those beyond it."""
     found = {joint}
     for k, other in enumerate(robot.joints):
@@ -295,12 +295,12 @@ def carried_by(robot: Robot, joint: int) -> set[int]:
     return found
 
 
-def carrier(robot: Robot, joint: int) -> str:
+def name_joint(robot: Robot, joint: int) -> str:
     """Name of a joint by its place; of the base link where there is none."""
     return robot.joint_names[joint] if 0 <= joint < robot.n else robot.base_link
 
 
-def _offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
+def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
     """The blocks of all logs with the factors of their weighted rows."""
     p, columns = problem.base.count, problem.columns
     found = []
@@ -319,10 +319,10 @@ def _offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
                     kept.append(wide)
                     counts[place] = counts.get(place, 0) + len(wide)
                     if sum(map(len, kept)) > 2 * p:
-                        pending[place] = [triangular(np.vstack(kept))]
+                        pending[place] = [triangularise_rows(np.vstack(kept))]
         for place in sorted(pending):
             start, stop = place * length, min((place + 1) * length, len(log.q))
-            factor = triangular(np.vstack(pending[place]))
+            factor = triangularise_rows(np.vstack(pending[place]))
             found.append(Offer(number, start, stop, counts[place], factor))
     return found
 
@@ -332,7 +332,7 @@ class _Knowledge:
 
     def __init__(self, whole: System, chains: Sequence[tuple[int, ...]]) -> None:
         self.columns = [list(columns) for columns in chains]
-        self.images = [_whitening(whole.A[:, columns]) for columns in self.columns]
+        self.images = [_build_whitening(whole.A[:, columns]) for columns in self.columns]
         self.factors = [np.sqrt(START) * np.eye(image.shape[1]) for image in self.images]
 
     def gain(self, factor: Array) -> float:
@@ -347,12 +347,12 @@ class _Knowledge:
     def add(self, factor: Array) -> None:
         """Take a block in."""
         self.factors = [
-            triangular(np.vstack([known, factor[:, columns] @ image]))
+            triangularise_rows(np.vstack([known, factor[:, columns] @ image]))
             for columns, image, known in zip(self.columns, self.images, self.factors, strict=True)
         ]
 
 
-def _whitening(A: Array) -> Array:
+def _build_whitening(A: Array) -> Array:
     """Directions that the rows excite, scaled to one: ``(A image)^T (A image) = I``."""
     norms = np.linalg.norm(A, axis=0)
     norms[norms == 0.0] = 1.0
@@ -361,7 +361,7 @@ def _whitening(A: Array) -> Array:
     return np.asarray((vt[:rank] / s[:rank, None]).T / norms[:, None])
 
 
-def _chosen(
+def _choose_blocks(
     problem: Problem,
     selecting: Selecting,
     offers: Sequence[Offer],
@@ -394,7 +394,7 @@ def _chosen(
     return taken, repeats
 
 
-def felt(log: Samples, gravity: Array) -> Array:
+def stack_motion(log: Samples, gravity: Array) -> Array:
     """Motion as rows see it, shape (samples, coordinates).
 
     Positions, velocities and accelerations; of a base that moves its proper acceleration, angular
@@ -405,13 +405,13 @@ def felt(log: Samples, gravity: Array) -> Array:
         return np.hstack([log.q, log.dq, log.ddq])
     proper = base.acceleration[:, :3]
     if not base.proper:
-        proper = proper - np.einsum("tji,j->ti", matrices(base.pose[:, 3:]), gravity)
+        proper = proper - np.einsum("tji,j->ti", convert_quaternions(base.pose[:, 3:]), gravity)
     n = len(log.bandwidth)
     own = [getattr(log, label)[:, -n:] for label in ("q", "dq", "ddq")]
     return np.hstack([proper, base.twist[:, 3:], base.acceleration[:, 3:], *own])
 
 
-def stating(logs: Sequence[Samples]) -> list[Array]:
+def number_equations(logs: Sequence[Samples]) -> list[Array]:
     """What each sample of some logs states, by number: equations of one kind and one set free."""
     known: dict[tuple[str, tuple[str, ...]], int] = {}
     found = []
@@ -433,8 +433,8 @@ class _Past:
 
     def __init__(self, problem: Problem, near: float) -> None:
         self.logs, self.near = problem.samples, near
-        self.motions = [felt(log, problem.robot.gravity) for log in self.logs]
-        self.stated = stating(self.logs)
+        self.motions = [stack_motion(log, problem.robot.gravity) for log in self.logs]
+        self.stated = number_equations(self.logs)
         used = [
             motion[a:b]
             for log, motion in zip(self.logs, self.motions, strict=True)
@@ -475,7 +475,7 @@ class _Past:
             self.trees.append(cKDTree(self._points(offer, DENSE)))
 
 
-def _condition(A: Array) -> float:
+def _compute_condition(A: Array) -> float:
     """Condition number with columns of unit length."""
     norms = np.linalg.norm(A, axis=0)
     if np.any(norms == 0.0) or len(A) < A.shape[1]:
@@ -484,15 +484,15 @@ def _condition(A: Array) -> float:
     return float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf
 
 
-def _information(A: Array, whole: Array) -> float:
+def _compare_information(A: Array, whole: Array) -> float:
     """Geometric mean of the information of some rows over that of all, direction by direction."""
-    s = np.linalg.svd(A @ _whitening(whole), compute_uv=False)
+    s = np.linalg.svd(A @ _build_whitening(whole), compute_uv=False)
     if not len(s) or s[-1] <= 0.0 or len(A) < len(s):
         return 0.0
     return float(np.exp(2.0 * np.mean(np.log(s))))
 
 
-def _std(system: System) -> Array:
+def _estimate_std(system: System) -> Array:
     """Standard deviations by white errors; infinite where a parameter is left open."""
     std = np.linalg.norm(system.inverse(), axis=1)
     _, rank, weak = system.condition()
@@ -501,7 +501,7 @@ def _std(system: System) -> Array:
     return np.asarray(std)
 
 
-def _relative(std: Array, beta: Array) -> Array:
+def _compute_relative_std(std: Array, beta: Array) -> Array:
     """Standard deviations over values [%]."""
     return np.asarray(100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny))
 
@@ -539,7 +539,7 @@ SENSED = "{joint} rolling and pitching far, under several loads on the sensor"
 OTHERS = "{joint} over its whole range of speeds and loads"
 
 
-def missing(
+def find_poor_parameters(
     problem: Problem, blocks: Sequence[tuple[int, int, int]], system: System, beta: Array
 ) -> tuple[Missing, ...]:
     """Base parameters that the rows of some blocks know poorly, the worst first.
@@ -559,7 +559,7 @@ def missing(
     base, robot = problem.base, problem.robot
     inverse = system.inverse()
     covariance = inverse @ inverse.T
-    std = _std(system)
+    std = _estimate_std(system)
     lengths = np.linalg.norm(system.A, axis=0)
     alone = np.divide(1.0, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0.0)
     own = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
@@ -583,13 +583,13 @@ def missing(
             state = f"is not told apart{beside}"
         else:
             state = "is small, or hardly moves a torque"
-        joint = carrier(robot, parameter.number - 1)
-        words = f"{state}; wants {wanted(robot, parameter, fastest)}"
+        joint = name_joint(robot, parameter.number - 1)
+        words = f"{state}; wants {describe_wanted_motion(robot, parameter, fastest)}"
         found.append((-float(min(inflation, 1e300)), k, Missing(name, joint, words)))
     return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
 
 
-def wanted(robot: Robot, parameter: Parameter, fastest: Array) -> str:
+def describe_wanted_motion(robot: Robot, parameter: Parameter, fastest: Array) -> str:
     """Motion that would tell a parameter, beside the speed that was reached.
 
     Parameters
@@ -600,7 +600,7 @@ def wanted(robot: Robot, parameter: Parameter, fastest: Array) -> str:
         [m/s or rad/s]
     """
     place = parameter.number - 1
-    name = carrier(robot, place)
+    name = name_joint(robot, place)
     if not 0 <= place < robot.n:
         own = MOVES_BASE.get(parameter.symbol, TURNING)
         moves = (own if parameter.number == 0 else SENSED).format(joint=name)
@@ -609,12 +609,12 @@ def wanted(robot: Robot, parameter: Parameter, fastest: Array) -> str:
     joint = robot.joints[place]
     unit = "m/s" if joint.kind == "prismatic" else "rad/s"
     moves = MOVES.get(parameter.symbol, OTHERS).format(
-        joint=name, link=joint.link, before=_before(robot, place) or "the base"
+        joint=name, link=joint.link, before=_name_carriers(robot, place) or "the base"
     )
     return f"{moves} ({name} reached {fastest[robot.dof - robot.n + place]:.2g} {unit})"
 
 
-def _before(robot: Robot, joint: int) -> str:
+def _name_carriers(robot: Robot, joint: int) -> str:
     """Names of the joints that carry a joint, the nearest first."""
     names, parent = [], robot.joints[joint].parent
     while parent > 0:

@@ -13,14 +13,14 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
-from dynident.core.arrays import Array, Integers, frozen
+from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, transform
-from dynident.dynamics.base import BaseParameters, base_of_rows, random_states
-from dynident.dynamics.idim import build_idim, names_of
+from dynident.core.inertia import from_com, transform_body
+from dynident.dynamics.base import BaseParameters, draw_random_states, find_base_from_rows
+from dynident.dynamics.idim import build_idim, split_friction_names
 from dynident.dynamics.parameters import Attached
 from dynident.friction.models import DEFAULT_FRICTION
-from dynident.robot.cut import Cut, cut
+from dynident.robot.cut import Cut, locate_cut
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
@@ -94,12 +94,12 @@ def build_sensor(
     InputError
         For links that the file does not have, that do not move, and cuts through drives.
     """
-    found = cut(robot, link)
+    found = locate_cut(robot, link)
     if found.seat.body == 0:
         raise InputError(f"{found.path}: {link} does not move, a sensor at it tells nothing new")
-    model, place = with_sensor(robot, found, load)
+    model, place = insert_sensor_joints(robot, found, load)
     first = model.n - 6 - len(found.numbers)
-    names = names_of(friction)
+    names = split_friction_names(friction)
     each = ["none"] * model.n
     for k, name in zip(place, names * (robot.n if len(names) == 1 else 1), strict=True):
         each[k] = name
@@ -119,22 +119,22 @@ def build_sensor(
     rows[place[beyond]] = sigma[beyond]
     # at rest in the sensor, whatever else moves; the bodies of all its joints but the last are none
     samples = 10 + len(idim.parameters) // 3
-    q, dq, ddq = random_states(idim, samples, 0)
+    q, dq, ddq = draw_random_states(idim, samples, 0)
     for signal in (q, dq, ddq):
         signal[:, first : first + 6] = 0.0
     W = idim.regressor(q, dq, ddq)[:, np.isfinite(rows)].reshape(-1, len(idim.parameters))
     W[:, 10 * first : 10 * (first + 5)] = 0.0
-    base = base_of_rows(idim, W)
+    base = find_base_from_rows(idim, W)
     own = [idim.parameters[k] for k in base.kept]
     regrouped = np.any(base.K != 0.0, axis=1)
     called = [
         f"{each.symbol}{each.number - first - 6}{'R' * bool(r)}"
         for each, r in zip(own, regrouped, strict=True)
     ]
-    return Sensor(link, base, tuple(called), frozen(rows), place)
+    return Sensor(link, base, tuple(called), freeze_array(rows), place)
 
 
-def with_sensor(
+def insert_sensor_joints(
     robot: Robot, found: Cut, load: tuple[float, Array] = (0.0, np.zeros(3))
 ) -> tuple[Robot, Integers]:
     """A robot with six joints at a cut: behind those before it, in front of those beyond.
@@ -158,8 +158,8 @@ def with_sensor(
     for k, axis in enumerate(AXES):
         name = f"{seat.frame} {axis}"
         kind: Literal["revolute", "prismatic"] = "prismatic" if k < 3 else "revolute"
-        at = frozen(here.rotation), frozen(here.translation)
-        joints.append(Joint(name, name, kind, parent, *at, frozen(np.eye(3)[k % 3])))
+        at = freeze_array(here.rotation), freeze_array(here.translation)
+        joints.append(Joint(name, name, kind, parent, *at, freeze_array(np.eye(3)[k % 3])))
         here, parent = pin.SE3.Identity(), first + k + 1
     for number in beyond:
         joint = robot.joints[number - 1]
@@ -167,13 +167,15 @@ def with_sensor(
             joints.append(replace(joint, parent=numbers[joint.parent]))
             continue
         rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
-        at = frozen(rest.rotation), frozen(rest.translation)
+        at = freeze_array(rest.rotation), freeze_array(rest.translation)
         joints.append(replace(joint, parent=parent, rotation=at[0], translation=at[1]))
     place = np.array([numbers[number] - 1 for number in range(1, robot.n + 1)], dtype=np.int64)
     nominal = np.zeros((len(joints), 10))
     nominal[place] = robot.nominal
     nominal[first + 5] = found.inertia
-    nominal[numbers[seat.body] - 1] -= transform(found.inertia, seat.rotation, seat.translation)
+    nominal[numbers[seat.body] - 1] -= transform_body(
+        found.inertia, seat.rotation, seat.translation
+    )
     mass, centre = load
     if mass > 0.0:
         carrying = numbers[robot.n] - 1
@@ -186,7 +188,7 @@ def with_sensor(
     drives = Drives(turns, np.eye(len(joints)), 0.0 * ones, ones)
     return (
         replace(
-            robot, joints=tuple(joints), nominal=frozen(nominal), drives=drives, contacts=(),
+            robot, joints=tuple(joints), nominal=freeze_array(nominal), drives=drives, contacts=(),
             source=None,
         ),
         place,

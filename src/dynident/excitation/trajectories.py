@@ -224,7 +224,9 @@ class Family:
         return float(np.diff(part.knots).max() / np.pi)
 
 
-def at_rest(values: Callable[[Array, int], Array], times: Array, free: Array) -> Array:
+def find_resting_combinations(
+    values: Callable[[Array, int], Array], times: Array, free: Array
+) -> Array:
     """Combinations of functions whose speed and acceleration vanish at some instants.
 
     Parameters
@@ -289,20 +291,20 @@ def fourier(
     # unit speed of all waves together
     size = np.concatenate([[1.0], *([1.0 / (omega * np.sqrt(len(omega)))] * 2)])
     if ramp <= 0.0:
-        mix = at_rest(bare.values, np.array([0.0]), size)
+        mix = find_resting_combinations(bare.values, np.array([0.0]), size)
         words = ("offset", *(f"combination {k}" for k in range(1, mix.shape[1])))
         family = Harmonics(duration, omega, mix)
         return Family("fourier", (family,), np.ones(mix.shape[1]), words, duration)
     main = Harmonics(duration, omega, np.diag(size))
-    way_in = ramp_piece(main, 0.0, -ramp, 0.0)
-    way_out = ramp_piece(main, duration, duration, duration + ramp)
+    way_in = build_ramp(main, 0.0, -ramp, 0.0)
+    way_out = build_ramp(main, duration, duration, duration + ramp)
     names = ("offset", *(f"{w} {f:g} Hz" for w in ("sin", "cos") for f in hz[kept]))
     return Family(
         "fourier", (way_in, main, way_out), np.ones(len(size)), tuple(names), duration, main=1
     )
 
 
-def ramp_piece(main: Part, at: float, start: float, stop: float) -> Pieces:
+def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
     """Quintic polynomial between rest and the state of another part at an instant.
 
     The rest is where a steady change of speed over the time of the ramp leads.
@@ -332,7 +334,7 @@ def ramp_piece(main: Part, at: float, start: float, stop: float) -> Pieces:
         v0,
         p0,
     ]
-    return Pieces(piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
+    return Pieces(build_piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
 
 
 def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | None = None) -> Family:
@@ -372,9 +374,9 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     x = np.concatenate([[0.0], inner, [duration]])
     functions = BSpline(t, join, 5)
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
-    polynomial = piecewise(np.array(taylor[::-1]), x)
+    polynomial = build_piecewise(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
-    return Family("spline", (Pieces(polynomial),), scale, named("coefficient", count - 4))
+    return Family("spline", (Pieces(polynomial),), scale, number_word("coefficient", count - 4))
 
 
 def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0.5) -> Family:
@@ -405,10 +407,10 @@ def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0
     jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
     lasting = np.diff(edges) > 1e-12 * move  # without flats there are four pieces
     edges = edges[np.concatenate([[True], lasting])]
-    return from_steps("bang-bang", points, move, edges, jerk[lasting])
+    return build_from_jerk_steps("bang-bang", points, move, edges, jerk[lasting])
 
 
-def from_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -> Family:
+def build_from_jerk_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -> Family:
     """Moves from point to point whose way is the threefold integral of steps of jerk."""
     c = np.zeros((4, len(jerk)))
     state = np.zeros(3)  # position, speed, acceleration
@@ -418,17 +420,17 @@ def from_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -
         state = np.array(
             [p + h * v + h * h * a / 2 + h**3 * j / 6, v + h * a + h * h * j / 2, a + h * j]
         )
-    return moved(kind, points, move, piecewise(c, edges))
+    return chain_moves(kind, points, move, build_piecewise(c, edges))
 
 
-def piecewise(c: npt.NDArray[np.floating], x: npt.NDArray[np.floating]) -> PPoly:
+def build_piecewise(c: npt.NDArray[np.floating], x: npt.NDArray[np.floating]) -> PPoly:
     """Polynomials between breakpoints."""
     from scipy.interpolate import PPoly  # a tenth of a second that few runs need
 
     return PPoly(c, x)
 
 
-def moved(kind: str, points: int, move: float, way: PPoly) -> Family:
+def chain_moves(kind: str, points: int, move: float, way: PPoly) -> Family:
     """Point after point, along one way from 0 to 1."""
     degree, pieces = len(way.c), way.c.shape[1]
     c = np.zeros((degree, pieces * (points - 1), points))
@@ -440,7 +442,9 @@ def moved(kind: str, points: int, move: float, way: PPoly) -> Family:
         c[-1, here, m] += 1.0
         x.extend(m * move + way.x[1:])
     scale = np.full(points, move)
-    return Family(kind, (Pieces(piecewise(c, np.array(x))),), scale, named("point", points))
+    return Family(
+        kind, (Pieces(build_piecewise(c, np.array(x))),), scale, number_word("point", points)
+    )
 
 
 def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
@@ -479,11 +483,11 @@ def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
             c[:, m, points + m] += (h * np.array(hermite["v1"]) / power)[::-1]
     x = h * np.arange(points)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
-    words = (*named("point", points), *named("speed at point", points)[1:-1])
-    return Family("quintic", (Pieces(piecewise(c, x)),), scale, words)
+    words = (*number_word("point", points), *number_word("speed at point", points)[1:-1])
+    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale, words)
 
 
-def named(word: str, count: int) -> tuple[str, ...]:
+def number_word(word: str, count: int) -> tuple[str, ...]:
     """The word with numbers from one."""
     return tuple(f"{word} {k + 1}" for k in range(count))
 

@@ -20,7 +20,7 @@ BEND = Shape("delta", "rad", 0.02, 1e-6, 1.0)
 
 
 @inner
-def decay(x):  # type: ignore[no-untyped-def]
+def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
     """``(1 - exp(-x)) / x`` and its derivative."""
     if abs(x) < 1e-2:
         value = 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0)))
@@ -35,11 +35,11 @@ def dahl(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE] = 1.0
 
 
-def dahl_step(at: At, shape: Array, z: Array, out: Array) -> None:
+def step_dahl_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
     """``delta dw/dt = v - |v| w``."""
     v, h, delta = at.speed, at.period, shape[0]
     x, x_v = h * v * at.sign / delta, h * (at.sign + v * at.slope) / delta
-    fade, slope = decay(x)
+    fade, slope = evaluate_mean_decay(x)
     kept = np.exp(-x)
     by_x = -z[0] * kept + v * h / delta * slope
     out[0, VALUE] = z[0] * kept + v * h / delta * fade
@@ -48,13 +48,13 @@ def dahl_step(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 1] = -by_x * x / delta - v * h / delta**2 * fade
 
 
-def dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``delta w^2 / 2``."""
     out[0, VALUE] = 0.5 * shape[0] * z[0] ** 2
 
 
 @inner
-def slip(v, sign, slope, shape):  # type: ignore[no-untyped-def]
+def evaluate_slip_rate(v, sign, slope, shape):  # type: ignore[no-untyped-def]
     """``a = |v| / (delta g)``, ``g = 1 + rise exp(-(v / vs)^2)``, and its derivatives."""
     delta, rise, vs = shape[0], shape[1], shape[2]
     fall = np.exp(-((v / vs) ** 2))
@@ -67,7 +67,7 @@ def slip(v, sign, slope, shape):  # type: ignore[no-untyped-def]
 
 def lugre(at: At, shape: Array, z: Array, out: Array) -> None:
     """The bristles' deflection z and its rate ``v - a z``."""
-    a, by_v, by_delta, by_rise, by_vs = slip(at.speed, at.sign, at.slope, shape)
+    a, by_v, by_delta, by_rise, by_vs = evaluate_slip_rate(at.speed, at.sign, at.slope, shape)
     out[0, VALUE] = z[0]
     out[0, BY_STATE] = 1.0
     out[1, VALUE] = at.speed - a * z[0]
@@ -78,11 +78,11 @@ def lugre(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE + 3] = -by_vs * z[0]
 
 
-def lugre_step(at: At, shape: Array, z: Array, out: Array) -> None:
+def step_lugre_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
     """``dz/dt = v - a z``."""
     v, h = at.speed, at.period
-    a, by_v, by_delta, by_rise, by_vs = slip(v, at.sign, at.slope, shape)
-    fade, slope = decay(a * h)
+    a, by_v, by_delta, by_rise, by_vs = evaluate_slip_rate(v, at.sign, at.slope, shape)
+    fade, slope = evaluate_mean_decay(a * h)
     kept = np.exp(-a * h)
     by_a = h * (-z[0] * kept + v * h * slope)
     out[0, VALUE] = z[0] * kept + v * h * fade
@@ -93,7 +93,7 @@ def lugre_step(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 3] = by_a * by_vs
 
 
-def lugre_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_lugre_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``z^2 / 2`` of the bristles' stiffness."""
     out[0, VALUE] = 0.5 * z[0] ** 2
 
@@ -104,8 +104,8 @@ BRISTLES: dict[str, FrictionModel] = {
         (BEND,),
         dahl,
         state=(0.0,),
-        step=dahl_step,
-        stored=dahl_energy,
+        step=step_dahl_bristles,
+        stored=fill_dahl_energy,
     ),
     "lugre": FrictionModel(
         (
@@ -117,8 +117,8 @@ BRISTLES: dict[str, FrictionModel] = {
         (BEND, Shape("rise", "", 0.4, 0.0, 10.0), Shape("vs", "rad/s", 0.3, 1e-3, 10.0)),
         lugre,
         state=(0.0,),
-        step=lugre_step,
-        stored=lugre_energy,
+        step=step_lugre_bristles,
+        stored=fill_lugre_energy,
     ),
 }
 """Models with an internal state by name."""

@@ -25,7 +25,7 @@ def pulled(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, VALUE] = 1.0
 
 
-def tension(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``q^2 / 2`` and ``q``."""
     out[0, VALUE] = 0.5 * at.position**2
     out[1, VALUE] = at.position
@@ -34,10 +34,10 @@ def tension(at: At, shape: Array, z: Array, out: Array) -> None:
 def spring() -> FrictionModel:
     """``ks q + ps``: stiffness and preload, which an offset of the friction takes in."""
     linear = (Linear("ks", "Nm/rad", positive=True), Linear("ps", "Nm", positive=False))
-    return FrictionModel(linear, (), pulled, stored=tension)
+    return FrictionModel(linear, (), pulled, stored=fill_spring_energy)
 
 
-def pushed(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_gas_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     """``dL/dq / (1 - (L - L0) / stroke)``, ``L^2 = b^2 + c^2 - 2 b c cos(q + a)``."""
     b, c, stroke = shape[0], shape[1], shape[3]
     d = at.position + shape[2]
@@ -51,7 +51,7 @@ def pushed(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 2] = out[0, BY_POSITION]
 
 
-def compressed(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_gas_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``-stroke log(1 - (L - L0) / stroke)``."""
     b, c, stroke = shape[0], shape[1], shape[3]
     d = at.position + shape[2]
@@ -92,13 +92,13 @@ def gas_spring(base: float, crank: float, angle: float, stroke: float) -> Fricti
     facts = (("base", "m", base), ("crank", "m", crank), ("angle", "rad", angle))
     return FrictionModel(
         (Linear("fg", "N", positive=False),),
-        tuple(fact(*each) for each in (*facts, ("stroke", "m", stroke))),
-        pushed,
-        stored=compressed,
+        tuple(make_fixed_shape(*each) for each in (*facts, ("stroke", "m", stroke))),
+        fill_gas_spring_torque,
+        stored=fill_gas_spring_energy,
     )
 
 
-def waving(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_ripple_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     """``sin(k q)`` and ``cos(k q)``."""
     k, q = shape[0], at.position
     sin, cos = np.sin(k * q), np.cos(k * q)
@@ -110,7 +110,7 @@ def waving(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE] = -q * sin
 
 
-def waved(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_ripple_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``-cos(k q) / k`` and ``sin(k q) / k``."""
     k, q = shape[0], at.position
     out[0, VALUE] = -np.cos(k * q) / k
@@ -136,7 +136,12 @@ def ripple(order: float) -> FrictionModel:
     if not 0.0 < order <= MOST_PERIODS:
         raise InputError(f"ripple: order has to be from 0 to {MOST_PERIODS:g}, got {order:g}")
     linear = (Linear("rs", "Nm", positive=False), Linear("rc", "Nm", positive=False))
-    return FrictionModel(linear, (fact("order", "", order),), waving, stored=waved)
+    return FrictionModel(
+        linear,
+        (make_fixed_shape("order", "", order),),
+        fill_ripple_torque,
+        stored=fill_ripple_energy,
+    )
 
 
 def hung(at: At, shape: Array, z: Array, out: Array) -> None:
@@ -146,7 +151,7 @@ def hung(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_POSITION] = out[0, BY_STATE] = np.cos(d)
 
 
-def lifted(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_counterweight_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``-cos(q + a)``."""
     out[0, VALUE] = -np.cos(at.position + shape[0])
 
@@ -160,11 +165,16 @@ def counterweight(angle: float) -> FrictionModel:
         Of its arm from where it hangs at rest, at the joint's zero [rad].
     """
     weight = Linear("cw", "Nm", positive=False)
-    return FrictionModel((weight,), (fact("angle", "rad", angle),), hung, stored=lifted)
+    return FrictionModel(
+        (weight,),
+        (make_fixed_shape("angle", "rad", angle),),
+        hung,
+        stored=fill_counterweight_energy,
+    )
 
 
 @inner
-def rocker_angle(shape, q):  # type: ignore[no-untyped-def]
+def evaluate_rocker_angle(shape, q):  # type: ignore[no-untyped-def]
     """Angle of a linkage's rocker and its first two derivatives by the crank's."""
     b, c, coupler, r, side = shape[0], shape[1], shape[2], shape[3], shape[6]
     d = q + shape[4]
@@ -180,9 +190,9 @@ def rocker_angle(shape, q):  # type: ignore[no-untyped-def]
     return psi, rate, bend / against
 
 
-def rocked(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_linkage_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     """``cos(psi + lean) dpsi/dq``."""
-    psi, rate, bend = rocker_angle(shape, at.position)
+    psi, rate, bend = evaluate_rocker_angle(shape, at.position)
     height, slope = np.sin(psi + shape[5]), np.cos(psi + shape[5])
     out[0, VALUE] = slope * rate
     out[0, BY_POSITION] = slope * bend - height * rate**2
@@ -191,9 +201,9 @@ def rocked(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 5] = -height * rate
 
 
-def raised(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_linkage_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``sin(psi + lean)``."""
-    psi, _, _ = rocker_angle(shape, at.position)
+    psi, _, _ = evaluate_rocker_angle(shape, at.position)
     out[0, VALUE] = np.sin(psi + shape[5])
 
 
@@ -245,9 +255,11 @@ def linkage(
     facts = (*((name, "m", value) for name, value in lengths.items()), ("angle", "rad", angle))
     return FrictionModel(
         (Linear("wr", "Nm", positive=False),),
-        tuple(fact(*each) for each in (*facts, ("lean", "rad", lean), ("side", "", side))),
-        rocked,
-        stored=raised,
+        tuple(
+            make_fixed_shape(*each) for each in (*facts, ("lean", "rad", lean), ("side", "", side))
+        ),
+        fill_linkage_torque,
+        stored=fill_linkage_energy,
     )
 
 
@@ -257,7 +269,7 @@ def known() -> FrictionModel:
     return FrictionModel((factor,), needs=("known",))
 
 
-def fact(symbol: str, unit: str, value: float) -> Shape:
+def make_fixed_shape(symbol: str, unit: str, value: float) -> Shape:
     """A shape that is known."""
     return Shape(symbol, unit, value, value, value)
 
@@ -273,7 +285,7 @@ ELEMENTS: dict[str, Callable[..., FrictionModel]] = {
 """Makers by name; their arguments are what is known."""
 
 
-def numbered(model: FrictionModel, number: int) -> FrictionModel:
+def number_symbols(model: FrictionModel, number: int) -> FrictionModel:
     """A further element of its kind on a joint: its symbols end in a letter."""
     if number == 0:
         return model

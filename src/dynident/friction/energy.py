@@ -46,7 +46,7 @@ class Balance:
         return np.asarray(self.supplied - self.stored)
 
 
-def balance(
+def balance_energies(
     model: FrictionModel, linear: Array, signals: Signals, rate: float, shape: Array
 ) -> Balance:
     """Energies along a motion whose speed is constant over each period.
@@ -137,7 +137,7 @@ def check_passive(
             signals = replace(signals, temperature=np.linspace(0.0, 80.0, STEPS))
         if "time" in model.needs:
             signals = replace(signals, time=np.linspace(0.0, 60.0, STEPS))
-        found = balance(model, linear, signals, rate, shape)
+        found = balance_energies(model, linear, signals, rate, shape)
         excess = found.dissipated + found.rounding
         worst = int(np.argmin(excess))
         if excess[worst] < 0.0:

@@ -19,7 +19,7 @@ from numba import cfunc, types
 from numba.extending import intrinsic
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.compiled import with_cache
+from dynident.core.compiled import add_compiler_cache
 from dynident.core.jit import NO_COUNTS, inner, jit
 
 VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
@@ -62,7 +62,7 @@ Law = Callable[[At, Array, Array, Array], None]
 
 
 @cache
-def compiled(law: Law) -> Any:
+def compile_law(law: Law) -> Any:
     """The law as a compiled callback, kept as long as the process lives."""
 
     def callback(cache: bool) -> Any:
@@ -70,12 +70,12 @@ def compiled(law: Law) -> Any:
 
     if not getfile(law).endswith(".py"):  # as at a prompt: there is nothing to keep it beside
         return callback(False)(law)
-    return with_cache(callback)(law)
+    return add_compiler_cache(callback)(law)
 
 
-def address(law: Law | None) -> int:
+def find_law_address(law: Law | None) -> int:
     """Where a law is called; 0 for none."""
-    return 0 if law is None else int(compiled(law).address)
+    return 0 if law is None else int(compile_law(law).address)
 
 
 def _call(typing, where, at, shape, z, out):  # type: ignore[no-untyped-def]
@@ -95,7 +95,7 @@ call: Any = intrinsic(_call)
 
 
 @inner
-def consult(law, at, shape, z, table):  # type: ignore[no-untyped-def]
+def consult_law(law, at, shape, z, table):  # type: ignore[no-untyped-def]
     """Call a law or a step on a table of zeros."""
     for r in range(table.shape[0]):
         for k in range(table.shape[1]):
@@ -104,7 +104,7 @@ def consult(law, at, shape, z, table):  # type: ignore[no-untyped-def]
 
 
 @inner
-def weighed(values, table, k):  # type: ignore[no-untyped-def]
+def weigh_column(values, table, k):  # type: ignore[no-untyped-def]
     """Column k of a law's table, summed with the values of its linear parameters."""
     total = 0.0
     for r in range(len(values)):
@@ -119,7 +119,7 @@ def fill_tables(  # type: ignore[no-untyped-def]
     """A law's table of every sample into `out`, shape (samples, rows, columns)."""
     for t in range(len(speed)):
         at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], period)
-        consult(law, at, shape, z[t], out[t])
+        consult_law(law, at, shape, z[t], out[t])
 
 
 @jit
@@ -137,7 +137,7 @@ def follow_states(  # type: ignore[no-untyped-def]
     for t in range(len(speed)):
         part = period if started or t > 0 else 0.5 * period
         at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], part)
-        consult(step, at, shape, z, table)
+        consult_law(step, at, shape, z, table)
         for r in range(m):
             zs[t, r] = table[r, VALUE]
             for p in range(shapes):

@@ -33,7 +33,7 @@ def cube_root(at: At, shape: Array, z: Array, out: Array) -> None:
         out[0, BY_SPEED] += np.sign(at.speed) * at.sign * root / (3.0 * size)
 
 
-def odd_powers(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_polynomial_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``v^3`` and ``v^5``."""
     v2 = at.speed**2
     out[0, VALUE] = at.speed * v2
@@ -42,7 +42,7 @@ def odd_powers(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_SPEED] = 5.0 * v2**2
 
 
-def loaded(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_load_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)`` (after zhang2018, eq. 9, whose term has no sign)."""
     size = abs(at.load)
     out[0, VALUE] = size * at.sign
@@ -50,7 +50,7 @@ def loaded(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_LOAD] = np.sign(at.load) * at.sign
 
 
-def loaded_square(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_load_square_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)`` and ``load^2 s(v)``."""
     size = abs(at.load)
     out[0, VALUE] = size * at.sign
@@ -61,7 +61,7 @@ def loaded_square(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_LOAD] = 2.0 * at.load * at.sign
 
 
-def directional(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_directional_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)`` where the motor drives its load, and where the load drives the motor.
 
     The shares of both are ``(1 +- sign(load) s(v)) / 2``, so that a smooth sign changes over
@@ -77,7 +77,7 @@ def directional(at: At, shape: Array, z: Array, out: Array) -> None:
 
 
 @inner
-def fading(v, vs, exponent):  # type: ignore[no-untyped-def]
+def evaluate_speed_decay(v, vs, exponent):  # type: ignore[no-untyped-def]
     """``exp(-|v / vs|^e)`` and its derivatives by v, vs and e."""
     size = abs(v) / vs
     if size == 0.0:
@@ -90,7 +90,7 @@ def fading(v, vs, exponent):  # type: ignore[no-untyped-def]
 
 def stribeck(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)`` (zhang2018, eq. 4, with its usual exponent)."""
-    fall, by_v, by_vs, _ = fading(at.speed, shape[0], 2.0)
+    fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     out[0, VALUE] = fall * at.sign
     out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
     out[0, BY_STATE] = by_vs * at.sign
@@ -98,7 +98,7 @@ def stribeck(at: At, shape: Array, z: Array, out: Array) -> None:
 
 def stribeck_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-|v / vs|^es) s(v)`` (zhang2018, eq. 4)."""
-    fall, by_v, by_vs, by_e = fading(at.speed, shape[0], shape[1])
+    fall, by_v, by_vs, by_e = evaluate_speed_decay(at.speed, shape[0], shape[1])
     out[0, VALUE] = fall * at.sign
     out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
     out[0, BY_STATE] = by_vs * at.sign
@@ -118,7 +118,7 @@ def uneven(at: At, shape: Array, z: Array, out: Array) -> None:
 
 def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)``, ``|load| s(v)`` and their product."""
-    fall, by_v, by_vs, _ = fading(at.speed, shape[0], 2.0)
+    fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     size, side = abs(at.load), np.sign(at.load)
     out[0, VALUE] = fall * at.sign
     out[0, BY_SPEED] = fall * at.slope + by_v * at.sign
@@ -135,7 +135,7 @@ def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
 def bompos(at: At, shape: Array, z: Array, out: Array) -> None:
     """``-exp(-|v| / f3) s(v)`` and ``-exp(-1 / (f5 |v|)) s(v)`` (zhang2018, eq. 5)."""
     size, way = abs(at.speed), np.sign(at.speed)
-    fall, _, by_f3, _ = fading(at.speed, shape[0], 1.0)
+    fall, _, by_f3, _ = evaluate_speed_decay(at.speed, shape[0], 1.0)
     out[0, VALUE] = -fall * at.sign
     out[0, BY_SPEED] = -fall * (at.slope - way * at.sign / shape[0])
     out[0, BY_STATE] = -by_f3 * at.sign
@@ -147,7 +147,7 @@ def bompos(at: At, shape: Array, z: Array, out: Array) -> None:
         out[1, BY_STATE + 1] = -rise * x / shape[1] * at.sign
 
 
-def wernholt(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_tanh_sech_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``tanh(f4 v)`` and ``sech(f3 v) tanh(f4 v)`` (zhang2018, eq. 6): no sign of its own."""
     v, f3, f4 = at.speed, shape[0], shape[1]
     up = np.tanh(f4 * v)
@@ -174,7 +174,7 @@ def sigmoid(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 1] = f2 * (steep - rest)
 
 
-def warmed(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_temperature_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(T - 20) / T0) v``: lubricant that thins as it warms [deg C]."""
     warmth = at.temperature - 20.0
     thin = np.exp(-warmth / shape[0])
@@ -201,21 +201,21 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "polynomial": FrictionModel(
         (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),
         (),
-        odd_powers,
+        fill_polynomial_friction,
     ),
     "uneven": FrictionModel(
         (*USUAL, Linear("fcs", "Nm", positive=False), Linear("fcc", "Nm", positive=False)),
         (),
         uneven,
     ),
-    "load": FrictionModel((*USUAL, LOAD), (), loaded, needs=("load",)),
+    "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
     "load-square": FrictionModel(
-        (*USUAL, LOAD, Linear("fl2", "1/Nm", False)), (), loaded_square, needs=("load",)
+        (*USUAL, LOAD, Linear("fl2", "1/Nm", False)), (), fill_load_square_friction, needs=("load",)
     ),
     "directional-load": FrictionModel(
         (*USUAL, Linear("fld", "", positive=True), Linear("fle", "", positive=True)),
         (),
-        directional,
+        fill_directional_friction,
         needs=("load",),
     ),
     "stribeck": FrictionModel((*USUAL, STATIC), (STRIBECK_SPEED,), stribeck),
@@ -236,7 +236,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "tanh-sech": FrictionModel(
         (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True), Linear("f2", "Nm", False)),
         (Shape("w3", "s/rad", 3.0, 1e-2, 1e3), Shape("w4", "s/rad", 50.0, 1.0, 1e4)),
-        wernholt,
+        fill_tanh_sech_friction,
     ),
     "sigmoid": FrictionModel(
         (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True)),
@@ -246,7 +246,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "temperature": FrictionModel(
         (COULOMB, OFFSET, Linear("fw", "Nm s/rad", positive=True)),
         (Shape("T0", "K", 30.0, 1.0, 1e3),),
-        warmed,
+        fill_temperature_friction,
         needs=("temperature",),
     ),
 }

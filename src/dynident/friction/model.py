@@ -13,8 +13,8 @@ from dynident.friction.kernel import (
     BY_STATE,
     VALUE,
     Law,
-    address,
     fill_tables,
+    find_law_address,
     follow_states,
 )
 
@@ -318,12 +318,12 @@ class FrictionModel:
         samples, m, shapes = len(signals.dq), len(self.state), len(self.shape)
         z, Z = np.array(self.state, dtype=float), np.zeros((m, shapes))
         if previous is not None:
-            z, Z = writable(previous.z[-1]), writable(previous.by_shape[-1])
+            z, Z = to_writable(previous.z[-1]), to_writable(previous.by_shape[-1])
         trace = Trace(np.empty((samples, m)), np.empty((samples, m, shapes)))
         if m:
             follow_states(
-                address(self.step), *self._inputs(signals), 1.0 / rate, previous is not None,
-                np.array(shape, dtype=float), z, Z, trace.z, trace.by_shape,
+                find_law_address(self.step), *self._inputs(signals), 1.0 / rate,
+                previous is not None, np.array(shape, dtype=float), z, Z, trace.z, trace.by_shape,
             )  # fmt: skip
         return trace
 
@@ -341,7 +341,9 @@ class FrictionModel:
             raise InputError(f"the friction has {m} states that have to be followed first")
         table = np.empty((samples, len(self.rows), BY_STATE + m + len(self.shape)))
         shape = np.array(shape, dtype=float)
-        fill_tables(address(law), *self._inputs(signals), 0.0, shape, writable(z), table)
+        fill_tables(
+            find_law_address(law), *self._inputs(signals), 0.0, shape, to_writable(z), table
+        )
         return table
 
     def _inputs(self, signals: Signals) -> tuple[Array, ...]:
@@ -352,9 +354,9 @@ class FrictionModel:
         load = nothing if signals.load is None else signals.load
         temperature = nothing if signals.temperature is None else signals.temperature
         inputs = (signals.dq, signals.q, signals.sign, signals.slope, load, temperature)
-        return tuple(writable(each) for each in inputs)
+        return tuple(to_writable(each) for each in inputs)
 
 
-def writable(values: Array) -> Array:
+def to_writable(values: Array) -> Array:
     """The one kind of array that laws are compiled for; a copy only where it is another."""
     return np.require(values, np.float64, ["C", "W"])

@@ -15,10 +15,10 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest, one_line
+from dynident.core.text import format_one_line, suggest_nearest
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, floating_columns, logged_robot
+from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.readers.table import TIME, Table
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
@@ -27,8 +27,8 @@ from dynident.recording.signals import (
     Side,
     Spot,
     Units,
-    recorded,
-    sampled,
+    build_recording,
+    sample_signals,
 )
 from dynident.robot.model import Robot
 
@@ -112,10 +112,12 @@ def recording(
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    robot = None if robot is None else logged_robot(robot)
+    robot = None if robot is None else find_logged_robot(robot)
     all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
     given = dict(zip(SIGNALS, all_given, strict=True))
-    signals = {key: _signal(name, key, value) for key, value in given.items() if value is not None}
+    signals = {
+        key: _read_signal(name, key, value) for key, value in given.items() if value is not None
+    }
     needed = {"q"} if robot is not None and robot.floating else {"q", "tau"}
     if not needed <= signals.keys():
         raise InputError(f"{name}: {'tau' if 'q' in signals else 'q'} is None; it is needed")
@@ -127,22 +129,25 @@ def recording(
             )
     if isinstance(joints, str):
         joints = (joints,)
-    names = _joints(signals, robot, joints)
+    names = _list_joints(signals, robot, joints)
     n = signals["q"].values.shape[1] if names is None else len(names)
     called = tuple(f"joint {k + 1}" for k in range(n)) if names is None else names
     request = Request(
         name, called, robot, rate, units or {}, side, clocking, names is not None,
         Floating() if floating is None else floating,
     )  # fmt: skip
-    spots = {key: _spots(key, one, signals, joints, request) for key, one in signals.items()}
-    spots |= _body_spots(body or {}, robot, samples, name)
-    times = _times(signals, time, samples, request)
+    spots = {
+        key: _locate_joint_columns(key, one, signals, joints, request)
+        for key, one in signals.items()
+    }
+    spots |= _locate_body_columns(body or {}, robot, samples, name)
+    times = _tabulate_times(signals, time, samples, request)
     if not times and rate is None:
         raise InputError(f"{name}: has no time; give time, or rate")
-    return recorded([sampled(Places(times, spots), request)], request)
+    return build_recording([sample_signals(Places(times, spots), request)], request)
 
 
-def _body_spots(
+def _locate_body_columns(
     body: Mapping[str, Any], robot: Robot | None, samples: int, name: str
 ) -> dict[str, list[Spot]]:
     """Columns of a base and of contacts.
@@ -152,15 +157,15 @@ def _body_spots(
     InputError
         For signals that the robot does not have, and other shapes.
     """
-    known = {} if robot is None else floating_columns(robot)
+    known = {} if robot is None else list_floating_columns(robot)
     found = {}
     for key, given in body.items():
         if key not in known:
             raise InputError(
-                f"{name}: body: {key!r} is none of the robot's{nearest(key, known)}; there are "
-                f"{', '.join(known) or 'none, as it neither floats nor has contacts'}"
+                f"{name}: body: {key!r} is none of the robot's{suggest_nearest(key, known)}; there "
+                f"are {', '.join(known) or 'none, as it neither floats nor has contacts'}"
             )
-        values = _signal(name, key, given).values
+        values = _read_signal(name, key, given).values
         if values.shape != (samples, len(known[key])):
             raise InputError(
                 f"{name}: {key} has shape {values.shape}; it needs {samples} rows of "
@@ -180,12 +185,14 @@ class _Signal:
     time: np.ndarray[Any, Any] | None
 
 
-def _signal(name: str, key: str, given: Any) -> _Signal:
+def _read_signal(name: str, key: str, given: Any) -> _Signal:
     try:
-        numbers, labels, time = _unwrapped(given)
-        values = _numbers(numbers)
+        numbers, labels, time = _split_labels_and_time(given)
+        values = _convert_to_floats(numbers)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{name}: {key} is no array of numbers ({one_line(error)})") from error
+        raise InputError(
+            f"{name}: {key} is no array of numbers ({format_one_line(error)})"
+        ) from error
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or not values.size:
         raise InputError(
@@ -199,52 +206,52 @@ def _signal(name: str, key: str, given: Any) -> _Signal:
     return _Signal(values, labels, time)
 
 
-def _unwrapped(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
+def _split_labels_and_time(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
     """What holds the numbers, the columns' labels and the time."""
     if hasattr(given, "dims") and hasattr(given, "coords"):
-        return _of_coordinates(given)
+        return _split_coordinates(given)
     if not hasattr(given, "columns"):
-        return given, None, _index_time(given)
+        return given, None, _read_index_time(given)
     labels = tuple(given.columns)
     stamps = [label for label in labels if label in TIME]
     if not stamps:
-        return given, labels, _index_time(given)
+        return given, labels, _read_index_time(given)
     rest = tuple(label for label in labels if label not in stamps)
-    return given[list(dict.fromkeys(rest))], rest, _bare(given[stamps[0]])
+    return given[list(dict.fromkeys(rest))], rest, _convert_to_numpy(given[stamps[0]])
 
 
-def _of_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
+def _split_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
     """The same of an array with named dimensions."""
     dims = tuple(given.dims)
     words = [
-        _bare(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
+        _convert_to_numpy(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
         for dim in dims
     ]
     rows = next((k for k, dim in enumerate(dims) if dim in TIME), int(words == [True, False]))
-    values, labels, time = _bare(given), None, None
+    values, labels, time = _convert_to_numpy(given), None, None
     if dims and dims[rows] in given.coords:
-        time = _plainly(dims[rows], _bare(given.coords[dims[rows]]))
+        time = _keep_if_time(dims[rows], _convert_to_numpy(given.coords[dims[rows]]))
     if len(dims) == 2:
         values = values if rows == 0 else values.T
         if dims[1 - rows] in given.coords:
-            labels = tuple(_bare(given.coords[dims[1 - rows]]).tolist())
+            labels = tuple(_convert_to_numpy(given.coords[dims[1 - rows]]).tolist())
     return values, labels, time
 
 
-def _index_time(given: Any) -> Any:
+def _read_index_time(given: Any) -> Any:
     """The index of a frame or series, where it plainly is the time."""
     index = getattr(given, "index", None)
     if index is None or callable(index):  # a list's finds things
         return None
-    return _plainly(getattr(index, "name", None), _bare(index))
+    return _keep_if_time(getattr(index, "name", None), _convert_to_numpy(index))
 
 
-def _plainly(called: Any, values: Any) -> Any:
+def _keep_if_time(called: Any, values: Any) -> Any:
     """Time stamps, where they are called so or are dates."""
     return values if called in TIME or values.dtype.kind in "mM" else None
 
 
-def _bare(given: Any) -> Any:
+def _convert_to_numpy(given: Any) -> Any:
     """An array of NumPy of what another library holds."""
     values = np.asarray(given.to_numpy())
     if values.dtype == object and str(getattr(given, "dtype", "")).startswith("datetime64"):
@@ -252,7 +259,7 @@ def _bare(given: Any) -> Any:
     return values
 
 
-def _numbers(given: Any) -> Array:
+def _convert_to_floats(given: Any) -> Array:
     """Numbers, what is missing as NaN; a view where nothing has to be changed."""
     if hasattr(given, "iloc"):  # of pandas, whose missing values have types of their own
         given = given.to_numpy(dtype=float, na_value=np.nan)
@@ -269,13 +276,13 @@ def _numbers(given: Any) -> Array:
 # joints
 
 
-def _named(key: str, labels: Sequence[str]) -> dict[str, int]:
+def _map_joints_to_columns(key: str, labels: Sequence[str]) -> dict[str, int]:
     """Columns by the joints' names: those that are called as in files, where there are any."""
     own = {x[len(key) + 1 :]: k for k, x in enumerate(labels) if x.startswith(f"{key}_")}
     return own or {label: k for k, label in enumerate(labels)}
 
 
-def _joints(
+def _list_joints(
     signals: dict[str, _Signal], robot: Robot | None, joints: Sequence[str] | None
 ) -> tuple[str, ...] | None:
     """Names of the joints in the order of the recording, where there are any."""
@@ -283,11 +290,15 @@ def _joints(
         return robot.joint_names
     if joints is not None:
         return tuple(joints)
-    found = (_named(key, one.labels) for key, one in signals.items() if one.labels is not None)
+    found = (
+        _map_joints_to_columns(key, one.labels)
+        for key, one in signals.items()
+        if one.labels is not None
+    )
     return next((tuple(names) for names in found), None)
 
 
-def _spots(
+def _locate_joint_columns(
     key: str,
     signal: _Signal,
     signals: dict[str, _Signal],
@@ -308,13 +319,13 @@ def _spots(
     if labels is not None:
         places = {label: k for k, label in enumerate(labels)}
         if not {*wanted} <= places.keys():
-            places = _named(key, labels)
+            places = _map_joints_to_columns(key, labels)
         missing = [joint for joint in wanted if joint not in places]
         if missing:
             partly = missing if len(missing) < len(wanted) and request.robot else ()
             raise InputError(
                 f"{request.name}: {key} has no column of joint {missing[0]!r}; there are "
-                f"{', '.join(map(repr, labels))}{checks.lock_hint(partly)}"
+                f"{', '.join(map(repr, labels))}{checks.suggest_locking(partly)}"
             )
         return [(table, places[joint]) for joint in wanted]
     if width != len(wanted):
@@ -327,7 +338,10 @@ def _spots(
             )
         raise InputError(f"{request.name}: {key} {reason}")
     for label, one in signals.items():
-        if one.labels is not None and tuple(_named(label, one.labels)) != wanted != one.labels:
+        if (
+            one.labels is not None
+            and tuple(_map_joints_to_columns(label, one.labels)) != wanted != one.labels
+        ):
             raise InputError(
                 f"{request.name}: the columns of {label} are named and in another order than the "
                 f"joints, those of {key} are not named; give joints, their names"
@@ -338,7 +352,9 @@ def _spots(
 # time
 
 
-def _times(signals: dict[str, _Signal], time: Any, samples: int, request: Request) -> list[Spot]:
+def _tabulate_times(
+    signals: dict[str, _Signal], time: Any, samples: int, request: Request
+) -> list[Spot]:
     """Time stamps: those given, or those that the signals have."""
     found = {f"time of {k}": one.time for k, one in signals.items() if one.time is not None}
     if time is not None:
@@ -347,16 +363,16 @@ def _times(signals: dict[str, _Signal], time: Any, samples: int, request: Reques
     origin: Any = None
     for key, given in found.items():
         try:
-            stamps = _bare(given) if hasattr(given, "to_numpy") else np.asarray(given)
+            stamps = _convert_to_numpy(given) if hasattr(given, "to_numpy") else np.asarray(given)
             if stamps.dtype.kind in "mM":
                 if "time" in request.units:
                     raise TypeError("units.time is of numbers, and it has dates")
                 if origin is None:
                     origin = stamps[~np.isnat(stamps)].ravel()[:1]
                 stamps = (stamps - origin) / np.timedelta64(1, "s")
-            column = _numbers(stamps)
+            column = _convert_to_floats(stamps)
         except (AttributeError, TypeError, ValueError) as error:
-            reason = f"{key} is no array of numbers ({one_line(error)})"
+            reason = f"{key} is no array of numbers ({format_one_line(error)})"
             raise InputError(f"{request.name}: {reason}") from error
         if column.shape not in ((samples,), (samples, 1)):
             raise InputError(

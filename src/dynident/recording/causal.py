@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.compiled import compiled
+from dynident.core.compiled import make_compiler
 from dynident.core.errors import InputError
-from dynident.recording.filters import butterworth
+from dynident.recording.filters import design_butterworth
 
 AHEAD = 2
 """Samples that central differences look ahead."""
@@ -77,9 +77,9 @@ class CausalFilter:
                 f"second, got {rate:g}"
             )
         self.rate, self.measured = rate, measured
-        self._sections = butterworth(cutoff, rate)
+        self._sections = design_butterworth(cutoff, rate)
         # ten periods of the cutoff are far more than a step needs
-        self._step = step_response(self._sections, int(np.ceil(10.0 * rate / cutoff)))
+        self._step = compute_step_response(self._sections, int(np.ceil(10.0 * rate / cutoff)))
         settled = int(np.flatnonzero(np.abs(self._step - 1.0) > SETTLED)[-1]) + 1
         self.settling = settled + KEPT
         """Samples that feel the start."""
@@ -159,7 +159,7 @@ class CausalFilter:
             array[:] = state[name]
 
 
-def step_response(sections: Array, samples: int) -> Array:
+def compute_step_response(sections: Array, samples: int) -> Array:
     """What comes out of second-order sections for a step, shape (samples,)."""
     response = np.ones(samples)
     for b0, b1, b2, a1, a2 in sections:
@@ -170,7 +170,7 @@ def step_response(sections: Array, samples: int) -> Array:
     return response
 
 
-@compiled(nogil=True, error_model="numpy")
+@make_compiler(nogil=True, error_model="numpy")
 def filter_sample(sections, state, past, count, sample, rate, n, measured, out):  # type: ignore[no-untyped-def]
     """One sample through the sections, into the past, and what the past says of its middle."""
     width = len(sample)

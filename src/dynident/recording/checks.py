@@ -9,9 +9,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers, extremes
+from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
-from dynident.recording.clock import MOST_CUT, counted
+from dynident.core.text import format_count
+from dynident.recording.clock import MOST_CUT
 from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 
@@ -63,12 +64,12 @@ MOST_NAMED = 8
 """Kinds of columns that a message names."""
 
 
-def called(tables: Sequence[Table]) -> str:
+def join_file_names(tables: Sequence[Table]) -> str:
     """What a message calls files side by side."""
     return "+".join(dict.fromkeys(str(table.path) for table in tables))
 
 
-def refuse_unequal(tables: Sequence[Table]) -> None:
+def refuse_unequal_rows(tables: Sequence[Table]) -> None:
     """Refuse files side by side whose rows do not match.
 
     Raises
@@ -92,7 +93,7 @@ def refuse_unequal(tables: Sequence[Table]) -> None:
             )
 
 
-def bad_values(values: Array, *, leaps: bool = True) -> Booleans:
+def find_bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     """Values that no sensor gave: no finite numbers, or of no sensible size.
 
     Absurd is a magnitude of `LARGEST` or more, and one that stands alone: it is more than `LEAP`
@@ -110,7 +111,7 @@ def bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     ndarray of bool, shape (samples, columns)
     """
     bad = np.zeros(values.shape, dtype=bool)
-    low, high = extremes(values)
+    low, high = find_column_extremes(values)
     rare = max(1, int(RARE * len(values)))
     for column in np.flatnonzero(~((low >= -LEAP) & (high <= LEAP))):
         size = np.abs(values[:, column])
@@ -124,7 +125,7 @@ def bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     return bad
 
 
-def refuse_bad(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]) -> None:
+def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]) -> None:
     """Refuse signals with values that no sensor gave.
 
     Parameters
@@ -152,7 +153,7 @@ def refuse_bad(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]
     )
 
 
-def cut_rows(
+def describe_cut_rows(
     name: str, table: Table, bad: Integers, late: Integers, samples: int
 ) -> tuple[str, ...]:
     """A note on the rows that are cut, with the first places.
@@ -188,7 +189,7 @@ def cut_rows(
             more = ", ..." if found.size > FIRST else ""
             parts.append(f"{found.size} {what} (row {first}{more})")
     count = len(bad) + len(late)
-    said = f"{counted(count, 'row')} of {samples} cut: {', '.join(parts)}"
+    said = f"{format_count(count, 'row')} of {samples} cut: {', '.join(parts)}"
     if count > MOST_CUT * samples:
         raise InputError(
             f"{table.called}: {said}: too many to be cut; check the columns, or leave the time out "
@@ -197,7 +198,7 @@ def cut_rows(
     return (f"{name}: {said}",) if count else ()
 
 
-def lock_hint(missing: Sequence[str]) -> str:
+def suggest_locking(missing: Sequence[str]) -> str:
     """What to do about joints that are not in a log, by their names."""
     if not missing:
         return ""
@@ -208,7 +209,7 @@ def lock_hint(missing: Sequence[str]) -> str:
     )
 
 
-def refuse_missing(
+def refuse_missing_column(
     tables: Sequence[Table],
     column: str,
     signal: str,
@@ -239,12 +240,12 @@ def refuse_missing(
     names = [name for table in tables for name in table.names or ()]
     if not names:
         raise InputError(
-            f"{called(tables)}: has no header, so no column {column!r}; give positions, "
+            f"{join_file_names(tables)}: has no header, so no column {column!r}; give positions, "
             f"like columns = {{ {signal} = [1, 2] }}"
         )
     near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
-    series = {} if missing else one_a_joint(names, joints)
+    series = {} if missing else find_joint_series(names, joints)
     likely = [each for each in series if signal in CALLED and CALLED[signal].search(each)]
     wanted = "[...]"
     if series:
@@ -257,12 +258,12 @@ def refuse_missing(
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     raise InputError(
-        f"{called(tables)}: no column {column!r} for {signal}; {shown}; "
-        f"columns = {{ {signal} = {wanted} }} maps other names{hint}{lock_hint(missing)}"
+        f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
+        f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"
     )
 
 
-def one_a_joint(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Columns of which there are as many as joints, by their name with a star for what differs.
 
     What tells them apart is the joints' names or a number: ``position.*``, ``q* [deg]``.
@@ -302,11 +303,12 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
     near = [name for name in columns if CALLED_TIME.search(name)]
     hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
     raise InputError(
-        f"{called(tables)}: has no time column{reason}; name it in columns{hint}, or set rate"
+        f"{join_file_names(tables)}: has no time column{reason}; name it in columns{hint}, or set "
+        "rate"
     )
 
 
-def refuse_unknown(name: str, what: str, given: Iterable[str], known: Sequence[str]) -> None:
+def refuse_unknown_words(name: str, what: str, given: Iterable[str], known: Sequence[str]) -> None:
     """Refuse words that are not among the known ones.
 
     Raises
@@ -357,7 +359,7 @@ def refuse_other_clock(
         )
 
 
-def refuse_short(name: str, samples: int) -> None:
+def refuse_short_log(name: str, samples: int) -> None:
     """Refuse a log that is too short for any filter.
 
     Raises
@@ -388,7 +390,7 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
     return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
 
 
-def motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:
+def find_motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:
     """Which joints' signals were taken on the motors' side.
 
     Parameters
@@ -410,7 +412,7 @@ def motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Bo
         are coupled and have different sides.
     """
     sides = [side] if isinstance(side, str) else list(side)
-    refuse_unknown(name, "side", sides, ("joint", "motor"))
+    refuse_unknown_words(name, "side", sides, ("joint", "motor"))
     motors = np.array([one == "motor" for one in sides], dtype=bool)
     if robot is None:
         if motors.any():
@@ -445,7 +447,7 @@ def motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Bo
     return motors
 
 
-def check_still(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
+def warn_of_still_joints(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
     """Look for joints that never move, by the extremes of their positions; return warnings."""
     return tuple(
         f"{name}: {joint} never moves (q = {low:.6g}): its own parameters cannot be identified"
@@ -483,7 +485,7 @@ def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> t
     return tuple(warnings)
 
 
-def check_dead(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
+def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
     """Look for dead channels, by the extremes of the torques; return warnings."""
     return tuple(
         f"{name}: tau of {joint} is {low:.6g} in every sample: no sensor does that, "
@@ -493,7 +495,7 @@ def check_dead(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...
     )
 
 
-def check_torques(name: str, robot: Robot, reach: Reach) -> tuple[str, ...]:
+def warn_of_excessive_torques(name: str, robot: Robot, reach: Reach) -> tuple[str, ...]:
     """Look for torques that the joints cannot bear.
 
     Parameters
@@ -532,7 +534,7 @@ def _check_range(
     angle = joint.kind == "revolute"
     small = np.pi / 180.0 if angle else 1e-3
     unit, small_unit = ("rad", "deg") if angle else ("m", "mm")
-    fits = not limited or _inside(joint, reach, small)
+    fits = not limited or _is_within_limits(joint, reach, small)
     bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
     what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
     try_this = f"set units = {{ q = '{small_unit}' }}"
@@ -550,6 +552,6 @@ def _check_range(
         yield f"{what}: outside its limits; check the zero and the unit"
 
 
-def _inside(joint: Joint, reach: tuple[float, float], factor: float) -> bool:
+def _is_within_limits(joint: Joint, reach: tuple[float, float], factor: float) -> bool:
     """Whether scaled positions lie within the joint's limits."""
     return joint.lower <= factor * reach[0] and factor * reach[1] <= joint.upper

@@ -15,6 +15,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
+from dynident.core.text import format_count
 
 MOST_CUT = 0.1
 """Where a larger part of the rows is bad, it is not the rows that are damaged."""
@@ -128,7 +129,7 @@ class Clock:
         return tuple(segments)
 
 
-def even_clock(rate: float, samples: int) -> Clock:
+def make_even_clock(rate: float, samples: int) -> Clock:
     """The clock of a log without time stamps."""
     return Clock(rate, np.arange(samples) / rate, ((0, samples),), True)
 
@@ -163,19 +164,19 @@ def find_clock(
     wanted = wanted or Clocking()
     if len(time) < 2:
         raise InputError(f"{name}: a clock needs two time stamps, found {len(time)}")
-    _refuse_backward(time, place)
-    quantum = _quantum(time)
-    number, period = _numbered(time, quantum)
-    rate = _tidy(1.0 / period)
+    _refuse_backward_time(time, place)
+    quantum = _find_time_quantum(time)
+    number, period = _number_samples(time, quantum)
+    rate = _round_rate(1.0 / period)
     even = number / rate
-    whole = _between(np.diff(number) > GAP)
+    whole = _split_at_cuts(np.diff(number) > GAP)
     off = np.diff(time) - np.diff(number) * period
-    within = _inside(whole, len(time))
+    within = _mark_inside_runs(whole, len(time))
     moved = float(np.max(np.abs(off[within]), initial=0.0))
     uniform, notes = True, []
-    if moved > JITTER * period and not _on_line(time, number, period, whole, quantum):
+    if moved > JITTER * period and not _is_uniform(time, number, period, whole, quantum):
         rms = float(np.sqrt(np.mean(off[within] ** 2)))
-        uniform, why = _decide(time, q, number, period, whole, wanted.clock)
+        uniform, why = _decide_if_equidistant(time, q, number, period, whole, wanted.clock)
         notes.append(
             f"{name}: time stamps jitter by up to {1e3 * moved:.3g} ms "
             f"({100 * moved / period:.3g} % of the period), {1e3 * rms:.3g} ms rms: {why}"
@@ -191,17 +192,18 @@ def find_clock(
     if bridge is None:
         bridge = max(BRIDGE, BRIDGED_PERIODS * period)
     gaps = steps > GAP * period
-    runs, cut = _cut(steps, steps > (1.0 + 1e-6) * max(bridge, GAP * period), name, place)
-    filled = _inside(runs, len(time)) & (gaps | (np.diff(number) > 1))
+    runs, cut = _cut_at_gaps(steps, steps > (1.0 + 1e-6) * max(bridge, GAP * period), name, place)
+    filled = _mark_inside_runs(runs, len(time)) & (gaps | (np.diff(number) > 1))
     if filled.any():
         notes.append(
-            f"{name}: {counted(int(filled.sum()), 'pause')} in time, {steps[filled].sum():.4g} s "
-            f"together, the longest {steps[filled].max():.4g} s: bridged by a cubic spline"
+            f"{name}: {format_count(int(filled.sum()), 'pause')} in time, "
+            f"{steps[filled].sum():.4g} s together, the longest {steps[filled].max():.4g} s: "
+            "bridged by a cubic spline"
         )
     return Clock(rate, instants, runs, uniform, (*cut, *notes))
 
 
-def onto_clock(signal: Array, clock: Clock) -> Array:
+def resample_to_clock(signal: Array, clock: Clock) -> Array:
     """Put a signal onto the clock, run after run.
 
     Parameters
@@ -228,7 +230,7 @@ def onto_clock(signal: Array, clock: Clock) -> Array:
     return result
 
 
-def in_order(time: Array) -> Booleans:
+def find_ordered_samples(time: Array) -> Booleans:
     """Which samples to keep so that time goes forward: as many as possible.
 
     The longest increasing subsequence, so that neither one stamp far ahead nor one far behind
@@ -264,12 +266,7 @@ def in_order(time: Array) -> Booleans:
     return keep
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things in words."""
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-def _refuse_backward(time: Array, place: Callable[[int], str]) -> None:
+def _refuse_backward_time(time: Array, place: Callable[[int], str]) -> None:
     steps = np.diff(time)
     wrong = np.flatnonzero(steps <= 0.0)
     if not wrong.size:
@@ -288,14 +285,14 @@ def _refuse_backward(time: Array, place: Callable[[int], str]) -> None:
 # which sample is which
 
 
-def _numbered(time: Array, quantum: float) -> tuple[Integers, float]:
+def _number_samples(time: Array, quantum: float) -> tuple[Integers, float]:
     """Number the samples, lost ones counted, and find their period."""
     steps = np.diff(time)
     number = np.arange(len(time))
-    whole = _between(steps > GAP * float(np.median(steps)))
-    period = _slope(time, number, whole)
-    if period and _on_line(time, number, period, whole, quantum):
-        return _counted_up(number, steps, whole, period), period
+    whole = _split_at_cuts(steps > GAP * float(np.median(steps)))
+    period = _fit_period(time, number, whole)
+    if period and _is_uniform(time, number, period, whole, quantum):
+        return _number_over_gaps(number, steps, whole, period), period
     span = min(20, len(steps))
     periods = [float(np.median(steps))]
     if quantum > 0.1 * periods[0]:  # the printed digits may make single steps
@@ -304,16 +301,16 @@ def _numbered(time: Array, quantum: float) -> tuple[Integers, float]:
     for guess in periods:
         period = guess
         for _ in range(2):  # the second time with the period that the first one found
-            number = np.arange(len(time)) + np.cumsum(_lost(time, period))
-            whole = _between(np.diff(number) > GAP)
-            period = _slope(time, number, whole) or period
-        found.append((number, period, _on_line(time, number, period, whole, quantum)))
+            number = np.arange(len(time)) + np.cumsum(_count_lost_samples(time, period))
+            whole = _split_at_cuts(np.diff(number) > GAP)
+            period = _fit_period(time, number, whole) or period
+        found.append((number, period, _is_uniform(time, number, period, whole, quantum)))
     fitting = [way for way in found if way[2]] or found[:1]
     number, period, _ = min(fitting, key=lambda way: int(way[0][-1]))  # the fewest samples lost
     return number, period
 
 
-def _counted_up(
+def _number_over_gaps(
     number: Integers, steps: Array, runs: tuple[tuple[int, int], ...], period: float
 ) -> Integers:
     """Numbers that go on over gaps."""
@@ -323,7 +320,7 @@ def _counted_up(
     return number + np.cumsum(lost)
 
 
-def _lost(time: Array, period: float) -> Integers:
+def _count_lost_samples(time: Array, period: float) -> Integers:
     """How many samples were lost before each.
 
     A sample that is held up on its way comes late alone; after lost samples all that follow are
@@ -347,7 +344,7 @@ def _lost(time: Array, period: float) -> Integers:
     return lost
 
 
-def _slope(time: Array, number: Integers, runs: tuple[tuple[int, int], ...]) -> float:
+def _fit_period(time: Array, number: Integers, runs: tuple[tuple[int, int], ...]) -> float:
     """The period that fits the stamps of all runs best, each with its own start."""
     covariance = variance = 0.0
     for start, stop in runs:
@@ -357,14 +354,14 @@ def _slope(time: Array, number: Integers, runs: tuple[tuple[int, int], ...]) -> 
     return covariance / variance if variance else 0.0
 
 
-def _on_line(
+def _is_uniform(
     time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...], quantum: float
 ) -> bool:
     """Whether the stamps are a uniform clock's but for their printed digits."""
-    return all(np.ptp(off) <= 1.05 * quantum for off in _residuals(time, number, period, runs))
+    return all(np.ptp(off) <= 1.05 * quantum for off in _measure_jitter(time, number, period, runs))
 
 
-def _residuals(
+def _measure_jitter(
     time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...]
 ) -> Iterator[Array]:
     """By how much the stamps of each run are off a uniform clock, but for a constant [s]."""
@@ -372,7 +369,7 @@ def _residuals(
         yield time[start:stop] - time[start] - period * (number[start:stop] - number[start])
 
 
-def _quantum(time: Array) -> float:
+def _find_time_quantum(time: Array) -> float:
     """The unit of the last decimal that the time stamps print [s]."""
     resolution = float(np.spacing(np.max(np.abs(time))))
     for digits in range(DIGITS + 1):
@@ -388,7 +385,7 @@ def _quantum(time: Array) -> float:
     return 4.0 * resolution
 
 
-def _tidy(rate: float) -> float:
+def _round_rate(rate: float) -> float:
     """A rate without the last digits, which the rounding of the stamps made."""
     return float(f"{rate:.9g}")
 
@@ -396,7 +393,7 @@ def _tidy(rate: float) -> float:
 # stamps of arrival or instants of sampling
 
 
-def _decide(
+def _decide_if_equidistant(
     time: Array,
     q: Array,
     number: Integers,
@@ -407,22 +404,22 @@ def _decide(
     """Whether the samples are equidistant, and why."""
     if clock != "auto":
         return clock == "uniform", ""
-    drift = _drift(time, number, period, runs)
+    drift = _measure_drift(time, number, period, runs)
     if drift > DRIFT:
         return False, f"their mean rate drifts by {100 * drift:.2g} %, "
-    ratio = roughness_ratio(q, time, number)
+    ratio = compare_roughness(q, time, number)
     times = float(f"{max(ratio, 1.0 / ratio):.2g}")
     if ratio > 1.0:
         return True, f"positions are {times:g} times smoother without them, "
     return False, f"positions are {times:g} times smoother with them, "
 
 
-def _drift(
+def _measure_drift(
     time: Array, number: Integers, period: float, runs: tuple[tuple[int, int], ...]
 ) -> float:
     """By which part the mean rate of some samples differs from the log's at most."""
     worst = 0.0
-    for off in _residuals(time, number, period, runs):
+    for off in _measure_jitter(time, number, period, runs):
         blocks = len(off) // STEADY
         means = off[: blocks * STEADY].reshape(blocks, STEADY).mean(axis=1)
         change = float(np.max(np.abs(np.diff(means)), initial=0.0))
@@ -430,7 +427,7 @@ def _drift(
     return worst
 
 
-def roughness_ratio(q: Array, time: Array, number: Integers) -> float:
+def compare_roughness(q: Array, time: Array, number: Integers) -> float:
     """How much rougher positions are at their stamps than equidistant.
 
     Of five samples in a row at instants s the fourth divided difference is
@@ -464,11 +461,11 @@ def roughness_ratio(q: Array, time: Array, number: Integers) -> float:
     # what rounding leaves of still joints tells nothing
     floor = (4.0 * np.spacing(np.max(np.abs(q), axis=0))) ** 2 + np.finfo(float).tiny
     ways = (time - time[0], number.astype(float))
-    stamps, even = (np.log(_roughness(q, own, at) + floor) for own in ways)
+    stamps, even = (np.log(_measure_roughness(q, own, at) + floor) for own in ways)
     return float(np.exp(0.5 * np.mean(stamps - even)))
 
 
-def _roughness(q: Array, instants: Array, at: Integers) -> Array:
+def _measure_roughness(q: Array, instants: Array, at: Integers) -> Array:
     """Mean squares of fourth divided differences of unit noise gain, shape (n,)."""
     s = instants[at]
     s = s / np.mean(np.diff(s, axis=1))
@@ -485,13 +482,13 @@ def _roughness(q: Array, instants: Array, at: Integers) -> Array:
 # gaps
 
 
-def _between(cuts: Booleans) -> tuple[tuple[int, int], ...]:
+def _split_at_cuts(cuts: Booleans) -> tuple[tuple[int, int], ...]:
     """Runs between the intervals that are cut."""
     edges = [0, *(int(at) + 1 for at in np.flatnonzero(cuts)), len(cuts) + 1]
     return tuple(pairwise(edges))
 
 
-def _inside(runs: tuple[tuple[int, int], ...], samples: int) -> Booleans:
+def _mark_inside_runs(runs: tuple[tuple[int, int], ...], samples: int) -> Booleans:
     """Which intervals are inside a run."""
     inside = np.zeros(samples - 1, dtype=bool)
     for start, stop in runs:
@@ -499,11 +496,11 @@ def _inside(runs: tuple[tuple[int, int], ...], samples: int) -> Booleans:
     return inside
 
 
-def _cut(
+def _cut_at_gaps(
     steps: Array, cuts: Booleans, name: str, place: Callable[[int], str]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
     """Runs between the gaps that are not bridged, and what is said of them."""
-    runs = _between(cuts)
+    runs = _split_at_cuts(cuts)
     if len(runs) == 1:
         return runs, ()
     kept = tuple((start, stop) for start, stop in runs if stop - start >= SHORTEST)
@@ -513,8 +510,9 @@ def _cut(
         )
     worst = int(np.argmax(np.where(cuts, steps, 0.0)))
     cut = (
-        f"{name}: {counted(len(runs) - 1, 'gap')} in time, {steps[cuts].sum():.4g} s together, the "
-        f"longest {steps[worst]:.4g} s before {place(worst + 1)}: cut into {len(kept)} segments"
+        f"{name}: {format_count(len(runs) - 1, 'gap')} in time, {steps[cuts].sum():.4g} s "
+        f"together, the longest {steps[worst]:.4g} s before {place(worst + 1)}: cut into "
+        f"{len(kept)} segments"
     )
     if len(kept) == len(runs):
         return kept, (cut,)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.compiled import compiled
+from dynident.core.compiled import make_compiler
 
 HALF_WIDTH = 4
 """Half-length of the decimation filter, in decimation steps."""
 
 
-def zero_phase_lowpass(x: Array, cutoff: float, rate: float) -> Array:
+def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
     """Butterworth filter of order 4 forwards and backwards.
 
     Parameters
@@ -29,20 +29,20 @@ def zero_phase_lowpass(x: Array, cutoff: float, rate: float) -> Array:
     """
     if cutoff >= 0.5 * rate:
         return np.array(x, dtype=float)
-    padding = min(len(x) - 1, edge(cutoff, rate) * 3)
+    padding = min(len(x) - 1, count_filter_edge(cutoff, rate) * 3)
     padded = np.empty((len(x) + 2 * padding, x.shape[1]))
     middle = padded[padding : padding + len(x)]
     middle[:] = x
     # odd extension: the signal turned about its end points
     padded[:padding] = 2.0 * x[0] - x[padding:0:-1]
     padded[padding + len(x) :] = 2.0 * x[-1] - x[-2 : -2 - padding : -1]
-    sections = butterworth(cutoff, rate)
+    sections = design_butterworth(cutoff, rate)
     _filter_in_place(sections, padded)
     _filter_in_place(sections, padded[::-1])
     return np.ascontiguousarray(middle)
 
 
-def beyond_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
+def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
     """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
 
     ``1 / (1 + a s + b s^2)`` by the bilinear transform. Its output is known, and so how it starts:
@@ -76,7 +76,7 @@ def beyond_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate
     return found
 
 
-def butterworth(cutoff: float, rate: float) -> Array:
+def design_butterworth(cutoff: float, rate: float) -> Array:
     """Low-pass of order 4 as two second-order sections ``[b0, b1, b2, a1, a2]``.
 
     The analog sections ``1 / (s^2 + s / Q + 1)``, Q = 1 / (2 sin(pi/8)) and
@@ -92,7 +92,7 @@ def butterworth(cutoff: float, rate: float) -> Array:
     return np.array(rows)
 
 
-@compiled(nogil=True, error_model="numpy")
+@make_compiler(nogil=True, error_model="numpy")
 def _filter_in_place(sections, x):  # type: ignore[no-untyped-def]
     """Second-order sections over the columns of x, as if they had rested at the first row."""
     columns = x.shape[1]
@@ -113,12 +113,12 @@ def _filter_in_place(sections, x):  # type: ignore[no-untyped-def]
                 x[t, j] = out
 
 
-def edge(cutoff: float, rate: float) -> int:
+def count_filter_edge(cutoff: float, rate: float) -> int:
     """Samples at each end where a zero-phase low-pass still feels the end: one period."""
     return int(np.ceil(rate / cutoff)) if cutoff < 0.5 * rate else 0
 
 
-def differences(x: Array, rate: float) -> tuple[Array, Array]:
+def differentiate_twice(x: Array, rate: float) -> tuple[Array, Array]:
     """First and second time derivatives by central differences of fourth order.
 
     Parameters

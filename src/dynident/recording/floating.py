@@ -15,11 +15,11 @@ import numpy as np
 import pinocchio as pin
 from pydantic import Field
 
-from dynident.core.arrays import Array, Booleans, frozen
+from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
-from dynident.recording.filters import differences, zero_phase_lowpass
+from dynident.recording.filters import differentiate_twice, filter_zero_phase
 from dynident.robot.model import WRENCH, Contact, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {
@@ -136,7 +136,7 @@ class Base:
         for label in SAMPLED:
             signal = getattr(self, label)
             if signal is not None:
-                object.__setattr__(self, label, frozen(signal))
+                object.__setattr__(self, label, freeze_array(signal))
 
     def rows(self, start: int, stop: int) -> Base:
         """Some of the samples."""
@@ -189,7 +189,7 @@ class BaseMotion:
 
     def __post_init__(self) -> None:
         for label in ("pose", "twist", "acceleration"):
-            object.__setattr__(self, label, frozen(getattr(self, label)))
+            object.__setattr__(self, label, freeze_array(getattr(self, label)))
 
     def motion(self, gravity: Array) -> tuple[Array, Array, Array]:
         """Configuration, twist and spatial acceleration, as the kernels have them.
@@ -201,13 +201,15 @@ class BaseMotion:
         """
         acceleration = self.acceleration.copy()
         if self.proper:
-            acceleration[:, :3] += np.einsum("tji,j->ti", matrices(self.pose[:, 3:]), gravity)
+            acceleration[:, :3] += np.einsum(
+                "tji,j->ti", convert_quaternions(self.pose[:, 3:]), gravity
+            )
         # spatial = classical - omega x v (Featherstone 2008, section 2.11)
         acceleration[:, :3] -= np.cross(self.twist[:, 3:], self.twist[:, :3])
         return self.pose, self.twist, acceleration
 
 
-def matrices(quaternion: Array) -> Array:
+def convert_quaternions(quaternion: Array) -> Array:
     """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
     x, y, z, w = quaternion.T
     rows = [
@@ -218,30 +220,30 @@ def matrices(quaternion: Array) -> Array:
     return np.asarray(np.moveaxis(np.array(rows), 2, 0))
 
 
-def from_rpy(rpy: tuple[float, float, float]) -> Array:
+def convert_rpy(rpy: tuple[float, float, float]) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes."""
     return np.asarray(pin.rpy.rpyToMatrix(*rpy))
 
 
-def without_flips(quaternion: Array) -> Array:
+def remove_sign_flips(quaternion: Array) -> Array:
     """Quaternions of the same rotations, none the negative of one near it."""
     products = np.sum(quaternion[1:] * quaternion[:-1], axis=1)
     signs = np.cumprod(np.where(products < 0.0, -1.0, 1.0))
     return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
 
 
-def oriented(columns: Array, order: str) -> Array:
+def normalise_quaternions(columns: Array, order: str) -> Array:
     """Unit quaternions x y z w without flips, from logged columns that are rotations."""
     found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
-    return without_flips(found / np.linalg.norm(found, axis=1)[:, None])
+    return remove_sign_flips(found / np.linalg.norm(found, axis=1)[:, None])
 
 
-def no_rotations(columns: Array) -> Booleans:
+def find_invalid_quaternions(columns: Array) -> Booleans:
     """Rows of finite numbers that are no quaternions of length 1, shape (samples,)."""
     return np.asarray(np.abs(np.linalg.norm(columns, axis=1) - 1.0) > UNNORMALISED)
 
 
-def logged_base(
+def extract_base(
     signals: Mapping[str, Array], robot: Robot, wanted: Floating, name: str
 ) -> Base | None:
     """The base of a floating robot from a log's signals; None where the log has nothing of it.
@@ -256,7 +258,7 @@ def logged_base(
     if wanted.base == "fixed":
         return Base(fixed=True)
     quaternion, asked = (
-        None if label not in signals else oriented(signals[label], wanted.quaternion)
+        None if label not in signals else normalise_quaternions(signals[label], wanted.quaternion)
         for label in ORIENTATIONS
     )
     twist, acceleration = signals.get("base_twist"), signals.get("base_acceleration")
@@ -265,7 +267,7 @@ def logged_base(
             raise InputError(
                 f"{name}: base_axes = 'world', but the log has no orientation of the base"
             )
-        R = matrices(quaternion)
+        R = convert_quaternions(quaternion)
         turned = (
             None
             if each is None
@@ -275,7 +277,7 @@ def logged_base(
         twist, acceleration = turned
     gyro = force = None
     if "imu" in signals:
-        turn = from_rpy(wanted.imu_rpy)
+        turn = convert_rpy(wanted.imu_rpy)
         gyro, force = signals["imu"][:, :3] @ turn.T, signals["imu"][:, 3:] @ turn.T
     base = Base(
         signals.get("base_position"),
@@ -285,7 +287,7 @@ def logged_base(
         gyro,
         force,
         np.array(wanted.imu_position),
-        from_rpy(wanted.imu_rpy),
+        convert_rpy(wanted.imu_rpy),
         asked_position=signals.get("baseref_position"),
         asked_orientation=asked,
     )
@@ -293,7 +295,7 @@ def logged_base(
     return base if known else None
 
 
-def base_motion(
+def filter_base_motion(
     base: Base, runs: tuple[tuple[int, int], ...], samples: int, rate: float, cutoff: float,
     measured: bool, name: str,
 ) -> BaseMotion:  # fmt: skip
@@ -337,34 +339,34 @@ def base_motion(
         run = slice(start, stop)
 
         def smooth(signal: Array, run: slice = run) -> Array:
-            return zero_phase_lowpass(signal[run], cutoff, rate)
+            return filter_zero_phase(signal[run], cutoff, rate)
 
         if base.position is not None:
             pose[run, :3] = smooth(base.position)
         if base.orientation is not None:
             quaternion = smooth(base.orientation)
             pose[run, 3:] = quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
-        R = matrices(pose[run, 3:])
+        R = convert_quaternions(pose[run, 3:])
         if given:
             assert base.twist is not None
             twist[run] = smooth(base.twist)
             if base.acceleration is not None:
                 acceleration[run] = smooth(base.acceleration)
             else:
-                acceleration[run] = differences(twist[run], rate)[0]
+                acceleration[run] = differentiate_twice(twist[run], rate)[0]
                 acceleration[run, :3] += np.cross(twist[run, 3:], twist[run, :3])
             continue
         if base.position is not None and base.orientation is not None:
-            velocity, second = differences(pose[run, :3], rate)
+            velocity, second = differentiate_twice(pose[run, :3], rate)
             twist[run, :3] = np.einsum("tji,tj->ti", R, velocity)
             acceleration[run, :3] = np.einsum("tji,tj->ti", R, second)
         if base.gyro is not None:
             twist[run, 3:] = smooth(base.gyro)
-            acceleration[run, 3:] = differences(twist[run, 3:], rate)[0]
+            acceleration[run, 3:] = differentiate_twice(twist[run, 3:], rate)[0]
         elif base.orientation is not None:
-            first, second = differences(pose[run, 3:], rate)
-            twist[run, 3:] = 2.0 * turned_back(pose[run, 3:], first)
-            acceleration[run, 3:] = 2.0 * turned_back(pose[run, 3:], second)
+            first, second = differentiate_twice(pose[run, 3:], rate)
+            twist[run, 3:] = 2.0 * multiply_by_conjugate(pose[run, 3:], first)
+            acceleration[run, 3:] = 2.0 * multiply_by_conjugate(pose[run, 3:], second)
         if inertial:
             assert base.force is not None
             assert base.mount is not None
@@ -384,7 +386,7 @@ def base_motion(
     )
 
 
-def rotation(turn: Array) -> Array:
+def convert_rotation_vector(turn: Array) -> Array:
     """Rotation matrix of an angle [rad] times the axis that it is about."""
     return np.asarray(pin.exp3(turn))
 
@@ -395,14 +397,14 @@ def to_rpy(R: Array) -> tuple[float, float, float]:
     return roll, pitch, yaw
 
 
-def turned_back(quaternion: Array, other: Array) -> Array:
+def multiply_by_conjugate(quaternion: Array, other: Array) -> Array:
     """Vector part of ``conj(q) p``, both x y z w."""
     v, w = quaternion[:, :3], quaternion[:, 3:]
     u, s = other[:, :3], other[:, 3:]
     return w * u - s * v - np.cross(v, u)
 
 
-def turning(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
+def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
     """By how much the direction of gravity, or the base, turns at most over a log [rad]."""
     rates = np.concatenate([motion.twist[a:b, 3:] for a, b in runs])
     if not motion.oriented:
@@ -412,28 +414,28 @@ def turning(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:
     return float(2.0 * np.arccos(np.clip(np.min(np.abs(products)), 0.0, 1.0)))
 
 
-def wrench_columns(contact: Contact) -> tuple[str, ...]:
+def list_wrench_columns(contact: Contact) -> tuple[str, ...]:
     """Columns of a contact's wrench."""
     return tuple(f"{part}_{contact.name}" for part in WRENCH[: contact.components])
 
 
-def logged_robot(robot: Robot) -> Robot:
+def find_logged_robot(robot: Robot) -> Robot:
     """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
     if robot.carrier is None or robot.seat is None:
         return robot
     return replace(robot.carrier, contacts=(robot.seat, *robot.contacts[1:]))
 
 
-def floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
+def list_floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
     """Columns of a robot's base and contacts by their signals, as files have them."""
     found = dict(BASE) if robot.floating else {}
     for contact in robot.contacts:
-        found[f"wrench_{contact.name}"] = wrench_columns(contact)
+        found[f"wrench_{contact.name}"] = list_wrench_columns(contact)
         found[f"contact_{contact.name}"] = (f"contact_{contact.name}",)
     return found
 
 
-def logged_contacts(
+def extract_contacts(
     signals: Mapping[str, Array], robot: Robot, wanted: Floating
 ) -> tuple[dict[str, Array], dict[str, Booleans]]:
     """Wrenches, and which contacts touch where the log or their force says it, by name."""

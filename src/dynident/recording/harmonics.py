@@ -19,7 +19,7 @@ SETTLED = 1e-12
 ROUNDS = 200
 
 
-def series(c: Complex, samples: int) -> Array:
+def sum_harmonics(c: Complex, samples: int) -> Array:
     """A period of a signal from its harmonics.
 
     Parameters
@@ -35,12 +35,12 @@ def series(c: Complex, samples: int) -> Array:
     return np.asarray(np.fft.irfft(c * samples, n=samples, axis=0))
 
 
-def derivative(c: Complex, period: float) -> Complex:
+def differentiate_harmonics(c: Complex, period: float) -> Complex:
     """Harmonics of the time derivative."""
     return np.asarray(c * (2j * np.pi / period * np.arange(c.shape[-2])[:, None]))
 
 
-def spectrum(c: Complex) -> Array:
+def estimate_noise_spectrum(c: Complex) -> Array:
     """Variance of each harmonic of the mean, from the scatter between periods.
 
     Parameters
@@ -56,12 +56,12 @@ def spectrum(c: Complex) -> Array:
     return np.asarray(np.sum(np.abs(c - c.mean(axis=0)) ** 2, axis=0) / (count - 1) / count)
 
 
-def total(spectrum: Array) -> Array:
+def sum_spectrum(spectrum: Array) -> Array:
     """Variance of a signal from those of its harmonics, shape (k,)."""
     return np.asarray(spectrum[0] + 2.0 * np.sum(spectrum[1:], axis=0))
 
 
-def adjoint(x: Array, harmonics: int, length: float) -> Complex:
+def transform_to_harmonics(x: Array, harmonics: int, length: float) -> Complex:
     """``sum_k x_k exp(-2 pi i l k / length)``, shape (harmonics, columns).
 
     A convolution with a chirp (Bluestein 1970): ``2 l k = l^2 + k^2 - (k - l)^2``.
@@ -85,7 +85,7 @@ def adjoint(x: Array, harmonics: int, length: float) -> Complex:
     return np.asarray(np.fft.ifft(spread, axis=0)[:harmonics] * chirp[:harmonics].conj())
 
 
-def grid_weights(samples: int, harmonics: int, length: float) -> Array:
+def compute_grid_weights(samples: int, harmonics: int, length: float) -> Array:
     """Weights of a grid that spans one period, whose products are those of the samples.
 
     Samples count, in the product of two series, as ``G_(l-m) = sum_k exp(-2 pi i (l-m) k /
@@ -113,12 +113,12 @@ def grid_weights(samples: int, harmonics: int, length: float) -> Array:
     return np.asarray(np.fft.irfft(G * (points / length), points))[:, None]
 
 
-def product(a: Complex, b: Complex) -> Array:
+def compute_inner_product(a: Complex, b: Complex) -> Array:
     """Inner product of two sets of harmonics, that of their series over a whole period."""
     return np.asarray(a[0].real * b[0].real + 2.0 * np.sum((a[1:].conj() * b[1:]).real, axis=0))
 
 
-def fitted_harmonics(x: Array, first: float, length: float, harmonics: int) -> Complex:
+def fit_harmonics(x: Array, first: float, length: float, harmonics: int) -> Complex:
     """Harmonics of one period by least squares over its samples.
 
     By conjugate gradients on the normal equations, whose matrix is as good as the unit matrix:
@@ -139,28 +139,28 @@ def fitted_harmonics(x: Array, first: float, length: float, harmonics: int) -> C
     -------
     ndarray of complex, shape (harmonics, k)
     """
-    weights = grid_weights(len(x), harmonics, length)
+    weights = compute_grid_weights(len(x), harmonics, length)
     middle = x.mean(axis=0)
-    rest = adjoint(x - middle, harmonics, length) / length
-    c, direction, size = np.zeros_like(rest), rest.copy(), product(rest, rest)
+    rest = transform_to_harmonics(x - middle, harmonics, length) / length
+    c, direction, size = np.zeros_like(rest), rest.copy(), compute_inner_product(rest, rest)
     goal = SETTLED**2 * size
     for _ in range(ROUNDS):
         if np.all(size <= goal):
             break
         on_grid = weights * np.fft.irfft(direction, len(weights), axis=0)
         image = np.fft.rfft(on_grid, axis=0)[:harmonics]
-        curvature = product(direction, image)
+        curvature = compute_inner_product(direction, image)
         step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0.0)
         c += step * direction
         rest -= step * image
-        new = product(rest, rest)
+        new = compute_inner_product(rest, rest)
         direction *= np.divide(new, size, out=np.zeros_like(size), where=size > 0.0)
         direction += rest
         size = new
     c[0] = c[0].real + middle
-    return shifted(c, -first / length)
+    return shift_harmonics(c, -first / length)
 
 
-def shifted(c: Complex, share: float | Array) -> Complex:
+def shift_harmonics(c: Complex, share: float | Array) -> Complex:
     """Harmonics of a signal a share of the period later: ``x(t + share T)``."""
     return np.asarray(c * np.exp(2j * np.pi * share * np.arange(c.shape[-2])[:, None]))

@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.options import Options, PerJoint, options_of, per_joint
+from dynident.core.options import Options, PerJoint, broadcast_to_joints, list_options
 from dynident.recording.recording import Recording
 
 Signal = Literal["q", "tau", "qref"]
@@ -26,30 +26,30 @@ FILTERED: tuple[Filtered, ...] = ("q", "tau")
 """What a logger may have low-passed, or written later than the rest."""
 
 
-def permutation(order: tuple[int, ...]) -> tuple[int, ...]:
+def check_permutation(order: tuple[int, ...]) -> tuple[int, ...]:
     """Refuse what is not every joint once."""
     if sorted(order) != list(range(1, len(order) + 1)):
         raise ValueError(f"has to have each column once, counted from 1, got {list(order)}")
     return order
 
 
-def plus_or_minus(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+def check_signs(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
     """Refuse what is no sign."""
     if not np.size(values) or not np.all(np.abs(values) == 1.0):
         raise ValueError("has to be 1 or -1, for all joints or for each")
     return values
 
 
-def slowness(values: tuple[float, ...]) -> tuple[float, ...]:
+def check_slowness(values: tuple[float, ...]) -> tuple[float, ...]:
     """Refuse what undoes no low-pass."""
     if not values or not all(0.0 < value < np.inf for value in values):
         raise ValueError("has to be positive numbers, [a], [a, b] or more")
     return values
 
 
-Order = Annotated[tuple[int, ...], AfterValidator(permutation)]
-Sign = Annotated[PerJoint, AfterValidator(plus_or_minus)]
-Lowpass = Annotated[tuple[float, ...], AfterValidator(slowness)]
+Order = Annotated[tuple[int, ...], AfterValidator(check_permutation)]
+Sign = Annotated[PerJoint, AfterValidator(check_signs)]
+Lowpass = Annotated[tuple[float, ...], AfterValidator(check_slowness)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Mending(Options):
         """What is not as it would be without."""
         return {
             option.name: value
-            for option in options_of(Mending)
+            for option in list_options(Mending)
             if (value := getattr(self, option.name)) != option.default
         }
 
@@ -110,9 +110,9 @@ class Mending(Options):
         return Mending(
             order or None,
             sign or None,
-            shortest(offset),
-            shortest(delay),
-            shortest(lag),
+            collapse_equal_values(offset),
+            collapse_equal_values(delay),
+            collapse_equal_values(lag),
             unfilter or None,
         )
 
@@ -134,19 +134,23 @@ class Mending(Options):
     def signs(self, signal: Signal, n: int) -> Array:
         """Signs of a signal, one a joint."""
         given = None if self.sign is None else self.sign.get(signal)
-        return np.ones(n) if given is None else np.array(per_joint(given, n, f"sign.{signal}"))
+        return (
+            np.ones(n)
+            if given is None
+            else np.array(broadcast_to_joints(given, n, f"sign.{signal}"))
+        )
 
     def offsets(self, n: int) -> Array:
         """What is added to the positions, one a joint [rad or m]."""
-        return np.array(per_joint(self.offset, n, "offset"))
+        return np.array(broadcast_to_joints(self.offset, n, "offset"))
 
     def delays(self, n: int) -> Array:
         """By which the torques stand later, one a joint [s]."""
-        return np.array(per_joint(self.delay, n, "delay"))
+        return np.array(broadcast_to_joints(self.delay, n, "delay"))
 
     def lags(self, n: int) -> Array:
         """By which the positions stand later, one a joint [s]."""
-        return np.array(per_joint(self.lag, n, "lag"))
+        return np.array(broadcast_to_joints(self.lag, n, "lag"))
 
     def undoing(self, signal: Filtered) -> Array:
         """Polynomial in the derivative that undoes a signal's low-pass, the highest power first."""
@@ -155,19 +159,19 @@ class Mending(Options):
 
     def lines(self) -> tuple[str, ...]:
         """What is given, as TOML."""
-        return tuple(f"{key} = {toml(value)}" for key, value in self.given.items())
+        return tuple(f"{key} = {format_toml(value)}" for key, value in self.given.items())
 
 
-def toml(value: Any) -> str:
+def format_toml(value: Any) -> str:
     """Numbers, words, lists and tables of them as TOML has them."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {toml(own)}" for key, own in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {format_toml(own)}" for key, own in value.items()) + " }"
     if isinstance(value, tuple):
-        return "[" + ", ".join(toml(own) for own in value) + "]"
+        return "[" + ", ".join(format_toml(own) for own in value) + "]"
     return f'"{value}"' if isinstance(value, str) else f"{value:.6g}"
 
 
-def shortest(values: Array) -> float | tuple[float, ...]:
+def collapse_equal_values(values: Array) -> float | tuple[float, ...]:
     """One number where all agree."""
     if np.all(values == values[0]):
         return float(values[0])
@@ -222,8 +226,8 @@ def mend(recording: Recording, mending: Mending) -> Recording:
             if label in signals:
                 own = np.array(changed.get(label, signals[label]))
                 for start, stop in recording.segments:
-                    quick = undone(own[start:stop], undoing, recording.rate)
-                    own[start:stop] = later(quick, shift)
+                    quick = undo_lowpass(own[start:stop], undoing, recording.rate)
+                    own[start:stop] = shift_in_time(quick, shift)
                 changed[label] = own
         settling = SETTLED * recording.rate * (undoing[-2] if len(undoing) > 1 else 0.0)
         before = int(np.ceil(max(settling, -float(np.min(shift))) - 1e-9))
@@ -237,22 +241,22 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     return replace(recording, segments=segments, mended=mending.lines(), **changed)  # type: ignore[arg-type]
 
 
-def undone(columns: Array, polynomial: Array, rate: float) -> Array:
+def undo_lowpass(columns: Array, polynomial: Array, rate: float) -> Array:
     """A polynomial in the derivative, the highest power first, of each column."""
     found: Array = polynomial[0] * columns
     for factor in polynomial[1:]:
-        found = slope(found, rate) + factor * columns
+        found = differentiate_columns(found, rate) + factor * columns
     return found
 
 
-def slope(columns: Array, rate: float) -> Array:
+def differentiate_columns(columns: Array, rate: float) -> Array:
     """Derivative of each column by central differences."""
     if len(columns) < 2:
         return np.zeros_like(columns)
     return np.asarray(np.gradient(columns, 1.0 / rate, axis=0))
 
 
-def later(columns: Array, samples: Array) -> Array:
+def shift_in_time(columns: Array, samples: Array) -> Array:
     """Each column as it stands so many samples later, between samples linearly."""
     place, found = np.arange(len(columns), dtype=float), columns.copy()
     for j in np.flatnonzero(samples):

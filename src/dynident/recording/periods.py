@@ -17,12 +17,12 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording.harmonics import (
     Complex,
-    derivative,
-    fitted_harmonics,
-    series,
-    shifted,
-    spectrum,
-    total,
+    differentiate_harmonics,
+    estimate_noise_spectrum,
+    fit_harmonics,
+    shift_harmonics,
+    sum_harmonics,
+    sum_spectrum,
 )
 from dynident.recording.recording import Recording
 
@@ -121,7 +121,9 @@ class Averaging:
     def one(self, period: int) -> tuple[Array, Array, Array, Array]:
         """q, dq, ddq and tau of one of the periods, at about the log's own rate."""
         count = self.samples // FINER
-        q, dq, ddq, tau = (series(c[period], count) for c in (self.q, self.dq, self.ddq, self.tau))
+        q, dq, ddq, tau = (
+            sum_harmonics(c[period], count) for c in (self.q, self.dq, self.ddq, self.tau)
+        )
         return q, dq, ddq, tau
 
     def mean(self, label: str) -> Array | None:
@@ -130,7 +132,7 @@ class Averaging:
         if c is None:
             return None
         wrapped = np.arange(-self.wrapped, self.samples + self.wrapped)
-        mean = series(c.mean(axis=0) if c.ndim == 3 else c, self.samples)
+        mean = sum_harmonics(c.mean(axis=0) if c.ndim == 3 else c, self.samples)
         return np.asarray(mean.take(wrapped, axis=0, mode="wrap"))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Averaging:
@@ -161,8 +163,8 @@ class Averaging:
             "periods": self.periods,
             "warmup": self.warmup,
             "unused_s": self.unused,
-            "q_std": np.sqrt(total(spectrum(self.q))).tolist(),
-            "tau_std": np.sqrt(total(spectrum(self.tau))).tolist(),
+            "q_std": np.sqrt(sum_spectrum(estimate_noise_spectrum(self.q))).tolist(),
+            "tau_std": np.sqrt(sum_spectrum(estimate_noise_spectrum(self.tau))).tolist(),
         }
 
 
@@ -189,7 +191,7 @@ class Cut:
         for k in range(self.count):
             a, b = (int(np.ceil(self.length * end - ROUNDING)) for end in (k, k + 1))
             own = x[self.start + a : self.start + b]
-            found.append(fitted_harmonics(own, a - self.length * k, self.length, harmonics))
+            found.append(fit_harmonics(own, a - self.length * k, self.length, harmonics))
         return np.array(found)
 
 
@@ -216,7 +218,7 @@ def cut_periods(
     return tuple(cuts), unused
 
 
-def correlations(x: Array) -> Array:
+def correlate_with_itself(x: Array) -> Array:
     """Correlation of a signal with itself at lags up to half its length.
 
     ``sum x_k x_(k+L) / sqrt(sum x_k^2 sum x_(k+L)^2)`` over the pairs at each lag and all
@@ -230,7 +232,7 @@ def correlations(x: Array) -> Array:
     -------
     ndarray, shape (samples // 2 + 1,)
     """
-    x = standardised(x)
+    x = standardise_columns(x)
     count = len(x)
     size = 1 << int(np.ceil(np.log2(2 * count)))
     power = np.sum(np.abs(np.fft.rfft(x, size, axis=0)) ** 2, axis=1)
@@ -241,7 +243,7 @@ def correlations(x: Array) -> Array:
     return np.asarray(products / np.sqrt(np.maximum(both, np.finfo(float).tiny)))
 
 
-def standardised(x: Array) -> Array:
+def standardise_columns(x: Array) -> Array:
     """Columns that move, without their means and in units of their standard deviations."""
     centred = x - x.mean(axis=0)
     std = centred.std(axis=0)
@@ -249,22 +251,22 @@ def standardised(x: Array) -> Array:
     return np.asarray(centred[:, moving] / std[moving])
 
 
-def correlation_at(x: Array, lag: float) -> float:
+def correlate_at_lag(x: Array, lag: float) -> float:
     """Correlation of a signal with itself a lag later [samples]."""
     whole = round(lag)
-    x = standardised(x)
+    x = standardise_columns(x)
     a, b = x[: len(x) - whole], x[whole:]
     return float(np.sum(a * b) / np.sqrt(max(np.sum(a * a) * np.sum(b * b), TINY)))
 
 
-def likely_lag(x: Array) -> tuple[int, float]:
+def find_repetition_lag(x: Array) -> tuple[int, float]:
     """The lag at which a signal first repeats as well as it ever does, and its correlation.
 
     Only maxima beyond the first lag without correlation count. Multiples of a period repeat
     as well as the period does, but for noise and the sampling: the first of those whose loss of
     correlation is at most `SIMILAR` times the least one is it.
     """
-    rho = correlations(x)
+    rho = correlate_with_itself(x)
     fallen = np.flatnonzero(rho < FALLEN)
     if not len(fallen):
         return 0, 0.0
@@ -278,7 +280,7 @@ def likely_lag(x: Array) -> tuple[int, float]:
     return int(good[0]), float(rho[good[0]])
 
 
-def refined_length(
+def refine_period(
     x: Array, runs: Sequence[tuple[int, int]], length: float, warmup: int, cutoff: float
 ) -> float:
     """A period at which harmonics do not turn from one repetition to the next.
@@ -322,7 +324,7 @@ def refined_length(
     return length if abs(length - begun) < 0.02 * begun + 2.0 else begun
 
 
-def in_phase(c: Complex, reference: Complex) -> float:
+def find_phase_shift(c: Complex, reference: Complex) -> float:
     """The share of the period by which harmonics have to be shifted to meet others.
 
     Parameters
@@ -348,7 +350,7 @@ def in_phase(c: Complex, reference: Complex) -> float:
     return share
 
 
-def averaging(
+def average_periods(
     recording: Recording,
     q: Array,
     runs: Sequence[tuple[int, int]],
@@ -385,7 +387,7 @@ def averaging(
     name, rate, notes = recording.name, recording.rate, []
     if warmup and not runs[0][0] + warmup < runs[0][1]:
         raise InputError(f"{name}: warmup = {warmup} is longer than the log")
-    length, found = _length(recording, q, runs, period, warmup, max(cutoffs) / rate)
+    length, found = _find_period_length(recording, q, runs, period, warmup, max(cutoffs) / rate)
     cuts, unused = cut_periods(runs, length, warmup)
     count = sum(cut.count for cut in cuts)
     if count < 2:
@@ -397,22 +399,32 @@ def averaging(
         )
     orders = [1 + max(1, int(min(hz / rate, HIGHEST) * length + ROUNDING)) for hz in cutoffs]
     every = 1 + max(1, int(HIGHEST * length))
-    positions = [_in_band(cut.harmonics(q, max(orders)), orders) for cut in cuts]
+    positions = [_limit_to_band(cut.harmonics(q, max(orders)), orders) for cut in cuts]
     longest = positions[int(np.argmax([cut.count for cut in cuts]))].mean(axis=0)
-    turns = [in_phase(c.mean(axis=0), longest) if c is not longest else 0.0 for c in positions]
+    turns = [
+        find_phase_shift(c.mean(axis=0), longest) if c is not longest else 0.0 for c in positions
+    ]
 
     def of(signal: Array | None, harmonics: int) -> Complex | None:
         if signal is None:
             return None
         pairs = zip(cuts, turns, strict=True)
-        return np.concatenate([shifted(c.harmonics(signal, harmonics), s) for c, s in pairs])
+        return np.concatenate(
+            [shift_harmonics(c.harmonics(signal, harmonics), s) for c, s in pairs]
+        )
 
-    of_q = np.concatenate([shifted(c, s) for c, s in zip(positions, turns, strict=True)])
+    of_q = np.concatenate([shift_harmonics(c, s) for c, s in zip(positions, turns, strict=True)])
     own = of(recording.dq, max(orders)) if measured else None
-    of_dq = derivative(of_q, length / rate) if own is None else _in_band(own, orders)
+    of_dq = (
+        differentiate_harmonics(of_q, length / rate) if own is None else _limit_to_band(own, orders)
+    )
     own = of(recording.ddq, max(orders)) if measured else None
-    of_ddq = derivative(of_dq, length / rate) if own is None else _in_band(own, orders)
-    refuse_unlike(name, of_q, warmup)
+    of_ddq = (
+        differentiate_harmonics(of_dq, length / rate)
+        if own is None
+        else _limit_to_band(own, orders)
+    )
+    refuse_unlike_period(name, of_q, warmup)
     of_tau = of(recording.tau, every)
     assert of_tau is not None
     qref, dqref = (of(x, every) for x in (recording.qref, recording.dqref))
@@ -427,7 +439,7 @@ def averaging(
         of_dq,
         of_ddq,
         of_tau,
-        not first_differs(of_q),
+        not has_unsettled_start(of_q),
         None if qref is None else qref.mean(axis=0),
         None if dqref is None else dqref.mean(axis=0),
     )
@@ -437,10 +449,10 @@ def averaging(
             f"other, so that their scatter is no noise; had the motion not settled? set warmup = "
             f"{warmup + 1}"
         )
-    return made, (*_drift(recording, q, runs, made, cutoffs), *notes)
+    return made, (*_warn_of_period_drift(recording, q, runs, made, cutoffs), *notes)
 
 
-def _length(
+def _find_period_length(
     recording: Recording,
     q: Array,
     runs: Sequence[tuple[int, int]],
@@ -453,10 +465,10 @@ def _length(
     motion = q if recording.qref is None else recording.qref
     start, stop = max(runs, key=lambda run: run[1] - run[0])
     x = motion[start:stop]
-    if not standardised(x).size:
+    if not standardise_columns(x).size:
         raise InputError(f"{name}: no joint moves, so that nothing repeats; leave period out")
     if isinstance(period, str):
-        lag, correlation = likely_lag(x)
+        lag, correlation = find_repetition_lag(x)
         if correlation < REPEATS:
             best = f"the best repetition, every {lag / rate:g} s, correlates {correlation:.2f}"
             raise InputError(
@@ -464,12 +476,12 @@ def _length(
                 f"{REPEATS:g} is needed, and two periods without a gap); give period in s, cut "
                 "what does not repeat with rows, or leave period out"
             )
-        return refined_length(motion, runs, float(lag), warmup, cutoff), True
+        return refine_period(motion, runs, float(lag), warmup, cutoff), True
     length = period * rate
     if length < 4.0:
         raise InputError(f"{name}: period = {period:g} s is {length:.3g} samples; it is in s")
     if stop - start >= 2.0 * length - ROUNDING:
-        correlation = correlation_at(x, length)
+        correlation = correlate_at_lag(x, length)
         if correlation < REPEATS:
             raise InputError(
                 f"{name}: does not repeat every {period:g} s (correlation {correlation:.2f}; "
@@ -478,20 +490,20 @@ def _length(
     return length, False
 
 
-def _in_band(c: Complex, orders: Sequence[int]) -> Complex:
+def _limit_to_band(c: Complex, orders: Sequence[int]) -> Complex:
     """Harmonics with those of each column beyond its own orders at zero."""
     for j, own in enumerate(orders):
         c[:, own:, j] = 0.0
     return c
 
 
-def from_median(c: Complex) -> Array:
+def measure_median_distance(c: Complex) -> Array:
     """Squared distances of periods from their median, shape (periods, k)."""
     median = np.median(c.real, axis=0) + 1j * np.median(c.imag, axis=0)
     return np.asarray(np.sum(np.abs(c - median) ** 2, axis=1))
 
 
-def refuse_unlike(name: str, c: Complex, warmup: int) -> None:
+def refuse_unlike_period(name: str, c: Complex, warmup: int) -> None:
     """Refuse a period in which the robot made another motion than in the others.
 
     Raises
@@ -499,7 +511,9 @@ def refuse_unlike(name: str, c: Complex, warmup: int) -> None:
     InputError
         Naming the period, counted from the start of the log.
     """
-    distance = from_median(c).sum(axis=1) / max(float(np.sum(np.abs(c[:, 1:]) ** 2)) / len(c), TINY)
+    distance = measure_median_distance(c).sum(axis=1) / max(
+        float(np.sum(np.abs(c[:, 1:]) ** 2)) / len(c), TINY
+    )
     worst = int(np.argmax(distance))
     others = np.delete(distance, worst)
     noise = len(c) >= FEW and distance[worst] < ODD * np.median(others)
@@ -514,7 +528,7 @@ def refuse_unlike(name: str, c: Complex, warmup: int) -> None:
     )
 
 
-def first_differs(c: Complex) -> bool:
+def has_unsettled_start(c: Complex) -> bool:
     """Whether the first of the periods is far from the others, as before a motion has settled.
 
     Parameters
@@ -523,13 +537,13 @@ def first_differs(c: Complex) -> bool:
     """
     if len(c) < FEW:
         return False
-    distance = from_median(c)
+    distance = measure_median_distance(c)
     size = np.sum(np.abs(c[1:]) ** 2, axis=(0, 1))
     usual = np.median(distance[1:], axis=0)
     return bool(np.any(distance[0] > ODD * usual + MOVING**2 * size))
 
 
-def _drift(
+def _warn_of_period_drift(
     recording: Recording,
     q: Array,
     runs: Sequence[tuple[int, int]],
@@ -540,7 +554,7 @@ def _drift(
     if made.found:
         return ()
     rate = recording.rate
-    own = refined_length(q, runs, made.period * rate, made.warmup, max(cutoffs) / rate)
+    own = refine_period(q, runs, made.period * rate, made.warmup, max(cutoffs) / rate)
     drift = abs(own - made.period * rate) * (made.periods - 1)
     if drift < DRIFTED:
         return ()

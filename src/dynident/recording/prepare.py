@@ -9,14 +9,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from dynident.core.arrays import Array, Booleans, frozen
-from dynident.core.errors import InputError, expect
-from dynident.core.options import NotNegatives, Options, Positives, per_joint
+from dynident.core.arrays import Array, Booleans, freeze_array
+from dynident.core.errors import InputError, check_type
+from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
 from dynident.core.schema import Number
 from dynident.recording.clock import SHORTEST
-from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
-from dynident.recording.floating import BaseMotion, base_motion
-from dynident.recording.periods import FINER, Averaging, averaging
+from dynident.recording.filters import (
+    DecimationFilter,
+    count_filter_edge,
+    differentiate_twice,
+    filter_zero_phase,
+)
+from dynident.recording.floating import BaseMotion, filter_base_motion
+from dynident.recording.periods import FINER, Averaging, average_periods
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.drives import Drives
 from dynident.robot.model import Equations
@@ -30,7 +35,7 @@ MOST = 10**9
 """No count is larger: more samples than a log has."""
 
 
-def odd(value: int) -> int:
+def check_odd_window(value: int) -> int:
     """Refuse windows without a middle, and of one sample."""
     if value < 3 or value % 2 == 0:
         raise ValueError(f"has to be odd and at least 3, got {value}")
@@ -40,7 +45,7 @@ def odd(value: int) -> int:
 Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Period = Annotated[Number, Field(gt=0.0)] | Literal["found", "none"]
-Odd = Annotated[Whole, AfterValidator(odd)]
+Odd = Annotated[Whole, AfterValidator(check_odd_window)]
 
 
 @dataclass(frozen=True)
@@ -198,7 +203,7 @@ class Samples:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
             signal = getattr(self, label)
             if signal is not None:
-                object.__setattr__(self, label, frozen(signal))
+                object.__setattr__(self, label, freeze_array(signal))
         if self.moving.flags.writeable:
             object.__setattr__(self, "moving", self.moving.copy())
             self.moving.setflags(write=False)
@@ -287,7 +292,7 @@ class Samples:
     def preparation(self) -> Preparation:
         """What made them, in numbers, for another recording: all but what is this motion's own.
 
-        A period is; `prepared` of the other recording averages nothing.
+        A period is: preparing another recording by them averages nothing.
         """
         return Preparation(
             self.bandwidth,
@@ -343,29 +348,31 @@ def prepare(
         When an option is out of range, the log is too short for its filters, or it is to be
         averaged and does not repeat.
     """
-    return prepared(recording, Preparation(bandwidth, **options))  # type: ignore[arg-type]
+    return prepare_by_options(recording, Preparation(bandwidth, **options))  # type: ignore[arg-type]
 
 
-def prepared(recording: Recording, wanted: Preparation) -> Samples:
+def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     """The same, by options that stand together."""
-    expect("prepare", recording, Recording, "dynident.read_log(files, robot) makes one")
-    cutoffs, assumed = cutoffs_of(recording, wanted)
-    runs, dropped = long_runs(recording, wanted)
+    check_type("prepare", recording, Recording, "dynident.read_log(files, robot) makes one")
+    cutoffs, assumed = choose_cutoffs(recording, wanted)
+    runs, dropped = find_long_runs(recording, wanted)
     notes = [*recording.warnings, *assumed, *dropped]
     if wanted.period != "none":
-        return _mean_period(recording, wanted, runs, cutoffs, notes)
-    motion = filtered_motion(recording, wanted, runs, cutoffs.position)
+        return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
+    motion = filter_motion(recording, wanted, runs, cutoffs.position)
     moving = np.zeros(recording.q.shape, dtype=bool)
     for start, stop in runs:
-        moving[start:stop] = moving_joints(motion[1][start:stop], cutoffs.slow, recording.drives)
+        moving[start:stop] = find_moving_joints(
+            motion[1][start:stop], cutoffs.slow, recording.drives
+        )
     base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
         around = (runs, len(moving), recording.rate, max(cutoffs.position))
-        base = base_motion(recording.base, *around, measured, recording.name)
+        base = filter_base_motion(recording.base, *around, measured, recording.name)
         told = (recording.base.asked_position, recording.base.asked_orientation)
         if recording.base.asked is not None:
-            asked = base_motion(recording.base.asked, *around, False, recording.name)
+            asked = filter_base_motion(recording.base.asked, *around, False, recording.name)
         elif any(each is not None for each in told):
             notes.append(
                 f"{recording.name}: what was asked of the base takes its position and its "
@@ -374,7 +381,7 @@ def prepared(recording: Recording, wanted: Preparation) -> Samples:
     filters = tuple(
         DecimationFilter.design(hz, recording.rate, wanted.decimation) for hz in cutoffs.torque
     )
-    segments, short = clear_of_edges(recording, runs, cutoffs, filters)
+    segments, short = trim_filter_edges(recording, runs, cutoffs, filters)
     for array in (*motion, moving):
         array.setflags(write=False)  # ours, and so they are not copied
     q, dq, ddq = motion
@@ -433,7 +440,7 @@ class Cutoffs:
     slow: tuple[float, ...]
 
 
-def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
+def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
     """Cutoffs of a recording, and what is to be said of them.
 
     Raises
@@ -450,7 +457,7 @@ def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list
         notes.append(
             f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
         )
-    band = per_joint(bandwidth, n, f"{name}: bandwidth")
+    band = broadcast_to_joints(bandwidth, n, f"{name}: bandwidth")
     if max(band) >= nyquist:
         raise InputError(
             f"{name}: a bandwidth of {max(band):g} Hz is at or above the Nyquist frequency of "
@@ -459,15 +466,15 @@ def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list
         )
     found = Cutoffs(
         band,
-        per_joint(
+        broadcast_to_joints(
             wanted.position_hz or tuple(POSITION_FACTOR * b for b in band),
             n,
             f"{name}: position_hz",
         ),
-        per_joint(
+        broadcast_to_joints(
             wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band), n, f"{name}: torque_hz"
         ),
-        per_joint(wanted.drop_below, n, f"{name}: drop_below"),
+        broadcast_to_joints(wanted.drop_below, n, f"{name}: drop_below"),
     )
     longest = max(stop - start for start, stop in recording.segments)
     for kind, values in (("torque", found.torque), ("position", found.position)):
@@ -484,7 +491,7 @@ def cutoffs_of(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list
     return found, notes
 
 
-def long_runs(
+def find_long_runs(
     recording: Recording, wanted: Preparation
 ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
     """Runs without gaps that are long enough to be filtered, and what is to be said of others.
@@ -510,7 +517,7 @@ def long_runs(
     return runs, [dropped] if lost else []
 
 
-def filtered_motion(
+def filter_motion(
     recording: Recording,
     wanted: Preparation,
     runs: tuple[tuple[int, int], ...],
@@ -535,18 +542,18 @@ def filtered_motion(
     dq, ddq = np.empty_like(q), np.empty_like(q)
     for start, stop in runs:
         run = slice(start, stop)
-        q[run] = by_cutoff(without_outliers(recording.q[run], wanted.median), cutoffs, rate)
-        dq[run], ddq[run] = differences(q[run], rate)
+        q[run] = filter_by_cutoff(remove_outliers(recording.q[run], wanted.median), cutoffs, rate)
+        dq[run], ddq[run] = differentiate_twice(q[run], rate)
         if wanted.derivatives == "measured" and recording.dq is not None:
-            dq[run] = by_cutoff(recording.dq[run], cutoffs, rate)
+            dq[run] = filter_by_cutoff(recording.dq[run], cutoffs, rate)
             if recording.ddq is not None:
-                ddq[run] = by_cutoff(recording.ddq[run], cutoffs, rate)
+                ddq[run] = filter_by_cutoff(recording.ddq[run], cutoffs, rate)
             else:
-                ddq[run] = differences(dq[run], rate)[0]
+                ddq[run] = differentiate_twice(dq[run], rate)[0]
     return q, dq, ddq
 
 
-def clear_of_edges(
+def trim_filter_edges(
     recording: Recording,
     runs: tuple[tuple[int, int], ...],
     cutoffs: Cutoffs,
@@ -560,7 +567,7 @@ def clear_of_edges(
         When no run is long enough.
     """
     name, rate = recording.name, recording.rate
-    margin = max(2, *(edge(hz, rate) for hz in cutoffs.position))
+    margin = max(2, *(count_filter_edge(hz, rate) for hz in cutoffs.position))
     longest = 2 * max(f.half for f in filters) + 1
     segments, notes = [], []
     for start, stop in runs:
@@ -579,7 +586,7 @@ def clear_of_edges(
     return tuple(segments), notes
 
 
-def _mean_period(
+def _prepare_mean_period(
     recording: Recording,
     wanted: Preparation,
     runs: tuple[tuple[int, int], ...],
@@ -613,13 +620,13 @@ def _mean_period(
         )
     q = recording.q.copy()
     for start, stop in runs:
-        q[start:stop] = without_outliers(q[start:stop], wanted.median)
+        q[start:stop] = remove_outliers(q[start:stop], wanted.median)
     # one step for all joints divides the period: every part of it then has as many rows
     step = min(
         DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in cutoffs.torque
     )
     measured = wanted.derivatives == "measured"
-    mean, more = averaging(
+    mean, more = average_periods(
         recording, q, runs, wanted.period, wanted.warmup, cutoffs.position, step, measured
     )
     rate = mean.samples / mean.period
@@ -650,7 +657,7 @@ def _mean_period(
         bandwidth=cutoffs.bandwidth,
         position_hz=cutoffs.position,
         drop_below=cutoffs.slow,
-        moving=moving_joints(means["dq"], cutoffs.slow, recording.drives),
+        moving=find_moving_joints(means["dq"], cutoffs.slow, recording.drives),
         decimation=wanted.decimation,
         median=wanted.median,
         derivatives=wanted.derivatives,
@@ -661,7 +668,7 @@ def _mean_period(
     )
 
 
-def without_outliers(q: Array, median: int | None) -> Array:
+def remove_outliers(q: Array, median: int | None) -> Array:
     """Positions behind a median filter, where one is wanted."""
     if median is None:
         return q
@@ -670,7 +677,7 @@ def without_outliers(q: Array, median: int | None) -> Array:
     return np.asarray(ndimage.median_filter(q, size=(median, 1), mode="nearest"))
 
 
-def moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
+def find_moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
     """Joints on which all that rubs is fast enough for the sign of its speed to be known.
 
     On a joint rubs what turns with it alone, and each coupled drive i that acts on it. The
@@ -702,10 +709,10 @@ def moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> 
     return moving
 
 
-def by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
+def filter_by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
     """Zero-phase low-pass of each column at its own cutoff."""
     out = np.empty_like(x)
     for cutoff in set(cutoffs):
         columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
-        out[:, columns] = zero_phase_lowpass(x[:, columns], cutoff, rate)
+        out[:, columns] = filter_zero_phase(x[:, columns], cutoff, rate)
     return out

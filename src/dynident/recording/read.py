@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, expect
+from dynident.core.errors import InputError, check_type
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import BASE, Floating, floating_columns, logged_robot
+from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
 from dynident.recording.readers import Table, read_tables
 from dynident.recording.readers.table import TIME
 from dynident.recording.recording import Recording
@@ -26,9 +26,9 @@ from dynident.recording.signals import (
     Side,
     Spot,
     Units,
-    in_units,
-    recorded,
-    sampled,
+    build_recording,
+    convert_to_si,
+    sample_signals,
 )
 from dynident.robot.model import Robot
 
@@ -118,7 +118,7 @@ def read_log(
         ambiguous, time goes backward, there is no clock, the units cannot be right, or so many
         rows are bad that they cannot be cut.
     """
-    expect("read_log", robot, Robot, "dynident.load_robot(file) makes one")
+    check_type("read_log", robot, Robot, "dynident.load_robot(file) makes one")
     paths = [Path(files)] if isinstance(files, (str, PathLike)) else [Path(f) for f in files]
     label = name or "+".join(path.name for path in paths)
     try:
@@ -127,7 +127,7 @@ def read_log(
         raise InputError(f"{label or 'log'}: {error}") from error
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
-    checks.refuse_unknown(label, "stack", (stack,), ("side", "time"))
+    checks.refuse_unknown_words(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
     floats = robot.floating
     if wanted.equations == "base" and not floats:
@@ -135,16 +135,16 @@ def read_log(
             f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
             "floating = true"
         )
-    robot = logged_robot(robot)
+    robot = find_logged_robot(robot)
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     torque = torque and not floats  # its base's equations take none
     mapping = _Mapping(request, robot, columns or {}, torque)
-    known = (*SIGNALS, *floating_columns(robot))
-    checks.refuse_unknown(label, "columns", mapping.columns, known)
+    known = (*SIGNALS, *list_floating_columns(robot))
+    checks.refuse_unknown_words(label, "columns", mapping.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
-    pieces = [sampled(_places(group, mapping), request) for group in groups]
-    return recorded(pieces, request)
+    pieces = [sample_signals(_locate_in_files(group, mapping), request) for group in groups]
+    return build_recording(pieces, request)
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,11 @@ class Layout:
         found = {}
         for signal, columns in self.places.items():
             key = "tau" if signal == "current" else signal
-            found[key] = in_units(values[:, columns], signal, self.request)
+            found[key] = convert_to_si(values[:, columns], signal, self.request)
         return found
 
 
-def layout_of(
+def find_column_layout(
     table: Table,
     robot: Robot,
     columns: Columns | None = None,
@@ -187,9 +187,9 @@ def layout_of(
     name = str(table.path)
     request = Request(name, robot.joint_names, robot, None, units or {}, side, Clocking())
     mapping = _Mapping(request, robot, columns or {})
-    checks.refuse_unknown(name, "columns", mapping.columns, SIGNALS)
-    time = _time_spot([table], mapping)
-    spots, _ = _spots([table], time, mapping)
+    checks.refuse_unknown_words(name, "columns", mapping.columns, SIGNALS)
+    time = _locate_time([table], mapping)
+    spots, _ = _locate_signals([table], time, mapping)
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
@@ -208,12 +208,12 @@ class _Mapping:
     torque: bool = True
 
 
-def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
+def _locate_in_files(paths: Sequence[Path], mapping: _Mapping) -> Places:
     """Where the signals are in files that share their samples."""
     tables = [table for path in paths for table in read_tables(path)]
-    checks.refuse_unequal(tables)
-    time = _time_spot(tables, mapping)
-    spots, notes = _spots(tables, time, mapping)
+    checks.refuse_unequal_rows(tables)
+    time = _locate_time(tables, mapping)
+    spots, notes = _locate_signals(tables, time, mapping)
     table = spots["q"][0][0]
     if time is None and table.topic is not None:
         time = (table, (table.names or ()).index("time"))
@@ -225,10 +225,10 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
         checks.refuse_no_time(tables, TIME)
     times = [] if time is None else [time]
     if time is not None and time[0].topic is None and "time" not in mapping.columns:
-        times = _own_times(tables)
+        times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
     names = mapping.robot.joint_names
-    absent = tuple(names.index(j) for j in absent_joints(tables, mapping) if j in names)
+    absent = tuple(names.index(j) for j in list_absent_joints(tables, mapping) if j in names)
     notes = (*notes, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, absent)
 
@@ -236,20 +236,24 @@ def _places(paths: Sequence[Path], mapping: _Mapping) -> Places:
 # time
 
 
-def _time_spot(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
+def _locate_time(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
     """The time column, but for tables with a clock each, of which q's decides."""
     if "time" not in mapping.columns:
-        own = (spot for spot in _own_times(tables) if spot[0].topic is None)
+        own = (spot for spot in _list_time_columns(tables) if spot[0].topic is None)
         return next(own, None)
-    found = [s for c in _listed(mapping.columns["time"]) for s in _find(tables, c, "time", mapping)]
+    found = [
+        s
+        for c in _to_list(mapping.columns["time"])
+        for s in _find_columns(tables, c, "time", mapping)
+    ]
     if len(found) != 1:
         raise InputError(
-            f"{checks.called(tables)}: columns.time names {len(found)} columns, not one"
+            f"{checks.join_file_names(tables)}: columns.time names {len(found)} columns, not one"
         )
     return found[0]
 
 
-def _own_times(tables: Sequence[Table]) -> list[Spot]:
+def _list_time_columns(tables: Sequence[Table]) -> list[Spot]:
     """The columns that are called time, at most one a table."""
     named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
     spots = [(table, (table.names or ()).index(names[0])) for table, names in named if names]
@@ -259,12 +263,12 @@ def _own_times(tables: Sequence[Table]) -> list[Spot]:
 # columns
 
 
-def _spots(
+def _locate_signals(
     tables: Sequence[Table], time: Spot | None, mapping: _Mapping
 ) -> tuple[dict[str, list[Spot]], tuple[str, ...]]:
     """Where each signal's columns are, and what is left aside."""
     robot, columns, name = mapping.robot, mapping.columns, mapping.request.name
-    used = [*_own_times(tables), *([time] if time else [])]
+    used = [*_list_time_columns(tables), *([time] if time else [])]
     defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
     known = {column for table in tables for column in table.names or ()}
     if "temp" in known and not known & {*defaults["temp"]}:
@@ -277,7 +281,7 @@ def _spots(
         warnings.append(f"{name}: columns names tau and current; current is not used")
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
-    here = [j for j in robot.joint_names if j not in absent_joints(tables, mapping)]
+    here = [j for j in robot.joint_names if j not in list_absent_joints(tables, mapping)]
     found: dict[str, list[Spot]] = {}
     driven = mapping.torque or torque in columns or known & {*defaults[torque]}
     if robot.floating and not driven and mapping.request.floating.equations is None:
@@ -288,7 +292,7 @@ def _spots(
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within = tables
         if signal in columns:
-            wanted = _listed(columns[signal])
+            wanted = _to_list(columns[signal])
         else:
             wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
@@ -300,27 +304,29 @@ def _spots(
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
-        spots = [spot for c in wanted for spot in _find(within, c, signal, mapping, used)]
+        spots = [spot for c in wanted for spot in _find_columns(within, c, signal, mapping, used)]
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
         if len(spots) != len(here):
             raise InputError(
-                f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, "
+                f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {len(here)} joints ({', '.join(here)})"
-                f"{_fewer(robot, spots)}"
+                f"{_explain_missing_joints(robot, spots)}"
             )
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
-            raise InputError(f"{checks.called(tables)}: columns.{signal} names a column twice")
+            raise InputError(
+                f"{checks.join_file_names(tables)}: columns.{signal} names a column twice"
+            )
         found[signal] = spots
-    for signal, columns_of in floating_columns(robot).items():
-        spots = _floating_spots(tables, signal, columns_of, mapping, used)
+    for signal, columns_of in list_floating_columns(robot).items():
+        spots = _locate_floating_signal(tables, signal, columns_of, mapping, used)
         if spots:
             found[signal] = spots
-    return found, (*warnings, *_unread(mapping, known))
+    return found, (*warnings, *_warn_of_unread_columns(mapping, known))
 
 
-def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
+def _warn_of_unread_columns(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
     """Notes on columns of bases and contacts that the robot does not have."""
     robot, name = mapping.robot, mapping.request.name
     notes = []
@@ -346,7 +352,7 @@ def _unread(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:
+def list_absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:
     """Locked joints that the log has no position of."""
     if "q" in mapping.columns:
         return ()
@@ -355,7 +361,7 @@ def absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]
     return tuple(joint for joint in locked if f"q_{joint}" not in known)
 
 
-def _floating_spots(
+def _locate_floating_signal(
     tables: Sequence[Table],
     signal: str,
     names: Sequence[str],
@@ -370,21 +376,21 @@ def _floating_spots(
             missing = next(name for name in names if name not in known)
             point = "; a point has no moments: kind = 'point'" if missing[:2] == "mx" else ""
             raise InputError(
-                f"{checks.called(tables)}: has {present[0]} but no {missing}{point}; name all "
-                f"{len(names)} columns in columns.{signal}, or leave {present[0]} out"
+                f"{checks.join_file_names(tables)}: has {present[0]} but no {missing}{point}; name "
+                f"all {len(names)} columns in columns.{signal}, or leave {present[0]} out"
             )
         return []
-    wanted = _listed(mapping.columns.get(signal, names))
-    spots = [spot for c in wanted for spot in _find(tables, c, signal, mapping, used)]
+    wanted = _to_list(mapping.columns.get(signal, names))
+    spots = [spot for c in wanted for spot in _find_columns(tables, c, signal, mapping, used)]
     if len(spots) != len(names):
         raise InputError(
-            f"{checks.called(tables)}: columns.{signal} names {len(spots)} columns, not "
+            f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, not "
             f"{len(names)} ({', '.join(names)})"
         )
     return spots
 
 
-def _find(
+def _find_columns(
     tables: Sequence[Table],
     wanted: Column,
     signal: str,
@@ -392,14 +398,14 @@ def _find(
     used: Sequence[Spot] = (),
 ) -> list[Spot]:
     """The columns that an entry of `columns` means; all of them hold numbers."""
-    found = _meant(tables, wanted, signal, mapping, used)
+    found = _match_columns(tables, wanted, signal, mapping, used)
     for table, index in found:
         if index in table.words:
             raise InputError(table.words[index])
     return found
 
 
-def _meant(
+def _match_columns(
     tables: Sequence[Table],
     wanted: Column,
     signal: str,
@@ -407,13 +413,13 @@ def _meant(
     used: Sequence[Spot] = (),
 ) -> list[Spot]:
     if isinstance(wanted, Integral):  # NumPy's, too
-        return [_at(tables, int(wanted), signal)]
+        return [_find_column_at(tables, int(wanted), signal)]
     if not isinstance(wanted, str):
         raise InputError(
-            f"{checks.called(tables)}: columns.{signal}: {wanted!r} is neither the name of a "
-            "column nor a position, which counts from 1"
+            f"{checks.join_file_names(tables)}: columns.{signal}: {wanted!r} is neither the name "
+            "of a column nor a position, which counts from 1"
         )
-    within, column = _of_file(tables, wanted)
+    within, column = _resolve_table_prefix(tables, wanted)
     everything = [(table, index) for table in within for index in range(table.width)]
     if column == "*":
         taken = {(id(table), index) for table, index in used}
@@ -428,14 +434,14 @@ def _meant(
             if name.startswith(prefix) and name[len(prefix) :].endswith(suffix)
         ]
         if not hits:
-            checks.refuse_missing(within, column, signal, joints)
+            checks.refuse_missing_column(within, column, signal, joints)
         own = [f"{prefix}{joint}{suffix}" for joint in joints]
         if {*own} <= {*names}:  # what the star stands for are the joints' names: they say the order
-            return [spot for name in own for spot in _find(within, name, signal, mapping)]
+            return [spot for name in own for spot in _find_columns(within, name, signal, mapping)]
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
     if not hits and column.isdecimal():
-        return [_at(within, int(column), signal)]
+        return [_find_column_at(within, int(column), signal)]
     if len(hits) > 1:
         places = " and ".join(
             f"'{t.path.name}:{i + 1}'" if t.topic is None else f"'{t.topic}:{column}'"
@@ -443,28 +449,28 @@ def _meant(
         )
         often = "twice" if len(hits) == 2 else f"{len(hits)} times"
         raise InputError(
-            f"{checks.called(within)}: has {column!r} {often}; write {places} in columns"
+            f"{checks.join_file_names(within)}: has {column!r} {often}; write {places} in columns"
         )
     if not hits:
         names = [name for table in tables for name in table.names or ()]
         missing = [j for j in joints if f"{signal}_{j}" not in names]
         partly = signal not in mapping.columns and len(missing) < mapping.robot.n
-        checks.refuse_missing(within, column, signal, joints, missing if partly else ())
+        checks.refuse_missing_column(within, column, signal, joints, missing if partly else ())
     return hits
 
 
-def _fewer(robot: Robot, spots: Sequence[Spot]) -> str:
+def _explain_missing_joints(robot: Robot, spots: Sequence[Spot]) -> str:
     """What to do where there are fewer columns than joints; which are missing, by their names."""
     if len(spots) >= robot.n:
         return ""
     ends = tuple((table.names or ())[index] for table, index in spots if table.names)
     missing = tuple(j for j in robot.joint_names if not any(end.endswith(j) for end in ends))
     if len(missing) + len(spots) == robot.n:
-        return checks.lock_hint(missing)
+        return checks.suggest_locking(missing)
     return "; those that did not move and are not in the log may be locked (--locked)"
 
 
-def _of_file(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str]:
+def _resolve_table_prefix(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str]:
     """The tables that an entry speaks of, and the column without the names of file and topic."""
     ways: tuple[Callable[[Table], str], ...] = (
         lambda table: table.path.name,
@@ -478,7 +484,7 @@ def _of_file(tables: Sequence[Table], wanted: str) -> tuple[Sequence[Table], str
     return tables, wanted
 
 
-def _at(tables: Sequence[Table], position: int, signal: str) -> Spot:
+def _find_column_at(tables: Sequence[Table], position: int, signal: str) -> Spot:
     """The column at a 1-based position, counted over all tables."""
     index = position - 1
     for table in tables:
@@ -487,12 +493,12 @@ def _at(tables: Sequence[Table], position: int, signal: str) -> Spot:
         index -= table.width
     total = sum(table.width for table in tables)
     raise InputError(
-        f"{checks.called(tables)}: columns.{signal} asks for column {position}; "
+        f"{checks.join_file_names(tables)}: columns.{signal} asks for column {position}; "
         f"there are 1 to {total}"
     )
 
 
-def _listed(columns: Column | Iterable[Column]) -> Sequence[Column]:
+def _to_list(columns: Column | Iterable[Column]) -> Sequence[Column]:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return [columns]
     return list(columns)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, frozen
+from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
 from dynident.recording.floating import Base
 from dynident.robot.drives import Drives
@@ -135,7 +135,7 @@ class Recording:
     def _signal(self, label: str) -> Array:
         """A signal as read-only numbers that fit the positions."""
         try:
-            signal = frozen(getattr(self, label))
+            signal = freeze_array(getattr(self, label))
         except (TypeError, ValueError) as error:
             raise InputError(f"{self.name}: {label} is no array of numbers ({error})") from error
         if signal.ndim != 2 or not signal.size:

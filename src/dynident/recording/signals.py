@@ -7,29 +7,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers, extremes
+from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import format_count, suggest_nearest
 from dynident.recording import checks
 from dynident.recording.clock import (
     GAP,
     Clock,
     Clocking,
-    counted,
-    even_clock,
     find_clock,
-    in_order,
-    onto_clock,
+    find_ordered_samples,
+    make_even_clock,
+    resample_to_clock,
 )
 from dynident.recording.floating import (
     BASE,
     ORIENTATIONS,
     Base,
     Floating,
-    logged_base,
-    logged_contacts,
-    no_rotations,
-    without_flips,
+    extract_base,
+    extract_contacts,
+    find_invalid_quaternions,
+    remove_sign_flips,
 )
 from dynident.recording.readers import Table
 from dynident.recording.recording import Recording, Torque
@@ -94,10 +93,12 @@ class Request:
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.refuse_unknown(self.name, "units", self.units, ("time", "q", *OPTIONAL[:-1]))
+        checks.refuse_unknown_words(self.name, "units", self.units, ("time", "q", *OPTIONAL[:-1]))
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
-        object.__setattr__(self, "motors", checks.motor_sides(self.name, self.side, self.robot))
+        object.__setattr__(
+            self, "motors", checks.find_motor_sides(self.name, self.side, self.robot)
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Piece:
     warnings: tuple[str, ...]
 
 
-def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
+def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
     """Pieces, one after another, as a recording.
 
     Raises
@@ -139,27 +140,27 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
     InputError
         When rates differ, samples are few, or positions cannot be in the unit they are taken for.
     """
-    piece = pieces[0] if len(pieces) == 1 else _follow(request.name, pieces)
+    piece = pieces[0] if len(pieces) == 1 else _join_pieces(request.name, pieces)
     label, robot = request.name, request.robot
     q = piece.signals["q"]
     torque: Torque = "measured" if "tau" in piece.signals else "none"
     tau = piece.signals.get("tau", np.zeros_like(q))
-    checks.refuse_short(label, len(q))
-    moved, borne = extremes(q), extremes(tau)
-    warnings = [*piece.warnings, *checks.check_still(label, request.joints, moved)]
+    checks.refuse_short_log(label, len(q))
+    moved, borne = find_column_extremes(q), find_column_extremes(tau)
+    warnings = [*piece.warnings, *checks.warn_of_still_joints(label, request.joints, moved)]
     if robot is not None:
         warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
     if torque == "measured":
-        warnings += checks.check_dead(label, request.joints, borne)
+        warnings += checks.warn_of_dead_channels(label, request.joints, borne)
     if robot is not None:
-        warnings += checks.check_torques(label, robot, borne)
+        warnings += checks.warn_of_excessive_torques(label, robot, borne)
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: Base | None = None
     wrenches: dict[str, Array] = {}
     touching: dict[str, Booleans] = {}
     if robot is not None:
-        base = logged_base(piece.signals, robot, request.floating, label)
-        wrenches, touching = logged_contacts(piece.signals, robot, request.floating)
+        base = extract_base(piece.signals, robot, request.floating, label)
+        wrenches, touching = extract_contacts(piece.signals, robot, request.floating)
     for signal in piece.signals.values():
         signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
@@ -184,11 +185,11 @@ def recorded(pieces: Sequence[Piece], request: Request) -> Recording:
         equations=request.floating.equations,
         contact_speed=request.floating.contact_speed,
         tared=request.floating.tared,
-        locked=locked_values(label, q, request),
+        locked=check_locked_positions(label, q, request),
     )
 
 
-def with_absent(values: Array, absent: Sequence[int]) -> Array:
+def insert_absent_joints(values: Array, absent: Sequence[int]) -> Array:
     """Columns of all joints, zeros of those that are absent."""
     width = values.shape[1] + len(absent)
     found = np.zeros((len(values), width))
@@ -196,7 +197,7 @@ def with_absent(values: Array, absent: Sequence[int]) -> Array:
     return found
 
 
-def locked_values(name: str, q: Array, request: Request) -> dict[str, float]:
+def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, float]:
     """Where the joints were that were locked, by name [rad or m].
 
     Raises
@@ -208,7 +209,8 @@ def locked_values(name: str, q: Array, request: Request) -> dict[str, float]:
     for joint, value in found.items():
         if joint not in request.joints:
             raise InputError(
-                f"{name}: locked: there is no joint {joint!r}{nearest(joint, request.joints)}"
+                f"{name}: locked: there is no joint "
+                f"{joint!r}{suggest_nearest(joint, request.joints)}"
             )
         off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
         if off > ASIDE:
@@ -219,7 +221,7 @@ def locked_values(name: str, q: Array, request: Request) -> dict[str, float]:
     return found
 
 
-def sampled(places: Places, request: Request) -> Piece:
+def sample_signals(places: Places, request: Request) -> Piece:
     """Signals in SI units, on the joints' side, on one uniform clock.
 
     Raises
@@ -227,17 +229,17 @@ def sampled(places: Places, request: Request) -> Piece:
     InputError
         For bad rows that are not to be cut, and time stamps that are no clock.
     """
-    raw, clock, notes = _taken(places, request)
+    raw, clock, notes = _take_signals(places, request)
     signals = {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
         values = raw.pop(signal)
         if signal in ORIENTATIONS:
-            values = without_flips(values)  # between q and -q lies no rotation
-        values = onto_clock(values, clock)
+            values = remove_sign_flips(values)  # between q and -q lies no rotation
+        values = resample_to_clock(values, clock)
         if signal in PER_JOINT and places.absent:
-            values = with_absent(values, places.absent)
-        values = in_units(values, signal, request)
+            values = insert_absent_joints(values, places.absent)
+        values = convert_to_si(values, signal, request)
         for j in places.absent if signal in PER_JOINT else ():
             locked = request.floating.locked or {}
             values[:, j] = locked[request.joints[j]] if signal in ("q", "qref") else 0.0
@@ -245,12 +247,14 @@ def sampled(places: Places, request: Request) -> Piece:
     return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
 
 
-def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
+def _take_signals(
+    places: Places, request: Request
+) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
     """Signals as they stand in the tables, their clock, and warnings."""
     name = request.name
     table = places.signals["q"][0][0]
     samples = table.samples
-    stamps = [_stamps(spot, request) for spot in places.times]
+    stamps = [_read_stamps(spot, request) for spot in places.times]
     merger = _Merger(table, stamps[0] if stamps else None, request)
     signals = {signal: merger.take(spots) for signal, spots in places.signals.items()}
     columns: list[tuple[Sequence[Spot], Array, bool]] = [
@@ -259,10 +263,10 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
     for signal in ORIENTATIONS:
         if signal in signals:
-            _mark_no_rotations(
+            _mark_invalid_quaternions(
                 request, places.signals[signal], signals[signal], merger.there, signal
             )
-    kept, cut = _kept(request, columns, merger.there, stamps[:1])
+    kept, cut = _find_good_samples(request, columns, merger.there, stamps[:1])
     if len(kept) < samples:
         stamps = [values[kept] for values in stamps]
         columns.clear()
@@ -272,7 +276,7 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
         checks.refuse_other_clock(stamps[0], places.times[0], other, spot, kept)
     notes = (*places.notes, *merger.notes(), *cut)
     if not stamps and len(kept) == samples:
-        return signals, even_clock(float(request.rate or 0.0), samples), notes
+        return signals, make_even_clock(float(request.rate or 0.0), samples), notes
     where, index = places.times[0] if stamps else places.signals["q"][0]
     clock = find_clock(
         stamps[0] if stamps else kept / float(request.rate or 0.0),
@@ -284,7 +288,7 @@ def _taken(places: Places, request: Request) -> tuple[dict[str, Array], Clock, t
     return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
 
 
-def _mark_no_rotations(
+def _mark_invalid_quaternions(
     request: Request, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
     """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them.
@@ -293,14 +297,14 @@ def _mark_no_rotations(
     ------
     InputError
     """
-    bad = no_rotations(values) & there
+    bad = find_invalid_quaternions(values) & there
     if not bad.any():
         return
     if request.clocking.bad_rows == "refuse":
         sample = int(np.flatnonzero(bad)[0])
         size = float(np.linalg.norm(values[sample]))
         more = int(np.sum(bad)) - 1
-        others = f", nor are those of {counted(more, 'more row')}" if more else ""
+        others = f", nor are those of {format_count(more, 'more row')}" if more else ""
         table, index = origin[0]
         raise InputError(
             f"{table.place(sample, index)}: the base's quaternion has length {size:.4g} and is no "
@@ -310,19 +314,19 @@ def _mark_no_rotations(
     values[bad] = np.nan
 
 
-def _stamps(spot: Spot, request: Request) -> Array:
+def _read_stamps(spot: Spot, request: Request) -> Array:
     """Time stamps [s]."""
-    return spot[0].take([spot[1]])[:, 0] * _unit_of_time(spot[0].called, request)
+    return spot[0].take([spot[1]])[:, 0] * _find_time_unit(spot[0].called, request)
 
 
-def _unit_of_time(called: str, request: Request) -> float:
+def _find_time_unit(called: str, request: Request) -> float:
     unit = request.units.get("time", "s")
     if not isinstance(unit, str) or unit not in TIMES:
         raise InputError(f"{called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
     return TIMES[unit]
 
 
-def _kept(
+def _find_good_samples(
     request: Request,
     columns: Sequence[tuple[Sequence[Spot], Array, bool]],
     there: Booleans,
@@ -333,20 +337,22 @@ def _kept(
     refuse = request.clocking.bad_rows == "refuse"
     bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
     for origin, values, leaps in columns:
-        found = checks.bad_values(values, leaps=leaps)
+        found = checks.find_bad_values(values, leaps=leaps)
         if not found.any():
             continue
         found &= there[:, None]
         if refuse:
-            checks.refuse_bad(values, found, origin)
+            checks.refuse_bad_values(values, found, origin)
         bad |= found.any(axis=1)
     good = ~bad & there
     if refuse:
         return np.flatnonzero(good), ()
     kept = np.flatnonzero(good)
     for time in stamps:
-        late[kept[~in_order(time[kept])]] = True
-    note = checks.cut_rows(request.name, table, np.flatnonzero(bad), np.flatnonzero(late), samples)
+        late[kept[~find_ordered_samples(time[kept])]] = True
+    note = checks.describe_cut_rows(
+        request.name, table, np.flatnonzero(bad), np.flatnonzero(late), samples
+    )
     return np.flatnonzero(good & ~late), note
 
 
@@ -381,16 +387,16 @@ class _Merger:
         """Signals of another clock at the base's instants."""
         assert self.time is not None
         clock = (table, (table.names or ()).index("time"))
-        time = _stamps(clock, self.request)
+        time = _read_stamps(clock, self.request)
         kept = np.arange(len(time))
         bad = np.zeros(len(time), dtype=bool)
         for origin, own in (([clock], time[:, None]), (spots, values)):
-            found = checks.bad_values(own, leaps=own is values)
+            found = checks.find_bad_values(own, leaps=own is values)
             if self.request.clocking.bad_rows == "refuse":
-                checks.refuse_bad(own, found, origin)
+                checks.refuse_bad_values(own, found, origin)
             bad |= found.any(axis=1)
         kept = kept[~bad]
-        kept = kept[in_order(time[kept])]
+        kept = kept[find_ordered_samples(time[kept])]
         dropped = len(time) - len(kept)
         if dropped and self.request.clocking.bad_rows == "refuse":
             late = int(np.flatnonzero(~np.isin(np.arange(len(time)), kept))[0])
@@ -421,7 +427,11 @@ class _Merger:
             return []
         lost = int(np.sum(~self.there))
         said = ", ".join(f"{table.topic} ({rate:.4g} Hz)" for table, rate in self.others.values())
-        left = f"; {counted(lost, 'sample')} before, behind or in its gaps left out" if lost else ""
+        left = (
+            f"; {format_count(lost, 'sample')} before, behind or in its gaps left out"
+            if lost
+            else ""
+        )
         return [
             f"{self.request.name}: {said} put on the clock of {self.base.topic} by linear "
             f"interpolation{left}"
@@ -431,7 +441,7 @@ class _Merger:
 # units and sides
 
 
-def in_units(values: Array, signal: str, request: Request) -> Array:
+def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     """A signal in SI units on the joints' side; `values` are the caller's to give away.
 
     Raises
@@ -440,7 +450,7 @@ def in_units(values: Array, signal: str, request: Request) -> Array:
         For units that cannot be.
     """
     if signal == "time":
-        return values * _unit_of_time(request.name, request)
+        return values * _find_time_unit(request.name, request)
     if signal == "temp":
         unit = request.units.get("temp", "degC")
         if not isinstance(unit, str) or unit not in TEMPERATURES:
@@ -451,11 +461,11 @@ def in_units(values: Array, signal: str, request: Request) -> Array:
         return values
     if signal == "known" or signal in BASE or signal.startswith(("wrench_", "contact_")):
         return values  # in SI units, and of no drive
-    values *= _factors(signal, request)
-    return _joint_side(values, signal, request)
+    values *= _find_unit_factors(signal, request)
+    return _convert_to_joint_side(values, signal, request)
 
 
-def _factors(signal: str, request: Request) -> Array:
+def _find_unit_factors(signal: str, request: Request) -> Array:
     """What each joint's column is multiplied by to be in SI units or, of current, torque."""
     name, robot, n = request.name, request.robot, len(request.joints)
     if signal == "current":
@@ -471,7 +481,7 @@ def _factors(signal: str, request: Request) -> Array:
     units = [stated] * n if isinstance(stated, str) else list(stated)
     if len(units) != n:
         raise InputError(f"{name}: units.{key} has {len(units)} units for {n} joints")
-    checks.refuse_unknown(name, f"units.{key}", units, (*ANGLES, *LENGTHS))
+    checks.refuse_unknown_words(name, f"units.{key}", units, (*ANGLES, *LENGTHS))
     scales = {**ANGLES, **LENGTHS}
     if robot is None:
         return np.array([scales[unit] for unit in units])
@@ -491,7 +501,7 @@ def _factors(signal: str, request: Request) -> Array:
     return factors
 
 
-def _joint_side(values: Array, signal: str, request: Request) -> Array:
+def _convert_to_joint_side(values: Array, signal: str, request: Request) -> Array:
     if not request.motors.any():
         return values
     assert request.robot is not None
@@ -510,7 +520,7 @@ def _joint_side(values: Array, signal: str, request: Request) -> Array:
 # several pieces
 
 
-def _follow(name: str, pieces: Sequence[Piece]) -> Piece:
+def _join_pieces(name: str, pieces: Sequence[Piece]) -> Piece:
     """Pieces one after another, each with its own segments."""
     rates = [piece.rate for piece in pieces]
     if max(rates) > (1.0 + checks.SAME_RATE) * min(rates):

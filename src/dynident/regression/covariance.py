@@ -17,7 +17,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
 from dynident.recording.filters import DecimationFilter
 from dynident.regression.problem import Regression
-from dynident.regression.statistics import LAGS, autoregression
+from dynident.regression.statistics import LAGS, fit_autoregression
 
 LONGEST_PAUSE = 100
 """Instants after which nothing is left of a correlation."""
@@ -48,7 +48,7 @@ class Covariance:
         return np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
 
 
-def identity(u: Array) -> Array:
+def leave_unchanged(u: Array) -> Array:
     """Psi of least squares."""
     return u
 
@@ -110,11 +110,11 @@ class ScoreRows:
             )
 
 
-def scores_of(
+def make_scores(
     rows: Regression,
     beta: Array,
     weights: Array,
-    influence: Callable[[Array], Array] = identity,
+    influence: Callable[[Array], Array] = leave_unchanged,
 ) -> ScoreRows:
     """The scores of an estimate.
 
@@ -136,17 +136,19 @@ def scores_of(
     return ScoreRows(rows, weights, errors)
 
 
-def score_series(scores: ScoreRows) -> Iterator[Iterator[tuple[int, Array]]]:
+def stream_scores(scores: ScoreRows) -> Iterator[Iterator[tuple[int, Array]]]:
     """Scores u_t of each log, as (first instant, one row an instant) stretch by stretch."""
     for log in scores.passes():
         yield (
-            first_error(summed(parts, [(part.Z, part.error) for part in parts], scores.rows.scores))
+            take_first_error(
+                sum_at_instants(parts, [(part.Z, part.error) for part in parts], scores.rows.scores)
+            )
             for parts in log
             if any(len(part.instant) for part in parts)
         )
 
 
-def summed(
+def sum_at_instants(
     parts: tuple[Part, ...], shares: list[tuple[Array, Array]], width: int
 ) -> tuple[int, Array]:
     """The groups' rows times their errors, summed at each instant.
@@ -171,12 +173,12 @@ def summed(
     end = max(int(instant[-1]) for instant in present) + 1
     total = np.zeros((shares[0][1].shape[1], end - first, width))
     for part, (rows, errors) in zip(parts, shares, strict=True):
-        accumulate(total, part.instant - first, part.columns, rows, errors)
+        add_products(total, part.instant - first, part.columns, rows, errors)
     return first, total
 
 
 @inner
-def accumulate(
+def add_products(
     total: Array, place: Integers, columns: Integers, rows: Array, errors: Array
 ) -> None:
     """Add the products of rows and errors where they belong, one error's sums after another's."""
@@ -186,13 +188,13 @@ def accumulate(
                 total[e, place[t], columns[c]] += rows[t, c] * errors[t, e]
 
 
-def first_error(found: tuple[int, Array]) -> tuple[int, Array]:
-    """Of what `summed` gives, the first error's."""
+def take_first_error(found: tuple[int, Array]) -> tuple[int, Array]:
+    """Of what `sum_at_instants` gives, the first error's."""
     first, u = found
     return first, u[0]
 
 
-def filtered_correlation(rows: Regression) -> Array:
+def correlate_filtered_noise(rows: Regression) -> Array:
     """Autocorrelation of white noise behind the filter of each group, at lags 1, 2, ...
 
     ``rho_k = sum_i h_i h_(i + k step) / sum_i h_i^2`` of the filter's taps h: what is white at
@@ -220,23 +222,23 @@ def filtered_correlation(rows: Regression) -> Array:
     return found
 
 
-def spent(rows: Regression) -> float:
+def compute_freedom_factor(rows: Regression) -> float:
     """Factor on variances of residuals, ``r / (r - p)``: the fit has made them smaller."""
     count = rows.factors.rows
     return count / max(1, count - rows.base.count)
 
 
-def independent_sum(scores: ScoreRows) -> Array:
+def sum_independent_scores(scores: ScoreRows) -> Array:
     """``sum_t u_t u_t^T`` (White 1980): errors independent in time and of any variance.
 
     Returns
     -------
     ndarray, shape (scores, scores)
     """
-    return bartlett_sum(scores, 0)
+    return sum_bartlett_scores(scores, 0)
 
 
-def bartlett_sum(scores: ScoreRows, lag: int) -> Array:
+def sum_bartlett_scores(scores: ScoreRows, lag: int) -> Array:
     """Newey and West (1987): autocovariances of the scores under Bartlett's weights.
 
     Rows of different groups at the same instant may be correlated.
@@ -253,7 +255,7 @@ def bartlett_sum(scores: ScoreRows, lag: int) -> Array:
     """
     p = scores.rows.scores
     total = np.zeros((p, p))
-    for log in score_series(scores):
+    for log in stream_scores(scores):
         tail, end = np.zeros((0, p)), 0
         for first, u in log:
             pause = min(max(first - end, 0), lag)
@@ -266,7 +268,7 @@ def bartlett_sum(scores: ScoreRows, lag: int) -> Array:
                 product = (1.0 - k / (lag + 1.0)) * (late.T @ early)
                 total += product + product.T
             tail, end = series[max(0, len(series) - lag) :] if lag else tail, first + len(u)
-    return total * spent(scores.rows)
+    return total * compute_freedom_factor(scores.rows)
 
 
 @dataclass(frozen=True)
@@ -292,7 +294,7 @@ class Innovations:
         return f"AR({'-'.join(str(o) for o in dict.fromkeys((orders[0], orders[-1])))})"
 
 
-def innovations(scores: ScoreRows) -> Innovations:
+def fit_innovations(scores: ScoreRows) -> Innovations:
     """Fit the groups' errors by autoregressions, their orders by Schwarz' criterion."""
     logs = []
     for log in scores.passes():
@@ -306,29 +308,33 @@ def innovations(scores: ScoreRows) -> Innovations:
     for g in range(len(scores.rows.groups)):
         # of several regressions the errors' sum: it has a share in each
         whole = np.concatenate([log[g][1].sum(axis=1) for log in logs])
-        a.append(-autoregression(whole))
+        a.append(-fit_autoregression(whole))
     w = tuple(
-        tuple(whitened(t, e, coefficients) for (t, e), coefficients in zip(log, a, strict=True))
+        tuple(
+            whiten_errors(t, e, coefficients) for (t, e), coefficients in zip(log, a, strict=True)
+        )
         for log in logs
     )
     return Innovations(tuple(a), w)
 
 
-def smallest_step(instant: np.ndarray) -> int:
+def find_smallest_step(instant: np.ndarray) -> int:
     """Instants from one row to the next where rows follow each other."""
     return int(np.min(np.diff(instant), initial=LONGEST_PAUSE))
 
 
-def whitened(instant: np.ndarray, error: Array, a: Array) -> Array:
+def whiten_errors(instant: np.ndarray, error: Array, a: Array) -> Array:
     """``w_t = e_t - sum_k a_k e_(t+k)`` within each run; beyond its end all is zero."""
     w = error.copy()
     if len(a) and len(instant):
-        recede(a, instant, smallest_step(instant), error, w)
+        subtract_following_rows(a, instant, find_smallest_step(instant), error, w)
     return w
 
 
 @inner
-def recede(a: Array, instant: np.ndarray, step: int, error: Array, w: Array) -> None:
+def subtract_following_rows(
+    a: Array, instant: np.ndarray, step: int, error: Array, w: Array
+) -> None:
     """Take from each row its share in those that follow it, up to the next pause."""
     for t in range(len(w)):
         for k in range(min(len(a), len(w) - 1 - t)):
@@ -355,11 +361,11 @@ class Adjoint:
         order = len(self._a)
         if not order or not len(instant):
             return Z
-        self._step = min(self._step, smallest_step(instant))
+        self._step = min(self._step, find_smallest_step(instant))
         if self._last is not None and instant[0] - self._last > self._step:
             self._past = np.zeros_like(self._past)
         x = np.vstack([self._past, Z])
-        begin = advance(self._a, instant, self._step, x)
+        begin = add_preceding_rows(self._a, instant, self._step, x)
         self._past = x[-order:].copy()
         self._past[: max(0, begin - (len(x) - order))] = 0.0
         self._last = int(instant[-1])
@@ -367,7 +373,7 @@ class Adjoint:
 
 
 @inner
-def advance(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
+def add_preceding_rows(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
     """``x_t += sum_k a_k x_(t-k)`` from row len(a) on; where the last run begins.
 
     `scipy.signal.lfilter` does the same for one run, but takes half a second to load.
@@ -382,15 +388,15 @@ def advance(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
     return begin
 
 
-def rearranged(
+def filter_scores_by_adjoint(
     scores: ScoreRows, found: Innovations
 ) -> Iterator[Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]]:
     """Parts, their rows filtered by the adjoint, and innovations, stretch by stretch."""
     for log, w in zip(scores.passes(), found.w, strict=True):
-        yield rearranged_log(log, w, found.a, scores.rows.instruments)
+        yield filter_log_by_adjoint(log, w, found.a, scores.rows.instruments)
 
 
-def rearranged_log(
+def filter_log_by_adjoint(
     log: Iterator[tuple[Part, ...]],
     w: tuple[Array, ...],
     a: tuple[Array, ...],
@@ -410,8 +416,10 @@ def rearranged_log(
         yield parts, rows, own
 
 
-def prewhitened_series(scores: ScoreRows) -> tuple[Iterator[Iterator[tuple[int, Array]]], str]:
-    """The same sums as those of `score_series`, of terms that are independent in time.
+def stream_prewhitened_scores(
+    scores: ScoreRows,
+) -> tuple[Iterator[Iterator[tuple[int, Array]]], str]:
+    """The same sums as those of `stream_scores`, of terms that are independent in time.
 
     ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the errors and the rows x
     filtered by the adjoint (`Adjoint`): the prewhitening of Andrews and Monahan (1992), of the
@@ -423,17 +431,17 @@ def prewhitened_series(scores: ScoreRows) -> tuple[Iterator[Iterator[tuple[int, 
         First instant and ``v_t = sum_g x_tg w_tg``, one row an instant.
     words : str
     """
-    found, width = innovations(scores), scores.rows.scores
+    found, width = fit_innovations(scores), scores.rows.scores
 
     def series(log: Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]) -> Any:
         for parts, rows, own in log:
-            yield first_error(summed(parts, list(zip(rows, own, strict=True)), width))
+            yield take_first_error(sum_at_instants(parts, list(zip(rows, own, strict=True)), width))
 
-    return (series(log) for log in rearranged(scores, found)), found.words
+    return (series(log) for log in filter_scores_by_adjoint(scores, found)), found.words
 
 
-def prewhitened_sum(scores: ScoreRows) -> tuple[Array, str]:
-    """``S = sum_t v_t v_t^T`` of the terms of `prewhitened_series`, for each of the errors.
+def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
+    """``S = sum_t v_t v_t^T`` of the terms of `stream_prewhitened_scores`, for each of the errors.
 
     Recolouring is exact and there is no kernel. Positive semidefinite, and the sum of White
     (1980) where the errors are white.
@@ -443,11 +451,11 @@ def prewhitened_sum(scores: ScoreRows) -> tuple[Array, str]:
     S : ndarray, shape (e, scores, scores)
     words : str
     """
-    found, p = innovations(scores), scores.rows.scores
+    found, p = fit_innovations(scores), scores.rows.scores
     count = next((w.shape[1] for log in found.w for w in log), 1)
     total = np.zeros((count, p, p))
-    for log in rearranged(scores, found):
+    for log in filter_scores_by_adjoint(scores, found):
         for parts, rows, own in log:
-            _, v = summed(parts, list(zip(rows, own, strict=True)), p)
+            _, v = sum_at_instants(parts, list(zip(rows, own, strict=True)), p)
             total += v.transpose(0, 2, 1) @ v
-    return total * spent(scores.rows), found.words
+    return total * compute_freedom_factor(scores.rows), found.words

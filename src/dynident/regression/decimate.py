@@ -99,7 +99,7 @@ class GroupDecimator:
         self._moving, self._widths = moving, tuple(widths)
         self._banks = [
             (members, Decimator(f, start, stop, sum(widths[g] for g in members)))
-            for f, members in banks(filters)
+            for f, members in group_equal_filters(filters)
         ]
 
     def push(
@@ -133,7 +133,9 @@ class GroupDecimator:
         return tuple(rows), tuple(sample)
 
 
-def banks(filters: Sequence[DecimationFilter]) -> list[tuple[DecimationFilter, list[int]]]:
+def group_equal_filters(
+    filters: Sequence[DecimationFilter],
+) -> list[tuple[DecimationFilter, list[int]]]:
     """Filters that differ, each with the groups that have it."""
     found: list[tuple[DecimationFilter, list[int]]] = []
     for g, f in enumerate(filters):

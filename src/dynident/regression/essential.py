@@ -15,9 +15,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.options import Options
-from dynident.core.schema import Name, one_of
+from dynident.core.schema import Name, make_choice_validator
 from dynident.regression.factors import Factors
-from dynident.regression.statistics import SIGNIFICANCE, TestResult, f_test
+from dynident.regression.statistics import SIGNIFICANCE, TestResult, run_f_test
 
 RATIO = 30.0
 """Largest ratio of relative standard deviations that stays: "between 30 and 20"."""
@@ -82,7 +82,7 @@ def stop_at_ratio(full: Step, now: Step, next_step: Step, factors: Factors) -> b
 def stop_at_f_test(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
     del now
-    return compare(full, next_step, factors).p_value < SIGNIFICANCE
+    return compare_models(full, next_step, factors).p_value < SIGNIFICANCE
 
 
 def stop_at_torque_range(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
@@ -102,7 +102,7 @@ RULES: dict[str, Callable[[Step, Step, Step, Factors], bool]] = {
 }
 """Stopping rules by name: given the full model, this one and the next, whether to stop."""
 
-Rule = Annotated[Name, one_of(RULES)]
+Rule = Annotated[Name, make_choice_validator(RULES)]
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class Elimination(Options):
     ] = None
 
 
-def compare(full: Step, reduced: Step, factors: Factors) -> TestResult:
+def compare_models(full: Step, reduced: Step, factors: Factors) -> TestResult:
     """F-test of a reduced model against the full one."""
     dropped = len(full.kept) - len(reduced.kept)
     freedom = max(1, factors.rows - len(full.kept))
-    return f_test(reduced.squared_error, full.squared_error, dropped, freedom)
+    return run_f_test(reduced.squared_error, full.squared_error, dropped, freedom)
 
 
-def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
+def estimate_reduced_model(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
     """Estimate with some of the base parameters only."""
     chosen = factors.select(kept)
     system = chosen.weighted(sigma)
@@ -132,7 +132,7 @@ def step(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
     return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
 
 
-def essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") -> Essential:
+def select_essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") -> Essential:
     """Eliminate base parameters that the rows do not determine.
 
     Parameters
@@ -147,13 +147,13 @@ def essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") ->
     -------
     Essential
     """
-    full = now = step(factors, sigma, tuple(range(factors.parameters)))
+    full = now = estimate_reduced_model(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []
     while len(now.kept) > 1:
         worst = now.kept[int(np.argmax(now.relative_std))]
-        after = step(factors, sigma, tuple(k for k in now.kept if k != worst))
+        after = estimate_reduced_model(factors, sigma, tuple(k for k in now.kept if k != worst))
         if RULES[rule](full, now, after, factors):
             break
         eliminated.append(worst)
         now = after
-    return Essential(rule, now.kept, tuple(eliminated), compare(full, now, factors))
+    return Essential(rule, now.kept, tuple(eliminated), compare_models(full, now, factors))

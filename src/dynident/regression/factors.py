@@ -21,7 +21,7 @@ CLEARLY = 100.0
 """By how much a condition number that is only estimated has to be better than that."""
 
 
-def triangular(rows: Array) -> Array:
+def triangularise_rows(rows: Array) -> Array:
     """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix.
 
     Parameters
@@ -109,7 +109,11 @@ class Factors:
         """Factors of both sets of rows together."""
         return Factors(
             tuple(
-                replace(a, factor=triangular(np.vstack([a.factor, b.factor])), rows=a.rows + b.rows)
+                replace(
+                    a,
+                    factor=triangularise_rows(np.vstack([a.factor, b.factor])),
+                    rows=a.rows + b.rows,
+                )
                 for a, b in zip(self.groups, other.groups, strict=True)
             )
         )
@@ -117,7 +121,7 @@ class Factors:
     def select(self, columns: Iterable[int]) -> Factors:
         """The same rows with only some of the columns of X."""
         chosen = [*columns, self.parameters]
-        return Factors(tuple(g.of(triangular(g.factor[:, chosen])) for g in self.groups))
+        return Factors(tuple(g.of(triangularise_rows(g.factor[:, chosen])) for g in self.groups))
 
     def weighted(self, sigma: Array) -> System:
         """All groups in one least-squares system, each divided by its sigma.
@@ -128,7 +132,7 @@ class Factors:
             Standard deviation of each group's error.
         """
         stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
-        R = triangular(np.vstack(stacked))
+        R = triangularise_rows(np.vstack(stacked))
         p = self.parameters
         full = np.zeros((p + 1, p + 1))
         full[: len(R)] = R
@@ -168,12 +172,12 @@ class InstrumentFactors:
         """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
         z, last = self.instruments, self.groups[0].factor.shape[1] - 1
         kept = [*range(z, last + 1)] if part == "Z" else [*range(z), last]
-        return Factors(tuple(g.of(triangular(g.factor[:, kept])) for g in self.groups))
+        return Factors(tuple(g.of(triangularise_rows(g.factor[:, kept])) for g in self.groups))
 
     def weighted(self, sigma: Array) -> InstrumentSystem:
         """All groups in one system, each divided by its sigma."""
         stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
-        R = triangular(np.vstack(stacked))
+        R = triangularise_rows(np.vstack(stacked))
         columns = R.shape[1]
         full = np.zeros((columns, columns))
         full[: len(R)] = R
@@ -311,7 +315,7 @@ class System:
         return condition, rank, np.linalg.norm(vt[min(rank, len(s) - 1) :], axis=0)
 
 
-def compress(
+def compress_groups(
     blocks: Iterable[tuple[Array, ...]], names: Sequence[str], widths: Sequence[int]
 ) -> tuple[GroupFactor, ...]:
     """Streaming QR, one group per entry of a block.
@@ -338,15 +342,17 @@ def compress(
             kept[j] += len(rows)
             counts[j] += len(rows)
             if kept[j] > 16 * widths[j]:
-                pending[j] = [triangular(np.vstack(pending[j]))]
+                pending[j] = [triangularise_rows(np.vstack(pending[j]))]
                 kept[j] = len(pending[j][0])
     return tuple(
-        GroupFactor(name, triangular(np.vstack(rows)) if rows else np.zeros((0, width)), count)
+        GroupFactor(
+            name, triangularise_rows(np.vstack(rows)) if rows else np.zeros((0, width)), count
+        )
         for name, rows, width, count in zip(names, pending, widths, counts, strict=True)
     )
 
 
-def spread(
+def spread_factors(
     groups: Iterable[GroupFactor], places: Sequence[Sequence[int]], width: int
 ) -> tuple[GroupFactor, ...]:
     """Factors of a group's own columns, put where they stand among all columns."""

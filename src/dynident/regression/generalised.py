@@ -17,20 +17,20 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics import inverse_dynamics
-from dynident.dynamics.contacts import carried, contact_motion, pulled
+from dynident.dynamics import evaluate_inverse_dynamics
+from dynident.dynamics.contacts import evaluate_seat_motion, follow_contact, map_wrench_to_joints
 from dynident.dynamics.equations import (
     PLAIN,
     NullSpace,
     Observed,
     Sensor,
-    contact_jacobian,
-    null_space,
-    touched,
+    build_null_space,
+    mark_touched_equations,
+    stack_contact_jacobians,
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.tree import build_tree
-from dynident.recording.filters import zero_phase_lowpass
+from dynident.recording.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Equations, Robot
@@ -94,12 +94,12 @@ class GeneralisedSamples(Samples):
         return self.tau if self.borne is None else self.tau - self.borne
 
 
-def plain(robot: Robot, log: Samples) -> bool:
+def has_only_joint_torques(robot: Robot, log: Samples) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
     return not robot.floating and not robot.contacts and not log.locked
 
 
-def generalised(idim: Idim, log: Samples) -> Samples:
+def generalise_samples(idim: Idim, log: Samples) -> Samples:
     """A log with all equations of motion; as it is where these are the torques of the joints.
 
     Raises
@@ -108,7 +108,7 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         When it lacks what its equations take.
     """
     robot, tree = idim.robot, idim.tree
-    if isinstance(log, GeneralisedSamples) or plain(robot, log):
+    if isinstance(log, GeneralisedSamples) or has_only_joint_torques(robot, log):
         return log
     first = robot.dof - robot.n
     q, dq, ddq, still = log.q, log.dq, log.ddq, False
@@ -121,15 +121,17 @@ def generalised(idim: Idim, log: Samples) -> Samples:
         moved = log.base.motion(robot.gravity)
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
-    kind = equations_of(robot, log)
+    kind = choose_equations(robot, log)
     tau = np.hstack([np.zeros((len(q), first)), log.tau])
     driven = tau.copy()
     for contact in robot.contacts:
         if contact.name in log.wrenches:
-            refuse_unturned(log, contact.axes)
+            refuse_unoriented_wrench(log, contact.axes)
             for a in range(0, len(q), CHUNK):
                 s = slice(a, a + CHUNK)
-                tau[s] += pulled(tree, robot, contact, q[s], log.wrenches[contact.name][s])
+                tau[s] += map_wrench_to_joints(
+                    tree, robot, contact, q[s], log.wrenches[contact.name][s]
+                )
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
@@ -144,13 +146,13 @@ def generalised(idim: Idim, log: Samples) -> Samples:
     stated = np.broadcast_to(rows, (len(q), len(rows)))
     scale = None
     if kind == "null-space":
-        segments, sets = bearing(idim, log, q, dq)
-        log = replace(log, warnings=(*log.warnings, *brief(log, segments)))
+        segments, sets = split_by_contacts(idim, log, q, dq)
+        log = replace(log, warnings=(*log.warnings, *warn_of_brief_contacts(log, segments)))
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
         stated = np.zeros((len(q), len(rows)), dtype=bool)
         for (start, stop), names in zip(segments, sets, strict=True):
-            stated[start:stop] = rows & ~touched(tree, robot, names)
-        scale = noise(idim, log, (q, dq, ddq))
+            stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
+        scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     filters = (log.filters[0],) * first + log.filters
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
     moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving]) & stated
@@ -166,7 +168,7 @@ def generalised(idim: Idim, log: Samples) -> Samples:
     )
 
 
-def cut_off(idim: Idim, log: Samples) -> Samples:
+def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     """A log of the whole robot as one of the limb that was cut off it.
 
     The limb's base moves as its seat on the carrier does.
@@ -190,7 +192,7 @@ def cut_off(idim: Idim, log: Samples) -> Samples:
             )
         moved = whole.base.motion(carrier.gravity)
         motion = tuple(np.hstack(pair) for pair in zip(moved, motion, strict=True))  # type: ignore[assignment]
-    felt = carried(build_tree(carrier), carrier, seat, motion)
+    felt = evaluate_seat_motion(build_tree(carrier), carrier, seat, motion)
     samples = len(whole.q)
     pose = np.zeros((samples, 7))
     pose[:, 6] = 1.0
@@ -205,7 +207,7 @@ def cut_off(idim: Idim, log: Samples) -> Samples:
     return replace(limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching)
 
 
-def equations_of(robot: Robot, log: Samples) -> Equations:
+def choose_equations(robot: Robot, log: Samples) -> Equations:
     """Which equations a log states: those that were asked for, else all that it can.
 
     Raises
@@ -234,7 +236,7 @@ def equations_of(robot: Robot, log: Samples) -> Equations:
     return kind
 
 
-def refuse_unturned(log: Samples, axes: str) -> None:
+def refuse_unoriented_wrench(log: Samples, axes: str) -> None:
     """Refuse wrenches in the world's axes where nobody knows how the base is turned."""
     if axes == "world" and log.base is not None and not log.base.oriented:
         raise InputError(
@@ -243,7 +245,7 @@ def refuse_unturned(log: Samples, axes: str) -> None:
         )
 
 
-def bearing(
+def split_by_contacts(
     idim: Idim, log: Samples, q: Array, dq: Array
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[str, ...], ...]]:
     """Stretches of a log between which contacts change, and the unmeasured ones of each.
@@ -271,14 +273,14 @@ def bearing(
         velocity = np.empty((len(q), 3))
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
-            J = contact_motion(tree, robot, contact, q[s])
+            J = follow_contact(tree, robot, contact, q[s])
             own = np.einsum("tij,tj->ti", J.jacobian[:, :3], dq[s])
             velocity[s] = np.einsum("tij,tj->ti", J.turn, own)
         from scipy import ndimage  # a tenth of a second that few runs need
 
         for start, stop in log.runs:
             # noise of derivatives is faster; an instant more of bearing loses rows and no truth
-            steady = zero_phase_lowpass(velocity[start:stop], STEADY, log.rate)
+            steady = filter_zero_phase(velocity[start:stop], STEADY, log.rate)
             slow = np.linalg.norm(steady, axis=1) < log.contact_speed
             around = 2 * round(0.5 * log.rate / STEADY) + 1
             flags[start:stop, k] = ndimage.binary_dilation(slow, np.ones(around, dtype=bool))
@@ -299,7 +301,7 @@ def bearing(
     return tuple(segments), tuple(sets)
 
 
-def brief(log: Samples, segments: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+def warn_of_brief_contacts(log: Samples, segments: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """A warning where contacts change too often for the filters."""
     lost = 1.0 - sum(b - a for a, b in segments) / sum(b - a for a, b in log.segments)
     if lost < LOST:
@@ -310,7 +312,7 @@ def brief(log: Samples, segments: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     )
 
 
-def noise(idim: Idim, log: Samples, motion: tuple[Array, Array, Array]) -> Array:
+def estimate_equation_noise(idim: Idim, log: Samples, motion: tuple[Array, Array, Array]) -> Array:
     """Standard deviation of each equation's error, as far as noise above the motion shows it.
 
     Of torques that of what the torque filter would take away; of the base's wrench, which
@@ -320,31 +322,31 @@ def noise(idim: Idim, log: Samples, motion: tuple[Array, Array, Array]) -> Array
     first = robot.dof - robot.n
     signal = np.hstack([np.zeros((len(log.tau), first)), log.tau])
     if first and robot.has_nominal:
-        signal[:, :first] = inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :first]
+        signal[:, :first] = evaluate_inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :first]
     cutoff = max(f.cutoff for f in log.filters)
     squares = np.zeros(robot.dof)
     for start, stop in runs:
-        rough = signal[start:stop] - zero_phase_lowpass(signal[start:stop], cutoff, log.rate)
+        rough = signal[start:stop] - filter_zero_phase(signal[start:stop], cutoff, log.rate)
         squares += np.sum(rough**2, axis=0)
     found = np.sqrt(squares / sum(stop - start for start, stop in runs))
     typical = float(np.max(found))
     return np.maximum(found, SHARE * typical) if typical > 0.0 else np.ones(robot.dof)
 
 
-def null_spaces(idim: Idim, log: GeneralisedSamples, segment: int) -> NullSpace | None:
+def find_segment_null_space(idim: Idim, log: GeneralisedSamples, segment: int) -> NullSpace | None:
     """The combinations that are free of what bears unmeasured over a segment; None of nothing.
 
     About the middle of the segment.
     """
     names, (start, stop) = log.sets[segment], log.segments[segment]
-    acting = touched(idim.tree, idim.robot, names) & log.observed.rows(idim.robot)
+    acting = mark_touched_equations(idim.tree, idim.robot, names) & log.observed.rows(idim.robot)
     if not acting.any():
         return None
     assert log.scale is not None
     middle = log.configuration[(start + stop) // 2][None]
     places = np.flatnonzero(acting)
-    J = contact_jacobian(idim.tree, idim.robot, names, middle)[0]
-    return null_space(J, places, log.scale[places])
+    J = stack_contact_jacobians(idim.tree, idim.robot, names, middle)[0]
+    return build_null_space(J, places, log.scale[places])
 
 
 @dataclass(frozen=True)
@@ -366,14 +368,18 @@ class FreeGroups:
     count: int
 
 
-def free_groups(idim: Idim, logs: Sequence[Samples]) -> tuple[FreeGroups, ...]:
+def list_free_groups(idim: Idim, logs: Sequence[Samples]) -> tuple[FreeGroups, ...]:
     """Groups that are free of contacts, of each set that some log has."""
     found: dict[tuple[str, ...], FreeGroups] = {}
     for log in logs:
         if not isinstance(log, GeneralisedSamples):
             continue
         for segment, names in enumerate(log.sets):
-            space = null_spaces(idim, log, segment) if names not in found and names else None
+            space = (
+                find_segment_null_space(idim, log, segment)
+                if names not in found and names
+                else None
+            )
             if space is not None:
                 found[names] = FreeGroups(names, space.acting, space.count)
     return tuple(found.values())

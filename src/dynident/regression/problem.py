@@ -9,15 +9,21 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError, expect
-from dynident.dynamics.base import BaseParameters, observed_base
+from dynident.core.errors import InputError, check_type
+from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.regression.factors import Factors, GroupFactor, InstrumentFactors, compress, spread
-from dynident.regression.generalised import GeneralisedSamples, cut_off, generalised
+from dynident.regression.factors import (
+    Factors,
+    GroupFactor,
+    InstrumentFactors,
+    compress_groups,
+    spread_factors,
+)
+from dynident.regression.generalised import GeneralisedSamples, cut_log_to_limb, generalise_samples
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
@@ -106,7 +112,7 @@ class Regression:
 
     def only(self, columns: Sequence[int]) -> Regression:
         """The same rows with some of the base parameters, in this order; others are zero."""
-        base = selected(self.base, columns)
+        base = select_base_parameters(self.base, columns)
         return Regression(base, self.samples, self.source.only(base, columns))
 
     @cached_property
@@ -147,7 +153,9 @@ class Regression:
     ) -> tuple[GroupFactor, ...]:
         """Factors of each group's own columns, put where they stand among all."""
         names = [group.name for group in self.groups]
-        found = spread(compress(blocks, names, [len(place) for place in places]), places, width)
+        found = spread_factors(
+            compress_groups(blocks, names, [len(place) for place in places]), places, width
+        )
         pairs = zip(found, self.groups, strict=True)
         return tuple(replace(factor, noise=group.noise) for factor, group in pairs)
 
@@ -187,8 +195,8 @@ class Problem(Regression):
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
         idim = build_idim(robot, friction, rotor, elements=elements)
-        logs = checked_logs(idim, samples)
-        base = observed_base(idim, shown_by(logs))
+        logs = check_logs(idim, samples)
+        base = find_observed_base(idim, list_observed_kinds(logs))
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod
@@ -200,7 +208,7 @@ class Problem(Regression):
         InputError
             When the samples do not fit the robot, or lack what its equations take.
         """
-        logs = checked_logs(base.idim, samples)
+        logs = check_logs(base.idim, samples)
         return cls._of_source(base, logs, MotionRows(base, logs))
 
     @classmethod
@@ -224,11 +232,11 @@ class Problem(Regression):
         """The same logs, the shapes of the friction as parameters, about a full set."""
         base = self.base.linearised(theta)
         moved = base.idim.moved[base.kept]
-        moving = MotionRows(selected(base, np.flatnonzero(moved)), self.samples)
+        moving = MotionRows(select_base_parameters(base, np.flatnonzero(moved)), self.samples)
         if isinstance(self.source, JoinedRows):
             steady = self.source.steady
         else:
-            steady = MotionRows(selected(base, np.flatnonzero(~moved)), self.samples)
+            steady = MotionRows(select_base_parameters(base, np.flatnonzero(~moved)), self.samples)
         return Problem._of_source(base, self.samples, JoinedRows(base, steady, moving))
 
     def settled(self, theta: Array) -> Problem:
@@ -237,7 +245,7 @@ class Problem(Regression):
 
     def only(self, columns: Sequence[int]) -> Problem:
         """The same logs with some of the base parameters, in this order; others are zero."""
-        base = selected(self.base, columns)
+        base = select_base_parameters(self.base, columns)
         return Problem._of_source(base, self.samples, self.source.only(base, columns))
 
     def along(
@@ -270,13 +278,15 @@ class Problem(Regression):
         return Regression(self.base, self.samples, source)
 
 
-def selected(base: BaseParameters, columns: Sequence[int] | Integers) -> BaseParameters:
+def select_base_parameters(
+    base: BaseParameters, columns: Sequence[int] | Integers
+) -> BaseParameters:
     """Some of the base parameters, in this order."""
     chosen = list(columns)
     return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
-def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
+def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
     """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs.
 
     Raises
@@ -290,7 +300,9 @@ def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samp
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:
-        expect("a problem", log, Samples, "dynident.prepare(recording, bandwidth=...) makes them")
+        check_type(
+            "a problem", log, Samples, "dynident.prepare(recording, bandwidth=...) makes them"
+        )
         logged = robot.carrier or robot
         if log.joints is None and log.measured.shape[1] != logged.n:
             raise InputError(
@@ -308,12 +320,12 @@ def checked_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samp
             )
     return tuple(
         log if isinstance(log, GeneralisedSamples)
-        else generalised(idim, cut_off(idim, log).of_joints(robot.joint_names))
+        else generalise_samples(idim, cut_log_to_limb(idim, log).of_joints(robot.joint_names))
         for log in logs
     )  # fmt: skip
 
 
-def shown_by(logs: Sequence[Samples]) -> tuple[Observed, ...]:
+def list_observed_kinds(logs: Sequence[Samples]) -> tuple[Observed, ...]:
     """What logs can show, each kind once."""
     kinds = [log.observed if isinstance(log, GeneralisedSamples) else PLAIN for log in logs]
     return tuple(dict.fromkeys(kinds))

@@ -17,13 +17,18 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import pulled
+from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.parameters import Packing
-from dynident.recording.filters import DecimationFilter, differences, edge, zero_phase_lowpass
+from dynident.recording.filters import (
+    DecimationFilter,
+    count_filter_edge,
+    differentiate_twice,
+    filter_zero_phase,
+)
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import KEEP_BYTES, Rows, beside
+from dynident.regression.rows import KEEP_BYTES, Rows, collect_conditions
 
 RINGING = 16
 """Periods of its cutoff after which nothing is left of a filter's impulse response."""
@@ -31,7 +36,7 @@ SMALLEST = 1e-6
 """Step of a difference, where the noise is smaller [rad, m and their rates]."""
 
 
-def responses(cutoff: float, rate: float) -> Array:
+def compute_impulse_responses(cutoff: float, rate: float) -> Array:
     """What q, dq and ddq make of one unit of one sample of a position, shape (3, samples).
 
     That of the zero-phase filter and of the differences behind it (`prepare`), as they are.
@@ -44,17 +49,17 @@ def responses(cutoff: float, rate: float) -> Array:
     half = 8 + (int(np.ceil(RINGING * rate / cutoff)) if cutoff < 0.5 * rate else 0)
     impulse = np.zeros((2 * half + 1, 1))
     impulse[half] = 1.0
-    q = zero_phase_lowpass(impulse, cutoff, rate)
-    return np.hstack([q, *differences(q, rate)]).T
+    q = filter_zero_phase(impulse, cutoff, rate)
+    return np.hstack([q, *differentiate_twice(q, rate)]).T
 
 
-def gram(response: Array, taps: Array) -> Array:
+def propagate_white_noise(response: Array, taps: Array) -> Array:
     """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise.
 
     Parameters
     ----------
     response : ndarray, shape (3, samples)
-        Of `responses`.
+        Of `compute_impulse_responses`.
     taps : ndarray, shape (k,)
 
     Returns
@@ -67,14 +72,14 @@ def gram(response: Array, taps: Array) -> Array:
     return np.asarray(filtered @ filtered.T)
 
 
-def root(covariance: Array) -> Array:
+def factorise_covariance(covariance: Array) -> Array:
     """L of ``covariance = L L^T``, whatever its rank."""
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     return np.asarray(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def encoder_noise(log: Samples) -> Array:
+def estimate_encoder_noise(log: Samples) -> Array:
     """Standard deviation of each encoder's noise, by what its filter takes away, shape (n,).
 
     White noise loses the share ``sum (delta - h)^2`` of its variance to the filter of impulse
@@ -92,13 +97,13 @@ def encoder_noise(log: Samples) -> Array:
                 f"{log.name}: positions are not filtered, so that nothing shows the noise of their "
                 "encoders; give position_std, or lower position_hz"
             )
-        lost = -responses(cutoff, log.rate)[0]
+        lost = -compute_impulse_responses(cutoff, log.rate)[0]
         lost[len(lost) // 2] += 1.0
         squares, count = 0.0, 0
-        margin = edge(cutoff, log.rate)
+        margin = count_filter_edge(cutoff, log.rate)
         for start, stop in log.runs:
             x = log.measured[start:stop, j : j + 1]
-            rough = (x - zero_phase_lowpass(x, cutoff, log.rate))[margin : len(x) - margin]
+            rough = (x - filter_zero_phase(x, cutoff, log.rate))[margin : len(x) - margin]
             squares, count = squares + float(np.sum(rough**2)), count + len(rough)
         found[j] = np.sqrt(squares / max(1, count) / float(lost @ lost))
     return found
@@ -272,14 +277,14 @@ class Propagation:
         idim = self.problem.idim
         q, dq, ddq = motion
         packed = np.zeros((len(where), self.packing.width))
-        met = idim.met(q, dq, ddq, log.rate, None, None, beside(idim, log, where))
+        met = idim.met(q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where))
         idim.fill(self.packing, q, dq, ddq, packed, None, met)
         tau = np.zeros((len(where), idim.tree.dof))
         if isinstance(log, GeneralisedSamples):
             for contact in idim.robot.contacts:
                 if contact.name in log.wrenches:
                     wrench = log.wrenches[contact.name][where]
-                    tau += pulled(idim.tree, idim.robot, contact, q, wrench)
+                    tau += map_wrench_to_joints(idim.tree, idim.robot, contact, q, wrench)
         return packed, tau
 
     def _forces(self, log: Samples, wrench: tuple[float, float] | None, where: Integers) -> Array:
@@ -291,11 +296,14 @@ class Propagation:
                 if contact.name not in log.wrenches:
                     continue
                 zero = np.zeros((len(where), contact.components))
-                none = pulled(idim.tree, idim.robot, contact, log.q[where], zero)
+                none = map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], zero)
                 for i in range(contact.components):
                     unit = zero.copy()
                     unit[:, i] = wrench[i >= 3]
-                    one = pulled(idim.tree, idim.robot, contact, log.q[where], unit) - none
+                    one = (
+                        map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], unit)
+                        - none
+                    )
                     found.append(one[:, None])
         return np.concatenate(found, axis=1)
 
@@ -312,7 +320,9 @@ class Through:
     """
 
     def __init__(self, log: Samples, position: Array) -> None:
-        known = {cutoff: responses(cutoff, log.rate) for cutoff in set(log.position_hz)}
+        known = {
+            cutoff: compute_impulse_responses(cutoff, log.rate) for cutoff in set(log.position_hz)
+        }
         each = [known[cutoff] for cutoff in log.position_hz]
         rms = np.array([np.sqrt(np.sum(response**2, axis=1)) for response in each])
         self.steps = np.maximum(position[:, None] * rms, SMALLEST)
@@ -321,7 +331,10 @@ class Through:
         for f in log.filters:
             found = next((own for bank, own in banks if np.array_equal(bank.taps, f.taps)), None)
             if found is None:
-                by_cutoff = {c: root(gram(response, f.taps)) for c, response in known.items()}
+                by_cutoff = {
+                    c: factorise_covariance(propagate_white_noise(response, f.taps))
+                    for c, response in known.items()
+                }
                 found = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
                 found = found * position[:, None, None]
                 banks.append((f, found))

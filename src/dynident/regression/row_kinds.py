@@ -15,13 +15,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.options import Options
-from dynident.core.schema import Name, one_of
+from dynident.core.schema import Name, make_choice_validator
 from dynident.recording.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import autoregression, residuals
+from dynident.regression.statistics import compute_residuals, fit_autoregression
 
 
 def decimated(problem: Problem) -> Problem:
@@ -29,13 +29,13 @@ def decimated(problem: Problem) -> Problem:
     return problem
 
 
-def every_sample(problem: Problem) -> Problem:
+def take_every_sample(problem: Problem) -> Problem:
     """Rows without filter and decimation; of a mean period once, at about the log's own rate."""
     return problem.on(
         [
             replace(
                 log,
-                filters=(DecimationFilter(0.5 * log.rate, apart(log), np.ones(1)),)
+                filters=(DecimationFilter(0.5 * log.rate, find_sample_spacing(log), np.ones(1)),)
                 * len(log.filters),
                 segments=log.segments if log.averaging is None else (log.averaging.inner,),
             )
@@ -44,28 +44,32 @@ def every_sample(problem: Problem) -> Problem:
     )
 
 
-def apart(log: Samples) -> int:
+def find_sample_spacing(log: Samples) -> int:
     """Samples from one that was measured to the next."""
     return 1 if log.averaging is None else FINER
 
 
-def whitened(problem: Problem) -> Problem:
+def whiten_rows(problem: Problem) -> Problem:
     """Every sample, filtered so that least-squares errors are white (appendix VI-A).
 
     An autoregressive model of each group's error, its order by Schwarz' criterion; the
     inverse of H_j is then a filter of finite length.
     """
-    full = every_sample(problem)
+    full = take_every_sample(problem)
     factors: Factors = problem.factors
     beta = factors.weighted(factors.ones).solve()
-    errors = residuals(full, beta).error
-    models = [autoregression(error) for error in errors]
+    errors = compute_residuals(full, beta).error
+    models = [fit_autoregression(error) for error in errors]
     return full.on(
         [
             replace(
                 log,
                 filters=tuple(
-                    DecimationFilter(0.5 * log.rate, apart(log), inverse_filter(a, apart(log)))
+                    DecimationFilter(
+                        0.5 * log.rate,
+                        find_sample_spacing(log),
+                        build_inverse_filter(a, find_sample_spacing(log)),
+                    )
                     for a in models
                 ),
             )
@@ -74,7 +78,7 @@ def whitened(problem: Problem) -> Problem:
     )
 
 
-def inverse_filter(a: Array, apart: int = 1) -> Array:
+def build_inverse_filter(a: Array, apart: int = 1) -> Array:
     """Taps of ``1 + a_1 z^-1 + ...``, oldest sample first, of odd length, so far apart."""
     taps = np.zeros(len(a) * apart + 1)
     taps[::apart] = [*a[::-1], 1.0]
@@ -83,12 +87,12 @@ def inverse_filter(a: Array, apart: int = 1) -> Array:
 
 ROWS: dict[str, Callable[[Problem], Problem]] = {
     "decimated": decimated,
-    "all": every_sample,
-    "noise-model": whitened,
+    "all": take_every_sample,
+    "noise-model": whiten_rows,
 }
 """Kinds of rows by name."""
 
-Kind = Annotated[Name, one_of(ROWS)]
+Kind = Annotated[Name, make_choice_validator(ROWS)]
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.dynamics import inverse_dynamics
+from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
-from dynident.dynamics.equations import NullSpace, contact_jacobian
+from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Packing
 from dynident.recording.prepare import Samples
@@ -26,8 +26,8 @@ from dynident.regression.decimate import GroupDecimator
 from dynident.regression.generalised import (
     FreeGroups,
     GeneralisedSamples,
-    free_groups,
-    null_spaces,
+    find_segment_null_space,
+    list_free_groups,
 )
 from dynident.robot.model import WRENCH, Robot
 
@@ -117,7 +117,7 @@ class RowSource(Protocol):
         ...
 
 
-def torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
+def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
     """The groups of a robot's equations of motion: its base's wrench, then its joints.
 
     The wrench is in the base link's axes about its origin.
@@ -157,7 +157,7 @@ class MotionRows:
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
         """Sets of contacts that bear unmeasured, with the equations that they act on."""
-        return free_groups(self.base.idim, self.samples)
+        return list_free_groups(self.base.idim, self.samples)
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -169,7 +169,7 @@ class MotionRows:
             for each in self.free
             for k in range(each.count)
         ]
-        return (*torque_groups(self.base.idim.robot), *combined)
+        return (*list_torque_groups(self.base.idim.robot), *combined)
 
     @cached_property
     def columns(self) -> tuple[Integers, ...]:
@@ -200,7 +200,7 @@ class MotionRows:
             return
         shifts = [self.base.shift[columns] for columns in self.columns]
         for log in self.unshifted():
-            yield (shifted(rows, shifts) for rows in log)
+            yield (linearise_rows(rows, shifts) for rows in log)
 
     def unshifted(self) -> Iterator[Iterator[Rows]]:
         """Rows as though the shapes were no parameters."""
@@ -243,13 +243,13 @@ class MotionRows:
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
-                around = beside(idim, log, slice(a, b))
+                around = collect_conditions(idim, log, slice(a, b))
                 met = idim.met(*motion, log.rate, self.width, met, around)
                 idim.fill(packing, *motion, packed[: b - a], self.width, met)
                 tau = log.tau[a:b]
                 if met.bend is not None:
                     tau = tau + idim.bent(
-                        inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
+                        evaluate_inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
                     )
                 blocks: list[tuple[Array, ...]] = [
                     (packed[: b - a, packing.joints[g][0]], tau[:, g : g + 1])
@@ -268,7 +268,7 @@ class MotionRows:
         """Combinations of equations that are free of what bears unmeasured, where it does."""
         if not isinstance(log, GeneralisedSamples) or not log.sets[segment]:
             return None
-        return null_spaces(self.base.idim, log, segment)
+        return find_segment_null_space(self.base.idim, log, segment)
 
     def _shown(
         self, log: Samples, names: tuple[str, ...], start: int, stop: int
@@ -310,7 +310,7 @@ class MotionRows:
         for k, (entries, columns) in enumerate(own):
             dense[:, k, np.searchsorted(union, columns)] = packed[: len(q), entries]
         dense[:, :, -1] = tau[:, combined.acting]
-        J = contact_jacobian(idim.tree, idim.robot, log.sets[segment], q)
+        J = stack_contact_jacobians(idim.tree, idim.robot, log.sets[segment], q)
         N, regular = combined.at(J)
         return np.moveaxis(np.swapaxes(N, 1, 2) @ dense, 1, 0), regular
 
@@ -337,7 +337,7 @@ class MotionRows:
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
 
 
-def beside(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
+def collect_conditions(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
     """What a log has at some of its samples that columns depend on beside the motion."""
     wrenches = {}
     if idim.sensors and isinstance(log, GeneralisedSamples):
@@ -419,10 +419,10 @@ class JoinedRows:
             for a, b, (taken, _) in zip(steady.X, moving.X, self.places, strict=True)
         )
         shifts = [self.base.shift[columns] for columns in self.columns]
-        return shifted(replace(moving, X=X), shifts)
+        return linearise_rows(replace(moving, X=X), shifts)
 
 
-def shifted(rows: Rows, shifts: Sequence[Array]) -> Rows:
+def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
     """Rows of the linearised model: ``y + X shift``, group by group."""
     if not any(np.any(shift) for shift in shifts):
         return rows
@@ -521,10 +521,10 @@ class InstrumentedRows:
         """Rows of each log with X of the other sources as Z."""
         sources = (source.passes() for source in (self.rows, *self.others))
         for log, *others in zip(*sources, strict=True):
-            yield map(with_instruments, log, *others)
+            yield map(attach_instruments, log, *others)
 
 
-def with_instruments(rows: Rows, *others: Rows) -> Rows:
+def attach_instruments(rows: Rows, *others: Rows) -> Rows:
     """Rows with X of others, at the same instants, as Z."""
     Z = tuple(np.column_stack(parts) for parts in zip(*(o.X for o in others), strict=True))
     return replace(rows, Z=Z)

@@ -18,8 +18,8 @@ from dynident.recording.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Regression
-from dynident.regression.statistics import TestResult, f_distributed
-from dynident.regression.weighted import RESOLUTION, group_sigma, weighted_solution
+from dynident.regression.statistics import TestResult, build_f_result
+from dynident.regression.weighted import RESOLUTION, estimate_group_sigma, solve_wls
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Scatter:
     freedom: Array
 
 
-def scatter_of(rows: Regression, beta: Array) -> Scatter | None:
+def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
     """What the rows' errors differ by from period to period.
 
     Parameters
@@ -60,12 +60,12 @@ def scatter_of(rows: Regression, beta: Array) -> Scatter | None:
     if not all(log.whole_period for log in rows.samples):
         return None
     theta = rows.base.standard(beta)
-    logs = tuple(_differences(rows, theta, log) for log in rows.samples)
+    logs = tuple(_compute_period_errors(rows, theta, log) for log in rows.samples)
     groups = len(rows.groups)
     squares, counts, once, freedom = (np.zeros(groups) for _ in range(4))
     for log, errors in zip(rows.samples, logs, strict=True):
         periods, instants, _ = errors.shape
-        fitted = np.column_stack([log.moving[_centres(log, g), g] for g in range(groups)])
+        fitted = np.column_stack([log.moving[_find_row_centres(log, g), g] for g in range(groups)])
         variance = np.sum(errors**2, axis=0) / (periods - 1) / periods
         squares += np.sum(variance * fitted, axis=0)
         counts += fitted.sum(axis=0)
@@ -83,7 +83,7 @@ def scatter_of(rows: Regression, beta: Array) -> Scatter | None:
     return Scatter(logs, np.asarray(sigma), once, freedom)
 
 
-def _differences(rows: Regression, theta: Array, log: Samples) -> Array:
+def _compute_period_errors(rows: Regression, theta: Array, log: Samples) -> Array:
     """Errors of each period at the instants of the rows, without their mean."""
     averaging, idim = log.averaging, rows.idim
     assert averaging is not None
@@ -94,7 +94,9 @@ def _differences(rows: Regression, theta: Array, log: Samples) -> Array:
         error = tau - idim.torque(theta, q, dq, ddq, conditions=conditions)
         found.append(
             np.column_stack([
-                _filtered(f, error[:, g])[(_centres(log, g) - averaging.wrapped) // FINER]
+                _filter_period(f, error[:, g])[
+                    (_find_row_centres(log, g) - averaging.wrapped) // FINER
+                ]
                 for g, f in enumerate(log.filters)
             ])
         )  # fmt: skip
@@ -102,14 +104,14 @@ def _differences(rows: Regression, theta: Array, log: Samples) -> Array:
     return np.asarray(errors - errors.mean(axis=0))
 
 
-def _centres(log: Samples, group: int) -> np.ndarray:
+def _find_row_centres(log: Samples, group: int) -> np.ndarray:
     """The sample of each row of a group, those that are not fitted included."""
     f = log.filters[group]
     ((start, stop),) = log.segments
     return start + f.half + f.step * np.arange(f.outputs(stop - start))
 
 
-def _filtered(f: DecimationFilter, x: Array) -> Array:
+def _filter_period(f: DecimationFilter, x: Array) -> Array:
     """A whole period, one in `FINER` of its samples, through a filter for all of them.
 
     As if the period had gone on for ever.
@@ -121,7 +123,7 @@ def _filtered(f: DecimationFilter, x: Array) -> Array:
     return np.asarray(np.fft.irfft(np.fft.rfft(x) * gain, len(x)))
 
 
-def scatter_sum(rows: Regression, weights: Array, scatter: Scatter) -> Array:
+def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Array:
     """Variance of ``sum_t sum_g z_tg e_tg / w_g^2`` under the noise that the periods show.
 
     The noise is taken to be stationary over a period, and nothing else: with the discrete Fourier
@@ -145,7 +147,7 @@ def scatter_sum(rows: Regression, weights: Array, scatter: Scatter) -> Array:
         Z = np.zeros((groups, instants, rows.scores))
         for part in stretches:
             for g, columns in enumerate(rows.instruments):
-                place = (part.sample[g] - _centres(log, g)[0]) // log.filters[g].step
+                place = (part.sample[g] - _find_row_centres(log, g)[0]) // log.filters[g].step
                 Z[g][np.ix_(place, columns)] = part.scores[g] / weights[g] ** 2
         harmonics = np.fft.rfft(Z, axis=1).conj()
         twice = np.full(harmonics.shape[1], 2.0)
@@ -179,7 +181,9 @@ class LackOfFit:
     rejected: tuple[str, ...]
 
 
-def lack_of_fit(rows: Regression, beta: Array, weights: Array, scatter: Scatter) -> LackOfFit:
+def run_lack_of_fit_test(
+    rows: Regression, beta: Array, weights: Array, scatter: Scatter
+) -> LackOfFit:
     """F test of the errors' variance over that of the noise, group by group (Bonferroni).
 
     Parameters
@@ -191,12 +195,12 @@ def lack_of_fit(rows: Regression, beta: Array, weights: Array, scatter: Scatter)
     scatter : Scatter
     """
     factors = rows.factors
-    sigma = group_sigma(factors, beta, weights)
+    sigma = estimate_group_sigma(factors, beta, weights)
     used = factors.squared_residuals(beta) / sigma**2
     share = np.where(factors.counts > 0.0, used / np.maximum(factors.counts, 1.0), 1.0)
     ratio = sigma / scatter.sigma
     tests = [
-        f_distributed(
+        build_f_result(
             f"the errors are the noise between periods (worst: {name})",
             float(ratio[g] ** 2),
             max(1, round(float(scatter.once[g] * min(1.0, share[g])))),
@@ -210,7 +214,7 @@ def lack_of_fit(rows: Regression, beta: Array, weights: Array, scatter: Scatter)
     return LackOfFit(tests[order[0]], ratio, rejected)
 
 
-def known_sigma(rows: Regression) -> Array | None:
+def estimate_sigma_by_scatter(rows: Regression) -> Array | None:
     """Sigmas of the groups by the scatter between periods, where the model leaves nothing else.
 
     None where a log was not averaged over periods alike, or where the errors are larger: what
@@ -218,8 +222,8 @@ def known_sigma(rows: Regression) -> Array | None:
     """
     if not all(log.whole_period for log in rows.samples):
         return None
-    beta, sigma, _ = weighted_solution(rows.factors)
-    scatter = scatter_of(rows, beta)
-    if scatter is None or lack_of_fit(rows, beta, sigma, scatter).rejected:
+    beta, sigma, _ = solve_wls(rows.factors)
+    scatter = measure_scatter(rows, beta)
+    if scatter is None or run_lack_of_fit_test(rows, beta, sigma, scatter).rejected:
         return None
     return scatter.sigma

@@ -74,7 +74,7 @@ class Residuals:
             yield group.name, error
 
 
-def residuals(problem: Regression, beta: Array) -> Residuals:
+def compute_residuals(problem: Regression, beta: Array) -> Residuals:
     """Residuals of base parameters `beta` on the rows of a problem."""
     log: list[list[np.ndarray]] = [[] for _ in problem.groups]
     sample: list[list[np.ndarray]] = [[] for _ in problem.groups]
@@ -93,21 +93,21 @@ def residuals(problem: Regression, beta: Array) -> Residuals:
     )
 
 
-def autocovariance(error: Array, lags: int) -> Array:
+def estimate_autocovariance(error: Array, lags: int) -> Array:
     """Autocovariance of a residual at lags 0 .. `lags`, its mean left in."""
     r = len(error)
     return np.array([float(error[k:] @ error[: r - k]) / r for k in range(lags + 1)])
 
 
-def autocorrelation(error: Array, lags: int) -> Array:
+def estimate_autocorrelation(error: Array, lags: int) -> Array:
     """Autocorrelation of a residual at lags 1 .. `lags`, its mean left in."""
     power = float(error @ error)
     if power == 0.0 or len(error) <= lags:
         return np.zeros(lags)
-    return autocovariance(error, lags)[1:] * (len(error) / power)
+    return estimate_autocovariance(error, lags)[1:] * (len(error) / power)
 
 
-def whiteness(error: Array, lags: int = LAGS, expected: Array | None = None) -> TestResult:
+def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = None) -> TestResult:
     """Ljung-Box test that a residual is white, or has the autocorrelation that is expected.
 
     ``Q = r (r + 2) sum_k (rho_k - expected_k)^2 / (r - k)``, chi-squared with `lags` degrees of
@@ -121,14 +121,14 @@ def whiteness(error: Array, lags: int = LAGS, expected: Array | None = None) -> 
         Zero unless told otherwise.
     """
     r = len(error)
-    rho = autocorrelation(error, lags)
+    rho = estimate_autocorrelation(error, lags)
     if expected is not None:
         rho = rho - expected
     q = float(r * (r + 2) * np.sum(rho**2 / (r - np.arange(1, lags + 1)))) if r > lags else 0.0
-    return chi2_distributed("the residual is white", q, lags)
+    return build_chi2_result("the residual is white", q, lags)
 
 
-def whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None) -> bool:
+def is_whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None) -> bool:
     """Whether any group's residual is not white, at 1 % over all groups (Bonferroni).
 
     Parameters
@@ -138,11 +138,13 @@ def whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None)
         Autocorrelation that each has where its noise was white before the filter.
     """
     known = [None] * len(errors) if expected is None else expected
-    tests = [whiteness(e, LAGS, k) for e, k in zip(errors, known, strict=True) if len(e) > LAGS]
+    tests = [
+        run_whiteness_test(e, LAGS, k) for e, k in zip(errors, known, strict=True) if len(e) > LAGS
+    ]
     return bool(tests) and min(t.p_value for t in tests) * len(tests) < SIGNIFICANCE
 
 
-def automatic_lag(errors: tuple[Array, ...]) -> int:
+def choose_bartlett_lag(errors: tuple[Array, ...]) -> int:
     """Bartlett bandwidth by Andrews' (1991) rule with an AR(1) plug-in.
 
     ``1.1447 (alpha r)^(1/3)`` with ``alpha = 4 rho^2 / (1 - rho^2)^2``, rho the median
@@ -151,27 +153,31 @@ def automatic_lag(errors: tuple[Array, ...]) -> int:
     present = [e for e in errors if len(e) > LAGS]
     if not present:
         return 0
-    rho = float(np.clip(np.median([autocorrelation(e, 1)[0] for e in present]), -0.97, 0.97))
+    rho = float(
+        np.clip(np.median([estimate_autocorrelation(e, 1)[0] for e in present]), -0.97, 0.97)
+    )
     r = max(len(e) for e in present)
     alpha = 4.0 * rho**2 / (1.0 - rho**2) ** 2
     return min(int(np.ceil(1.1447 * (alpha * r) ** (1.0 / 3.0))), r // 4)
 
 
-def long_run_ratio(errors: tuple[Array, ...]) -> float:
+def estimate_long_run_ratio(errors: tuple[Array, ...]) -> float:
     """By how much autocorrelation inflates the variance of an average, at least 1.
 
     The mean over the groups of ``1 + 2 sum_k w_k rho_k`` with Bartlett weights: the rows
     carry as much information as that many times fewer independent ones.
     """
-    lag = automatic_lag(errors)
+    lag = choose_bartlett_lag(errors)
     if lag == 0:
         return 1.0
     weights = 1.0 - np.arange(1, lag + 1) / (lag + 1.0)
-    ratios = [1.0 + 2.0 * weights @ autocorrelation(e, lag) for e in errors if len(e) > lag]
+    ratios = [
+        1.0 + 2.0 * weights @ estimate_autocorrelation(e, lag) for e in errors if len(e) > lag
+    ]
     return max(1.0, float(np.mean(ratios)))
 
 
-def autoregression(error: Array) -> Array:
+def fit_autoregression(error: Array) -> Array:
     """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
 
     Parameters
@@ -188,7 +194,7 @@ def autoregression(error: Array) -> Array:
     if r == 0:
         return np.zeros(0)
     largest = min(LARGEST_ORDER, r // 10)
-    c = autocovariance(error, largest)
+    c = estimate_autocovariance(error, largest)
     best, chosen = r * np.log(max(c[0], 1e-300)), np.zeros(0)
     a, variance = np.zeros(0), float(c[0])
     for order in range(1, largest + 1):
@@ -203,13 +209,13 @@ def autoregression(error: Array) -> Array:
     return chosen
 
 
-def confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:
+def compute_confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:
     """Symmetric normal interval of 95 %."""
     half = float(special.ndtri(0.975)) * std
     return value - half, value + half
 
 
-def wald(value: Array, covariance: Array) -> tuple[float, int]:
+def compute_wald_statistic(value: Array, covariance: Array) -> tuple[float, int]:
     """``value^T covariance^-1 value`` in the directions that the covariance knows.
 
     Parameters
@@ -233,13 +239,13 @@ def wald(value: Array, covariance: Array) -> tuple[float, int]:
     return float(np.sum(turned**2 / values[kept])), int(np.sum(kept))
 
 
-def chi2_distributed(null: str, statistic: float, freedom: int) -> TestResult:
+def build_chi2_result(null: str, statistic: float, freedom: int) -> TestResult:
     """A chi-squared statistic as a result; of no degrees of freedom nothing is rejected."""
     p = float(special.chdtrc(freedom, statistic)) if freedom else 1.0
     return TestResult(null, statistic, p, f"chi2({freedom})")
 
 
-def f_distributed(
+def build_f_result(
     null: str, statistic: float, dropped: int, freedom: int, tests: int = 1
 ) -> TestResult:
     """An F statistic as a result; its p-value times the number of tests (Bonferroni)."""
@@ -247,9 +253,9 @@ def f_distributed(
     return TestResult(null, float(statistic), p, f"F({dropped}, {freedom})")
 
 
-def f_test(rss_small: float, rss_large: float, dropped: int, freedom: int) -> TestResult:
+def run_f_test(rss_small: float, rss_large: float, dropped: int, freedom: int) -> TestResult:
     """F-test that parameters left out of a linear model are zero (Janot et al. 2014)."""
     if dropped == 0:
         return TestResult("no parameter is left out", 0.0, 1.0, "F(0, 0)")
     statistic = (rss_small - rss_large) / dropped / (rss_large / freedom)
-    return f_distributed("the parameters left out are zero", statistic, dropped, freedom)
+    return build_f_result("the parameters left out are zero", statistic, dropped, freedom)

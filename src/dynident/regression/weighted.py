@@ -17,7 +17,7 @@ MAX_ITERATIONS = 100
 TOLERANCE = 1e-6
 
 
-def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
+def solve_wls(factors: Factors) -> tuple[Array, Array, int]:
     """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
 
     Raises
@@ -29,7 +29,7 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
-        new = residual_sigma(factors, beta, sigma, system)
+        new = estimate_residual_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if settled:
@@ -37,12 +37,12 @@ def weighted_solution(factors: Factors) -> tuple[Array, Array, int]:
     raise ComputationError(f"the groups' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
 
 
-def group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
-    """Standard deviation of each group's error: `residual_sigma` with the weights' own system."""
-    return residual_sigma(factors, beta, weights, factors.weighted(weights))
+def estimate_group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
+    """Sigma of each group's error: `estimate_residual_sigma` with the weights' own system."""
+    return estimate_residual_sigma(factors, beta, weights, factors.weighted(weights))
 
 
-def residual_sigma(factors: Factors, beta: Array, weights: Array, system: System) -> Array:
+def estimate_residual_sigma(factors: Factors, beta: Array, weights: Array, system: System) -> Array:
     """Standard deviation of each group's error, from the system that the weights make.
 
     ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
@@ -76,12 +76,12 @@ def require_excitation(problem: Regression, system: System) -> None:
     condition, _, _ = system.condition()
     if condition > UNEXCITED:
         raise ComputationError(
-            f"the log does not excite {weakest_combination(problem, system)} (condition "
+            f"the log does not excite {describe_weak_combination(problem, system)} (condition "
             f"{condition:.1e}); record a richer motion, or use pc-idim-ls with a prior"
         )
 
 
-def weakest_combination(problem: Regression, system: System) -> str:
+def describe_weak_combination(problem: Regression, system: System) -> str:
     """The base parameters that the rows determine worst, in words."""
     _, rank, weak = system.condition()
     order = np.argsort(-weak, kind="stable")
@@ -92,6 +92,6 @@ def weakest_combination(problem: Regression, system: System) -> str:
     return f"{len(weak) - rank or 'a'} combination{'s' * (len(weak) - rank > 1)} of {shown}"
 
 
-def literature_std(system: System) -> Array:
+def compute_literature_std(system: System) -> Array:
     """Standard deviations by ``(X^T Omega^-1 X)^-1`` (ardiani2024, eq. 9)."""
     return np.asarray(np.sqrt(np.sum(system.inverse() ** 2, axis=1)))

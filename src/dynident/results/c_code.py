@@ -16,20 +16,26 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import transform
+from dynident.core.inertia import transform_body
 from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE
 from dynident.dynamics.whole import Model
-from dynident.friction.elements import hung, pulled, pushed, rocked, waving
+from dynident.friction.elements import (
+    fill_gas_spring_torque,
+    fill_linkage_torque,
+    fill_ripple_torque,
+    hung,
+    pulled,
+)
 from dynident.friction.kernel import Law
 from dynident.friction.memoryless import (
     bompos,
     cube_root,
-    odd_powers,
+    fill_polynomial_friction,
+    fill_tanh_sech_friction,
     sigmoid,
     stribeck,
     stribeck_exponent,
     uneven,
-    wernholt,
 )
 
 Value = tuple[float, str]
@@ -51,7 +57,7 @@ KEYWORDS = frozenset({
 
 C_LAWS: dict[Law, str] = {
     cube_root: "out[0] = cbrt(fabs(v)) * s;",
-    odd_powers: """const double v2 = v * v;
+    fill_polynomial_friction: """const double v2 = v * v;
 out[0] = v * v2;
 out[1] = v * v2 * v2;""",
     stribeck: """const double x = v / p[0];
@@ -61,18 +67,18 @@ out[0] = exp(-x * x) * s;""",
 out[1] = cos(q) * s;""",
     bompos: """out[0] = -exp(-fabs(v) / p[0]) * s;
 out[1] = v != 0.0 ? -exp(-1.0 / (p[1] * fabs(v))) * s : 0.0;""",
-    wernholt: """out[0] = tanh(p[1] * v);
+    fill_tanh_sech_friction: """out[0] = tanh(p[1] * v);
 out[1] = out[0] / cosh(fmin(fabs(p[0] * v), 300.0));""",
     sigmoid: "out[0] = 0.5 * (tanh(0.5 * p[0] * (v + p[1])) - tanh(0.5 * p[0] * p[1]));",
     pulled: """out[0] = q;
 out[1] = 1.0;""",
-    pushed: """const double b = p[0], c = p[1], d = q + p[2];
+    fill_gas_spring_torque: """const double b = p[0], c = p[1], d = q + p[2];
 const double length = sqrt(b * b + c * c - 2.0 * b * c * cos(d));
 out[0] = b * c * sin(d) / length / (1.0 - (length - (b - c)) / p[3]);""",
-    waving: """out[0] = sin(p[0] * q);
+    fill_ripple_torque: """out[0] = sin(p[0] * q);
 out[1] = cos(p[0] * q);""",
     hung: "out[0] = sin(q + p[0]);",
-    rocked: """const double b = p[0], c = p[1], r = p[3], d = q + p[4];
+    fill_linkage_torque: """const double b = p[0], c = p[1], r = p[3], d = q + p[4];
 const double x = c * cos(d) - b, y = c * sin(d), length = sqrt(x * x + y * y);
 const double opening = acos((r * r + length * length - p[2] * p[2]) / (2.0 * r * length));
 const double psi = atan2(y, x) - p[6] * opening;
@@ -116,7 +122,7 @@ class Arithmetic:
             return (factor, self.variable(name)[1]) if " " in name else (factor, name)
         if constant != 0.0:
             terms[""] = constant
-        return self.variable(written(terms))
+        return self.variable(format_sum(terms))
 
     def plus(self, *vectors: Vector) -> Vector:
         """A sum of vectors."""
@@ -149,11 +155,11 @@ class Arithmetic:
         return reversed(kept)
 
 
-def written(terms: dict[str, float]) -> str:
+def format_sum(terms: dict[str, float]) -> str:
     """``0.5 * a - b + 2.0`` of factors by name."""
     text = ""
     for name, factor in terms.items():
-        size = number(abs(factor)) + f" * {name}" * bool(name)
+        size = format_c_number(abs(factor)) + f" * {name}" * bool(name)
         if name and abs(factor) == 1.0:
             size = name
         sign = "-" if factor < 0.0 else "+"
@@ -161,13 +167,13 @@ def written(terms: dict[str, float]) -> str:
     return text
 
 
-def number(value: float) -> str:
+def format_c_number(value: float) -> str:
     """A double that C reads as the same one."""
     text = repr(float(value))
     return text if value >= 0.0 else f"({text})"
 
 
-def scaled(values: Sequence[float] | Array) -> Vector:
+def make_constant_vector(values: Sequence[float] | Array) -> Vector:
     """A constant vector."""
     x, y, z = ((float(value), "") for value in values)
     return x, y, z
@@ -197,23 +203,23 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     """
     idim, tree = model.idim, model.idim.tree
     model.refuse_more_than_motion("C code")
-    called = identifier(idim.robot.name) if name is None else name
+    called = to_c_identifier(idim.robot.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z_]\w*", called, re.ASCII) or called in KEYWORDS:
         raise InputError(f"{called!r} is no name that a function of C can have")
     code = Arithmetic()
-    tau = newton_euler(code, model)
+    tau = unroll_newton_euler(code, model)
     first = tree.dof - idim.robot.n
     for j, k in np.ndindex(idim.robot.n, idim.robot.n):
         armature = model.rotors[first + j, first + k]
         tau[first + j] = code.sum((tau[first + j],), ((armature, ""), (1.0, f"ddq[{first + k}]")))
-    helpers, lines = drives(code, model, model.widths(width), tau)
+    helpers, lines = express_drive_friction(code, model, model.widths(width), tau)
     nq = tree.dof + idim.robot.floating
     arguments = f"const double q[{nq}], const double dq[{tree.dof}], const double ddq[{tree.dof}]"
-    lines = [*(f"tau[{i}] = {written({n: v})};" for i, (v, n) in enumerate(tau)), *lines]
+    lines = [*(f"tau[{i}] = {format_sum({n: v})};" for i, (v, n) in enumerate(tau)), *lines]
     body = ["(void)q; (void)dq; (void)ddq;", *code.used(lines), *lines]
     inside = "\n".join(f"    {line}" for line in body)
     parts = [
-        comment(model, called),
+        render_c_comment(model, called),
         "#include <math.h>\n",
         *helpers,
         f"void {called}_inverse_dynamics({arguments}, double tau[{tree.dof}]);\n",
@@ -222,7 +228,7 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     return "\n".join(parts)
 
 
-def comment(model: Model, called: str) -> str:
+def render_c_comment(model: Model, called: str) -> str:
     """What stands at the top of the file."""
     robot = model.idim.robot
     joints = "\n".join(
@@ -246,17 +252,17 @@ def comment(model: Model, called: str) -> str:
 """
 
 
-def identifier(text: str) -> str:
+def to_c_identifier(text: str) -> str:
     """A robot's name as one of C."""
     found = re.sub(r"\W", "_", text, flags=re.ASCII)
     return found if re.match(r"[A-Za-z_]", found) and found not in KEYWORDS else f"robot_{found}"
 
 
-def newton_euler(code: Arithmetic, model: Model) -> list[Value]:
+def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
     floating = tree.kind[0] == FREE_FLYER
-    frames = [np.eye(3) if kind == FREE_FLYER else along_z(axis)
+    frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
     sine: list[Value] = [ZERO] * tree.bodies
     cosine: list[Value] = [ONE] * tree.bodies
@@ -274,17 +280,17 @@ def newton_euler(code: Arithmetic, model: Model) -> list[Value]:
         if tree.kind[b] == FREE_FLYER:
             outer.append(np.eye(3))
             places.append(STILL)
-            own, alpha, lifted = base_motion(code, tree.gravity)
+            own, alpha, lifted = express_base_motion(code, tree.gravity)
         else:
             carrier = np.eye(3) if up < 0 else frames[up]
-            outer.append(rounded(carrier @ tree.rotation[b, 0] @ frames[b].T))
-            place = scaled(rounded(carrier @ tree.translation[b]))
+            outer.append(snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T))
+            place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
             position = (1.0, f"q[{row + bool(floating)}]")
             if tree.kind[b] == REVOLUTE:
                 sine[b] = code.variable(f"sin({position[1]})")
                 cosine[b] = code.variable(f"cos({position[1]})")
             else:
-                slide: Vector = scaled(outer[b][:, 2])
+                slide: Vector = make_constant_vector(outer[b][:, 2])
                 x, y, z = (code.sum((o,), (s, position)) for o, s in zip(place, slide, strict=True))
                 place = (x, y, z)
             places.append(place)
@@ -296,7 +302,7 @@ def newton_euler(code: Arithmetic, model: Model) -> list[Value]:
                 return code.sum((c, x), (s, y)), code.sum((c, y), ((-1.0, ""), s, x)), z
 
             if up < 0:
-                own, alpha, lifted = STILL, STILL, into(scaled(-tree.gravity))
+                own, alpha, lifted = STILL, STILL, into(make_constant_vector(-tree.gravity))
             else:
                 own = into(w[up])
                 alpha = into(angular[up])
@@ -321,10 +327,10 @@ def newton_euler(code: Arithmetic, model: Model) -> list[Value]:
         w.append(own)
         angular.append(alpha)
         a.append(lifted)
-        U.append(turning(code, own, alpha))
+        U.append(express_lever_matrix(code, own, alpha))
         turned = not np.array_equal(frames[b], np.eye(3))
-        body = transform(phi[b], frames[b], np.zeros(3)) if turned else phi[b]
-        force, moment = body_wrench(code, body, own, alpha, lifted, U[b])
+        body = transform_body(phi[b], frames[b], np.zeros(3)) if turned else phi[b]
+        force, moment = express_body_wrench(code, body, own, alpha, lifted, U[b])
         f.append(force)
         n.append(moment)
     tau: list[Value] = [ZERO] * tree.dof
@@ -352,7 +358,7 @@ def newton_euler(code: Arithmetic, model: Model) -> list[Value]:
     return tau
 
 
-def along_z(axis: Array) -> Array:
+def turn_axis_to_z(axis: Array) -> Array:
     """A rotation that turns an axis into z; one that only renames the axes where it can."""
     place = int(np.argmax(np.abs(axis)))
     if np.abs(axis[place]) == 1.0:
@@ -363,13 +369,13 @@ def along_z(axis: Array) -> Array:
     return np.array([x, np.cross(axis, x), axis])
 
 
-def rounded(matrix: Array) -> Array:
+def snap_to_integers(matrix: Array) -> Array:
     """Without what rounding has left beside 0, 1 and -1."""
     whole = np.round(matrix)
     return np.asarray(np.where(np.abs(matrix - whole) < ROUND, whole, matrix))
 
 
-def base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vector]:
+def express_base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vector]:
     """Angular velocity and acceleration of a free base, and its acceleration beside gravity's."""
     x, y, z, u = ((1.0, f"q[{k}]") for k in range(3, 7))
     minus, two = (-1.0, ""), (2.0, "")
@@ -402,7 +408,7 @@ def base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vecto
     return w, dw, code.cross(w, v, dv, (weight[0], weight[1], weight[2]))
 
 
-def turning(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vector, Vector, Vector]:
+def express_lever_matrix(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vector, Vector, Vector]:
     """``[al]x + [w]x [w]x``: what a lever is multiplied by to have its end's acceleration."""
     minus = (-1.0, "")
     squares = [code.sum((each, each)) for each in w]
@@ -417,7 +423,7 @@ def turning(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vector, Vector, Ve
     )  # fmt: skip
 
 
-def body_wrench(
+def express_body_wrench(
     code: Arithmetic,
     phi: Array,
     w: Vector,
@@ -426,7 +432,7 @@ def body_wrench(
     U: tuple[Vector, Vector, Vector],
 ) -> tuple[Vector, Vector]:
     """Force and moment that move a body, about its frame's origin."""
-    mass, h = (float(phi[0]), ""), scaled(phi[1:4])
+    mass, h = (float(phi[0]), ""), make_constant_vector(phi[1:4])
     xx, xy, yy, xz, yz, zz = phi[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     x, y, z = (code.sum((mass, a[i]), *((U[i][k], h[k]) for k in range(3))) for i in range(3))
@@ -435,7 +441,7 @@ def body_wrench(
     return (x, y, z), moment
 
 
-def drives(
+def express_drive_friction(
     code: Arithmetic, model: Model, widths: Array | None, tau: list[Value]
 ) -> tuple[list[str], list[str]]:
     """Adds friction of constants to the torques; helpers and lines for the laws of all other.
@@ -457,10 +463,10 @@ def drives(
             code.sum(*((turn, (1.0, f"{signal}[{at + j}]")) for j, turn in enumerate(turns)))
             for signal, at in (("dq", first), ("q", nq))
         )
-        speed = written({v[1]: v[0]})
+        speed = format_sum({v[1]: v[0]})
         sign = f"({speed} > 0.0) - ({speed} < 0.0)"
         if widths is not None:
-            sign = f"tanh({speed} / {number(float(widths[gear.number - 1]))})"
+            sign = f"tanh({speed} / {format_c_number(float(widths[gear.number - 1]))})"
         parts: list[Product] = []
         for value, each in zip(linear[k], friction.model.parameters, strict=True):
             if each.weights is None or value == 0.0:
@@ -477,19 +483,23 @@ def drives(
         if law is not None and any(acting):
             if law not in C_LAWS:
                 raise InputError(f"{idim.robot.name}: friction law {law.__name__!r} has no C code")
-            helpers[law.__name__] = helper(law)
-            shape = [number(value) for value in idim.shape[friction.shape]] or ["0.0"]
-            call = ", ".join([speed, written({q[1]: q[0]}), sign])
+            helpers[law.__name__] = render_law_function(law)
+            shape = [format_c_number(value) for value in idim.shape[friction.shape]] or ["0.0"]
+            call = ", ".join([speed, format_sum({q[1]: q[0]}), sign])
             lines += [
                 "{",
                 f"    const double p[{len(shape)}] = {{{', '.join(shape)}}};",
                 f"    double out[{len(acting)}];",
                 f"    {law.__name__}({call}, p, out);",
             ]
-            force = " + ".join(f"{number(c)} * out[{r}]" for r, c in enumerate(acting) if c != 0.0)
+            force = " + ".join(
+                f"{format_c_number(c)} * out[{r}]" for r, c in enumerate(acting) if c != 0.0
+            )
             for j, turn in enumerate(gear.turns):
                 if turn != 0.0:
-                    lines.append(f"    tau[{first + j}] += {number(float(turn))} * ({force});")
+                    lines.append(
+                        f"    tau[{first + j}] += {format_c_number(float(turn))} * ({force});"
+                    )
             lines.append("}")
         force_here = code.sum(*parts)
         for j, turn in enumerate(turns):
@@ -498,7 +508,7 @@ def drives(
     return list(helpers.values()), lines
 
 
-def helper(law: Law) -> str:
+def render_law_function(law: Law) -> str:
     """A law as a function of C."""
     inside = "\n".join(f"    {line}" for line in C_LAWS[law].splitlines())
     return (

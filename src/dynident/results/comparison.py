@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.text import format_count
 from dynident.results.diagnosis.verdict import STATES
-from dynident.results.figures import Series, relative
-from dynident.results.words import WIDTH, counted, entry, number, percent, table
+from dynident.results.figures import Series, compute_relative_error
+from dynident.results.words import (
+    WIDTH,
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
 from dynident.robot.model import Robot
 
 SCHEMA = "dynident.comparison/1"
@@ -46,14 +53,14 @@ class Scores:
 
     def percent(self, kind: int | None = None) -> tuple[float, float]:
         """Held-out error of a kind of rows, or of all stacked, and its standard error [%]."""
-        return jackknife(lambda kept: self._percent(kept, kind), len(self.squared_error))
+        return jackknife_statistic(lambda kept: self._percent(kept, kind), len(self.squared_error))
 
     def beyond(self, other: Scores, kind: int | None = None) -> tuple[float, float]:
         """By how much the error exceeds that of another model on the same blocks [%].
 
         What makes a block hard for both does not count in the standard error.
         """
-        return jackknife(
+        return jackknife_statistic(
             lambda kept: self._percent(kept, kind) - other._percent(kept, kind),
             len(self.squared_error),
         )
@@ -65,10 +72,12 @@ class Scores:
     def _percent(self, kept: Integers, kind: int | None) -> float:
         columns = slice(None) if kind is None else kind
         squared, torque = self.squared_error[kept], self.squared_torque[kept]
-        return relative(float(np.sum(squared[:, columns])), float(np.sum(torque[:, columns])))
+        return compute_relative_error(
+            float(np.sum(squared[:, columns])), float(np.sum(torque[:, columns]))
+        )
 
 
-def jackknife(statistic: Callable[[Integers], float], blocks: int) -> tuple[float, float]:
+def jackknife_statistic(statistic: Callable[[Integers], float], blocks: int) -> tuple[float, float]:
     """A statistic of all blocks, and its standard error from leaving out each in turn.
 
     Parameters
@@ -131,12 +140,12 @@ class Candidate:
     @property
     def torque_level(self) -> str:
         """A, B or C by the mean relative error of held-out torque (zhang2018, Table 1)."""
-        return level(float(np.nanmean(self.held_out.relative_error)), TORQUE_LEVELS)
+        return grade_value(float(np.nanmean(self.held_out.relative_error)), TORQUE_LEVELS)
 
     @property
     def time_level(self) -> str:
         """A, B or C by the time of one identification (zhang2018, Table 3)."""
-        return level(self.seconds, TIME_LEVELS)
+        return grade_value(self.seconds, TIME_LEVELS)
 
 
 @dataclass(frozen=True)
@@ -213,17 +222,17 @@ class Comparison:
     @cached_property
     def choice(self) -> Candidate:
         """What is recommended for all joints."""
-        return chosen(eligible(self.candidates), None)[0]
+        return choose_simplest(select_best_verdicts(self.candidates), None)[0]
 
     @cached_property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """For all joints, then for each among the friction models of that choice's method."""
         own = [each for each in self.candidates if each.method == self.choice.method]
         own = [each for each in own if each.verdict != STATES[-1]] or own
-        found = [recommended(eligible(self.candidates), None, None)]
+        found = [recommend_candidate(select_best_verdicts(self.candidates), None, None)]
         shown = {name: self.kinds.index(name) for name in self.robot.joint_names}
         found += [
-            recommended(own, kind, name)
+            recommend_candidate(own, kind, name)
             for name, kind in shown.items()
             if own[0].held_out.told(kind) > 1
         ]
@@ -238,25 +247,27 @@ class Comparison:
     def summary(self) -> str:
         """Tables and recommendations as plain text of at most 80 columns."""
         methods = list(dict.fromkeys(each.method for each in self.candidates))
-        sections = [overview(self)]
-        sections += [candidate_lines(self, method) for method in methods]
-        sections += [joint_lines(self, self.choice.method), note_lines(self)]
-        sections.append(recommendation_lines(self))
+        sections = [format_overview(self)]
+        sections += [format_candidates(self, method) for method in methods]
+        sections += [format_joint_errors(self, self.choice.method), format_notes(self)]
+        sections.append(format_recommendations(self))
         return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def level(value: float, limits: tuple[float, float]) -> str:
+def grade_value(value: float, limits: tuple[float, float]) -> str:
     """A below the first limit, B below the second, else C."""
     return "A" if value < limits[0] else "B" if value < limits[1] else "C"
 
 
-def eligible(candidates: Sequence[Candidate]) -> list[Candidate]:
+def select_best_verdicts(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those with the best verdict that any has: what is doubtful only where all are."""
     best = min(STATES.index(each.verdict) for each in candidates)
     return [each for each in candidates if STATES.index(each.verdict) == best]
 
 
-def chosen(candidates: Sequence[Candidate], kind: int | None) -> tuple[Candidate, Candidate]:
+def choose_simplest(
+    candidates: Sequence[Candidate], kind: int | None
+) -> tuple[Candidate, Candidate]:
     """The simplest whose error is within one standard error of the best, and the best.
 
     The standard error is that of the difference on the same blocks; where that is very small, a
@@ -273,20 +284,22 @@ def chosen(candidates: Sequence[Candidate], kind: int | None) -> tuple[Candidate
     return order[0], best
 
 
-def recommended(
+def recommend_candidate(
     candidates: Sequence[Candidate], kind: int | None, name: str | None
 ) -> Recommendation:
     """The choice for a joint with its reason."""
-    found, best = chosen(candidates, kind)
+    found, best = choose_simplest(candidates, kind)
     on = "" if name is None else f" on {name}"
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
         gain, std = found.held_out.beyond(best.held_out, kind)
-        reason = f"{called(best, found)} buys {with_error(gain, std)} %{on}: not worth it"
+        bought = format_percent_with_std(gain, std)
+        reason = f"{name_candidate(best, found)} buys {bought} %{on}: not worth it"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
         gain, std = next_best.held_out.beyond(found.held_out, kind)
-        reason = f"buys {with_error(gain, std)} %{on} over {called(next_best, found)}"
+        bought = format_percent_with_std(gain, std)
+        reason = f"buys {bought} %{on} over {name_candidate(next_best, found)}"
     elif len(candidates) > 1:
         reason = "the simplest, and no other has a smaller held-out error"
     else:
@@ -296,7 +309,7 @@ def recommended(
     return Recommendation(name, found.method, found.friction, reason)
 
 
-def called(candidate: Candidate, beside: Candidate) -> str:
+def name_candidate(candidate: Candidate, beside: Candidate) -> str:
     """A candidate by what tells it from another."""
     if candidate.method == beside.method:
         return candidate.friction
@@ -308,65 +321,78 @@ def called(candidate: Candidate, beside: Candidate) -> str:
 # -------------------------------------------------------------------------------- text
 
 
-def with_error(value: float, std: float) -> str:
+def format_percent_with_std(value: float, std: float) -> str:
     """A percentage and its standard error, where it has one."""
-    return f"{percent(value)} ± {percent(std)}" if np.isfinite(std) else percent(value)
+    return (
+        f"{format_percent(value)} ± {format_percent(std)}"
+        if np.isfinite(std)
+        else format_percent(value)
+    )
 
 
-def blocks_words(found: Comparison) -> str:
+def describe_held_out_blocks(found: Comparison) -> str:
     """What was held out."""
     if found.rotating:
         return f"{found.blocks} blocks of the fitted logs, each held out in turn"
     return f"{found.blocks} blocks of the held-out logs, scored on one fit"
 
 
-def overview(found: Comparison) -> list[str]:
+def format_overview(found: Comparison) -> list[str]:
     """What was compared, and what is recommended for all joints."""
     best = found.recommendations[0]
     return [
-        *entry("take", f"{best.friction} by {best.method}: {best.reason}"),
-        *entry("robot", f"{found.robot.name}, {counted(found.robot.n, 'joint')}"),
-        *entry("held out", blocks_words(found)),
-        *entry("time", f"{found.seconds:.1f} s"),
+        *format_entry("take", f"{best.friction} by {best.method}: {best.reason}"),
+        *format_entry("robot", f"{found.robot.name}, {format_count(found.robot.n, 'joint')}"),
+        *format_entry("held out", describe_held_out_blocks(found)),
+        *format_entry("time", f"{found.seconds:.1f} s"),
     ]
 
 
-def columns_of(found: Comparison, members: Sequence[int]) -> list[tuple[str, list[str]]]:
+def format_comparison_columns(
+    found: Comparison, members: Sequence[int]
+) -> list[tuple[str, list[str]]]:
     """The columns that the text and the page share."""
     rows = [found.candidates[k] for k in members]
     return [
-        ("fit %", [percent(c.fitted_percent) for c in rows]),
-        ("held out %", [with_error(*c.held_out.percent()) for c in rows]),
+        ("fit %", [format_percent(c.fitted_percent) for c in rows]),
+        ("held out %", [format_percent_with_std(*c.held_out.percent()) for c in rows]),
         ("par.", [str(c.parameters) for c in rows]),
         ("BIC", [f"{found.bic[k]:+.0f}" for k in members]),
-        ("s", [number(c.seconds, 2) for c in rows]),
+        ("s", [format_number(c.seconds, 2) for c in rows]),
         ("A-C", [c.torque_level + c.time_level for c in rows]),
         ("verdict", [c.verdict for c in rows]),
     ]
 
 
-def candidate_lines(found: Comparison, method: str) -> list[str]:
+def format_candidates(found: Comparison, method: str) -> list[str]:
     """Friction models under one method."""
     members = [k for k, c in enumerate(found.candidates) if c.method == method]
     labels = [found.candidates[k].friction for k in members]
-    return table(method, labels, columns_of(found, members))
+    return format_table(method, labels, format_comparison_columns(found, members))
 
 
-def joint_lines(found: Comparison, method: str) -> list[str]:
+def format_joint_errors(found: Comparison, method: str) -> list[str]:
     """Held-out errors of every joint under one method."""
     rows = [c for c in found.candidates if c.method == method]
     columns = [
-        (found.kinds[k], [with_error(*c.held_out.percent(k)) for c in rows]) for k in found.shown
+        (found.kinds[k], [format_percent_with_std(*c.held_out.percent(k)) for c in rows])
+        for k in found.shown
     ]
-    return [f"held-out error by {method} [%]", *table("", [c.friction for c in rows], columns)]
+    return [
+        f"held-out error by {method} [%]",
+        *format_table("", [c.friction for c in rows], columns),
+    ]
 
 
-def notes(found: Comparison) -> list[tuple[str, str]]:
+def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
     """What was passed over, what failed and what was held."""
     best = min(found.candidates, key=lambda each: each.held_out.percent()[0])
     barred = [
-        ("beside", f"{called(best, found.choice)} errs less, but its result is {best.verdict}")
-    ] * (best not in eligible(found.candidates))
+        (
+            "beside",
+            f"{name_candidate(best, found.choice)} errs less, but its result is {best.verdict}",
+        )
+    ] * (best not in select_best_verdicts(found.candidates))
     failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]
     held = [
         ("held", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")
@@ -376,9 +402,11 @@ def notes(found: Comparison) -> list[tuple[str, str]]:
     return barred + failed + held
 
 
-def note_lines(found: Comparison) -> list[str]:
+def format_notes(found: Comparison) -> list[str]:
     """The notes, and what the columns are."""
-    lines = [line for key, words in notes(found) for line in entry(key, words)]
+    lines = [
+        line for key, words in list_comparison_notes(found) for line in format_entry(key, words)
+    ]
     return lines + textwrap.wrap(LEGEND, WIDTH)
 
 
@@ -391,19 +419,19 @@ LEGEND = (
 )
 
 
-def recommendation_lines(found: Comparison) -> list[str]:
+def format_recommendations(found: Comparison) -> list[str]:
     """What to take for each joint."""
     own = [each for each in found.recommendations if each.joint is not None]
     lines = [f"by one standard error, of the models by {found.choice.method}"] * bool(own)
     for each in own:
-        lines += entry(str(each.joint), f"{each.friction}: {each.reason}")
+        lines += format_entry(str(each.joint), f"{each.friction}: {each.reason}")
     return lines
 
 
 # -------------------------------------------------------------------------------- JSON
 
 
-def comparison_dict(found: Comparison) -> dict[str, Any]:
+def serialise_comparison(found: Comparison) -> dict[str, Any]:
     """The comparison as plain data (schema ``dynident.comparison/1``)."""
     return {
         "schema": SCHEMA,
@@ -412,7 +440,7 @@ def comparison_dict(found: Comparison) -> dict[str, Any]:
         "rotating": found.rotating,
         "seconds": found.seconds,
         "candidates": [
-            candidate_dict(found, each, bic)
+            serialise_candidate(found, each, bic)
             for each, bic in zip(found.candidates, found.bic, strict=True)
         ],
         "failures": [
@@ -425,7 +453,7 @@ def comparison_dict(found: Comparison) -> dict[str, Any]:
     }
 
 
-def candidate_dict(found: Comparison, candidate: Candidate, bic: float) -> dict[str, Any]:
+def serialise_candidate(found: Comparison, candidate: Candidate, bic: float) -> dict[str, Any]:
     """One combination as plain data; BIC over the smallest."""
     errors = {name: candidate.held_out.percent(k) for k, name in enumerate(found.kinds)}
     joints = found.robot.joint_names
@@ -434,10 +462,10 @@ def candidate_dict(found: Comparison, candidate: Candidate, bic: float) -> dict[
         "friction": candidate.friction,
         "parameters": candidate.parameters,
         "fitted_percent": candidate.fitted_percent,
-        "held_out": scored(candidate.held_out.percent()),
-        "joints": [scored(errors[name]) for name in joints],
+        "held_out": serialise_score(candidate.held_out.percent()),
+        "joints": [serialise_score(errors[name]) for name in joints],
         "others": [
-            {"name": found.kinds[k], **scored(errors[found.kinds[k]])}
+            {"name": found.kinds[k], **serialise_score(errors[found.kinds[k]])}
             for k in found.shown
             if found.kinds[k] not in joints
         ],
@@ -450,6 +478,6 @@ def candidate_dict(found: Comparison, candidate: Candidate, bic: float) -> dict[
     }
 
 
-def scored(pair: tuple[float, float]) -> dict[str, float]:
+def serialise_score(pair: tuple[float, float]) -> dict[str, float]:
     """An error with its standard error."""
     return {"percent": pair[0], "std": pair[1]}

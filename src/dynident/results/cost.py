@@ -11,16 +11,16 @@ from dynident.core.errors import ComputationError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
-from dynident.estimators.closed_loop import Simulation, free_errors
+from dynident.estimators.closed_loop import Simulation, measure_free_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.words import number
+from dynident.results.words import format_number
 
 HAS_PLACE = {"URDF": ("fv", "fc"), "MJCF": ("Ia", "fv", "fc", "Iam", "fvm", "fcm")}
 """Symbols of the drives' parameters that model files have a place for."""
 
 
-def cost_words(
+def describe_export_cost(
     base: BaseParameters,
     logs: Sequence[Samples],
     loop: Simulation,
@@ -53,17 +53,17 @@ def cost_words(
             theta[k] = 0.0
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
-    ours = overall_error(base, logs, loop, whole)
+    ours = simulate_overall_error(base, logs, loop, whole)
     words = f"what the {kind} has no place for costs in free simulations of the fitted logs"
     try:
-        theirs = overall_error(base, logs, loop, Model(near.idim, theta))
+        theirs = simulate_overall_error(base, logs, loop, Model(near.idim, theta))
     except ComputationError as error:
         return (f"{words} more than can be said: {error}",)
-    return (f"{words} {theirs - ours:+.2g} mrad: {number(theirs, 3)}, by all of it "
-            f"{number(ours, 3)}",)  # fmt: skip
+    return (f"{words} {theirs - ours:+.2g} mrad: {format_number(theirs, 3)}, by all of it "
+            f"{format_number(ours, 3)}",)  # fmt: skip
 
 
-def law_words(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
+def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
     """The note on what was fitted of the law and the stand, which no file of a robot has.
 
     Parameters
@@ -83,7 +83,7 @@ def law_words(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
     )
 
 
-def overall_error(
+def simulate_overall_error(
     base: BaseParameters, logs: Sequence[Samples], loop: Simulation, model: Model
 ) -> float:
     """Of the positions of all joints in all logs, simulated freely from the first samples [mrad].
@@ -93,7 +93,7 @@ def overall_error(
     ComputationError
     """
     problem = Problem.of(replace(base, idim=model.idim), tuple(logs))
-    errors = free_errors(problem, loop, model.theta, (None,))
+    errors = measure_free_errors(problem, loop, model.theta, (None,))
     counts = [sum(stop - start for start, stop in log.runs) for log in logs]
     squares = [own.rms**2 for (own,) in errors]
     return 1e3 * float(np.sqrt(np.mean(np.average(squares, axis=0, weights=counts))))

@@ -11,11 +11,11 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
-from dynident.results.words import entry, table
+from dynident.results.words import format_entry, format_table
 from dynident.robot.model import EQUATIONS, Equations, Robot
 
 SAME = 1e-6
@@ -43,7 +43,7 @@ class Determined:
     known: Array
 
 
-def determined(idim: Idim, kinds: Sequence[str]) -> Determined:
+def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     """What kinds of equations determine of a robot.
 
     Contacts bear unmeasured in the null space: all of them, and all but each one.
@@ -64,12 +64,12 @@ def determined(idim: Idim, kinds: Sequence[str]) -> Determined:
     counts, known = [], []
     for kind in kinds:
         if kind not in EQUATIONS:
-            raise InputError(f"rows {kind!r} are not known{nearest(kind, EQUATIONS)}")
+            raise InputError(f"rows {kind!r} are not known{suggest_nearest(kind, EQUATIONS)}")
         if kind == "base" and not robot.floating:
             raise InputError("rows 'base' are of a floating base; add --floating")
         if kind == "null-space" and not robot.contacts:
             raise InputError("rows 'null-space' take --contact LINK, where the world acts")
-        own = base_parameters(idim, observed=(observed_by(robot, kind),))
+        own = base_parameters(idim, observed=(build_observed_log(robot, kind),))
         counts.append(own.count)
         rows, space = every.matrix, np.linalg.qr(own.matrix.T)[0]
         missed = np.linalg.norm(rows - rows @ space @ space.T, axis=1)
@@ -77,7 +77,7 @@ def determined(idim: Idim, kinds: Sequence[str]) -> Determined:
     return Determined(every, tuple(kinds), tuple(counts), np.array(known).T)
 
 
-def observed_by(robot: Robot, kind: Equations) -> Observed:
+def build_observed_log(robot: Robot, kind: Equations) -> Observed:
     """A log of one kind of equations that shows all that these can."""
     if kind != "null-space":
         return Observed(kind)
@@ -86,7 +86,7 @@ def observed_by(robot: Robot, kind: Equations) -> Observed:
     return Observed(kind, free=tuple(sorted(sets)))
 
 
-def determined_table(found: Determined) -> str:
+def format_determined_table(found: Determined) -> str:
     """The combinations that a kind misses, with the kinds that determine them, and the counts."""
     names, regroupings = found.base.names, found.base.regroupings
     lost = np.flatnonzero(~found.known.all(axis=1)).tolist()
@@ -94,17 +94,19 @@ def determined_table(found: Determined) -> str:
         (kind, ["yes" if found.known[i, k] else "-" for i in lost])
         for k, kind in enumerate(found.kinds)
     ]
-    lines = [*table("missed by some", [names[i] for i in lost], columns), ""] if lost else []
+    lines = [*format_table("missed by some", [names[i] for i in lost], columns), ""] if lost else []
     counted = ", ".join(f"{kind} {n}" for kind, n in zip(found.kinds, found.counts, strict=True))
-    lines += entry("base parameters", counted)
-    lines += entry("by each kind", ", ".join(names[i] for i in range(len(names)) if i not in lost))
+    lines += format_entry("base parameters", counted)
+    lines += format_entry(
+        "by each kind", ", ".join(names[i] for i in range(len(names)) if i not in lost)
+    )
     for i in lost:
         if regroupings[i] != names[i]:
-            lines += entry(names[i], regroupings[i])
+            lines += format_entry(names[i], regroupings[i])
     return "\n".join(lines)
 
 
-def determined_dict(found: Determined) -> dict[str, Any]:
+def serialise_determined(found: Determined) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "schema": "dynident.determined/1",

@@ -14,13 +14,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import write_files
-from dynident.core.inertia import smallest_eigenvalue
-from dynident.core.text import nearest
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
-from dynident.results.mjcf import is_mjcf, standard_mjcf
-from dynident.results.urdf import standard_urdf
-from dynident.results.words import entry
+from dynident.results.mjcf import is_mjcf, render_identified_mjcf
+from dynident.results.urdf import render_standard_urdf
+from dynident.results.words import format_entry
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
@@ -114,7 +114,7 @@ class Draws:
         folder = Path(directory)
         chosen = format or ("mjcf" if is_mjcf(self.base.idim.robot) else "urdf")
         if chosen not in FORMATS:
-            raise InputError(f"format {chosen!r} is not known{nearest(chosen, FORMATS)}")
+            raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, FORMATS)}")
         found, notes = FORMATS[chosen](self, folder)
         contents = {HEAD: self.ranges(tuple(found)).encode(), **found}
         old = folder.iterdir() if (folder / HEAD).is_file() else ()
@@ -147,7 +147,7 @@ class Draws:
         return "\n".join(lines) + "\n"
 
 
-def certified(
+def certify_draws(
     base: BaseParameters, theta: Array, loop: tuple[str, ...], values: Array, **words: Any
 ) -> Draws:
     """Draws, each of them shown to be consistent.
@@ -158,7 +158,7 @@ def certified(
         When one is not.
     """
     idim = base.idim
-    eigenvalues = smallest_eigenvalue(idim.split(theta)[0])
+    eigenvalues = find_smallest_eigenvalue(idim.split(theta)[0])
     positive = theta[:, np.flatnonzero(idim.positive)]
     margin = float(np.min(eigenvalues))
     least = float(np.min(positive, initial=np.inf))
@@ -174,34 +174,36 @@ Files = tuple[dict[str, bytes], tuple[str, ...]]
 """Files by name, and notes."""
 
 
-def numbered(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
+def name_draw_files(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
     """Numbers of the draws and names of their files."""
     digits = len(str(len(draws) - 1))
     for k in range(len(draws)):
         yield k, f"draw_{k:0{digits}d}.{suffix}"
 
 
-def as_urdf(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_urdf(draws: Draws, folder: Path) -> Files:
     """One URDF a draw."""
     files: dict[str, bytes] = {}
     notes: list[str] = []
-    for k, name in numbered(draws, "urdf"):
-        files[name], own = standard_urdf(draws.base.idim, draws.theta[k])
+    for k, name in name_draw_files(draws, "urdf"):
+        files[name], own = render_standard_urdf(draws.base.idim, draws.theta[k])
         notes += own
-    return files, (*dict.fromkeys(notes), *beside(draws))
+    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
 
 
-def as_mjcf(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_mjcf(draws: Draws, folder: Path) -> Files:
     """One MJCF a draw."""
     files: dict[str, bytes] = {}
     notes: list[str] = []
-    for k, name in numbered(draws, "xml"):
-        files[name], own = standard_mjcf(draws.base.idim, draws.theta[k], folder, draws.width)
+    for k, name in name_draw_files(draws, "xml"):
+        files[name], own = render_identified_mjcf(
+            draws.base.idim, draws.theta[k], folder, draws.width
+        )
         notes += own
-    return files, (*dict.fromkeys(notes), *beside(draws))
+    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
 
 
-def as_npz(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_npz(draws: Draws, folder: Path) -> Files:
     """All draws as arrays."""
     buffer = io.BytesIO()
     np.savez(
@@ -214,16 +216,16 @@ def as_npz(draws: Draws, folder: Path) -> Files:
     return {"draws.npz": buffer.getvalue()}, ()
 
 
-def as_yaml(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_yaml(draws: Draws, folder: Path) -> Files:
     """One file of plain values a draw."""
     files = {}
-    for k, name in numbered(draws, "yaml"):
+    for k, name in name_draw_files(draws, "yaml"):
         rows = zip(draws.names, draws.every[k].tolist(), strict=True)
         files[name] = "".join(f"{key}: {value!r}\n" for key, value in rows).encode()
     return files, ()
 
 
-def beside(draws: Draws) -> tuple[str, ...]:
+def describe_loop_values(draws: Draws) -> tuple[str, ...]:
     """What of the loop has no place in a robot file."""
     if not draws.loop:
         return ()
@@ -231,10 +233,10 @@ def beside(draws: Draws) -> tuple[str, ...]:
 
 
 FORMATS: dict[str, Callable[[Draws, Path], Files]] = {
-    "urdf": as_urdf,
-    "mjcf": as_mjcf,
-    "npz": as_npz,
-    "yaml": as_yaml,
+    "urdf": convert_draws_to_urdf,
+    "mjcf": convert_draws_to_mjcf,
+    "npz": convert_draws_to_npz,
+    "yaml": convert_draws_to_yaml,
 }
 """Files of draws by format, and of the folder in which they will stand."""
 
@@ -266,7 +268,7 @@ class Calibration:
     noise: Array
 
 
-def calibration_dict(found: Calibration) -> dict[str, Any]:
+def serialise_calibration(found: Calibration) -> dict[str, Any]:
     """For JSON."""
     rows = zip(found.names, found.parameters, found.noise, strict=True)
     return {
@@ -283,7 +285,7 @@ def calibration_dict(found: Calibration) -> dict[str, Any]:
     }
 
 
-def draws_dict(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]:
+def serialise_draws(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]:
     """For JSON: what was drawn, and how well it holds."""
     every = draws.every
     low, high = np.quantile(every, BAND, axis=0)
@@ -299,18 +301,20 @@ def draws_dict(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]:
         "parameters": [
             {"name": n, "mean": m, "std": s, "low": a, "high": b} for n, m, s, a, b in rows
         ],
-        "calibration": [calibration_dict(one) for one in logs],
+        "calibration": [serialise_calibration(one) for one in logs],
     }
 
 
-def draws_text(draws: Draws, logs: Sequence[Calibration]) -> str:
+def format_draws(draws: Draws, logs: Sequence[Calibration]) -> str:
     """What was drawn, and how well it holds, in lines."""
     share = "less than 0.1" if draws.share < 1e-3 else f"{100.0 * draws.share:.3g}"
     least = "" if np.isinf(draws.least) else f", smallest drive parameter {draws.least:.2g}"
     lines = [
         f"draws       {len(draws)}, seed {draws.seed}, by {draws.way}",
         f"accepted    {share} % of the normal distribution is physically consistent",
-        *entry("certified", f"all; smallest pseudo-inertia eigenvalue {draws.margin:.2g}{least}"),
+        *format_entry(
+            "certified", f"all; smallest pseudo-inertia eigenvalue {draws.margin:.2g}{least}"
+        ),
     ]
     for one in logs:
         width = max(len(name) for name in (*one.names, "overall"))

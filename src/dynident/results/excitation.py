@@ -12,28 +12,28 @@ from dynident.core.arrays import Array
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.prediction import Prediction
-from dynident.results.html import Row, Statement, Table, pages
-from dynident.results.json import finite, to_json
+from dynident.results.html import Row, Statement, Table, load_page_templates
+from dynident.results.json import replace_nonfinite, to_json
 from dynident.results.plots import (
     BLUE,
     GREY,
     LINES,
     RED,
-    drawn,
-    legend,
-    new_figure,
-    panel_title,
-    styled,
+    apply_style,
+    draw_legend,
+    format_panel_title,
+    make_report_figure,
+    render_figure,
 )
-from dynident.results.replay import replay_page, still
+from dynident.results.replay import render_replay_page, render_still_picture
 from dynident.results.trajectory import (
     FORMATS,
-    limit_columns,
-    parameter_columns,
-    repeated,
-    trajectory_dict,
+    describe_periods,
+    format_limit_shares,
+    format_parameter_columns,
+    serialise_trajectory,
 )
-from dynident.results.words import number
+from dynident.results.words import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,59 +46,63 @@ INSTANTS = 400
 """Of a curve."""
 
 
-def excitation_files(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> dict[str, str]:
+def render_excitation_files(
+    found: Excitation, obstacles: Sequence[Obstacle] = ()
+) -> dict[str, str]:
     """Contents of all files of a design, by name."""
     return {
-        "trajectory.json": to_json(finite(trajectory_dict(found))),
+        "trajectory.json": to_json(replace_nonfinite(serialise_trajectory(found))),
         **{
             name: made(found)
             for name, made in FORMATS.items()
             if name != SCRIPT or found.robot.n == SIX
         },
-        "report.html": excitation_page(found, obstacles),
-        "replay.html": replay_page(found, obstacles),
+        "report.html": render_excitation_page(found, obstacles),
+        "replay.html": render_replay_page(found, obstacles),
     }
 
 
-def excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
+def render_excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
     """A design as a self-contained page."""
-    picture = base64.b64encode(still(found, obstacles)).decode("ascii")
+    picture = base64.b64encode(render_still_picture(found, obstacles)).decode("ascii")
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
-    limits, sensed = limit_columns(found), found.sensed
+    limits, sensed = format_limit_shares(found), found.sensed
     weak = [prediction.why(k) for k in prediction.weak]
     if sensed is not None:
         weak += [f"beyond {found.sensor}, {sensed.why(k)}" for k in sensed.weak]
     return (
-        pages()
+        load_page_templates()
         .get_template("excitation.html.j2")
         .render(
             title=found.robot.name,
             subtitle=f"excitation by {family.kind}, {family.stop - family.start:g} s"
-            + repeated(found),
-            verdict=statements(found),
-            limits=columns_table("joint", found.robot.joint_names, limits),
-            positions=share_figure(found, 0),
-            speeds=share_figure(found, 1),
-            accelerations=share_figure(found, 2),
-            torques=torque_figure(found) if design.task.nominal is not None else "",
-            clearance=clearance_figure(found) if design.task.clearance is not None else "",
-            near=nearest_table(found),
-            precision=precision_figure(found),
+            + describe_periods(found),
+            verdict=list_excitation_statements(found),
+            limits=build_column_table("joint", found.robot.joint_names, limits),
+            positions=plot_motion_shares(found, 0),
+            speeds=plot_motion_shares(found, 1),
+            accelerations=plot_motion_shares(found, 2),
+            torques=plot_torque_shares(found) if design.task.nominal is not None else "",
+            clearance=plot_clearance(found) if design.task.clearance is not None else "",
+            near=build_nearest_table(found),
+            precision=plot_predicted_precision(found),
             picture=picture,
-            parameters=parameters_table("parameter", prediction),
-            sensed=None if sensed is None else parameters_table(f"beyond {found.sensor}", sensed),
+            parameters=build_prediction_table("parameter", prediction),
+            sensed=None
+            if sensed is None
+            else build_prediction_table(f"beyond {found.sensor}", sensed),
             weak=weak,
             unidentifiable=prediction.base.unidentifiable,
             criterion=design.task.criterion,
-            value=number(design.value),
+            value=format_number(design.value),
             stopped=design.stopped,
             warnings=found.warnings,
         )
     )
 
 
-def columns_table(
+def build_column_table(
     stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
 ) -> Table:
     """Columns of words as a table."""
@@ -106,12 +110,12 @@ def columns_table(
     return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub,))
 
 
-def parameters_table(stub: str, prediction: Prediction) -> Table:
+def build_prediction_table(stub: str, prediction: Prediction) -> Table:
     """Predicted standard deviations as a table."""
-    return columns_table(stub, prediction.names, parameter_columns(prediction))
+    return build_column_table(stub, prediction.names, format_parameter_columns(prediction))
 
 
-def statements(found: Excitation) -> list[Statement]:
+def list_excitation_statements(found: Excitation) -> list[Statement]:
     """What is said first."""
     certificate, prediction = found.design.certificate, found.prediction
     worst = certificate.worst
@@ -143,78 +147,79 @@ def statements(found: Excitation) -> list[Statement]:
         Statement(
             "good" if not prediction.weak else "note",
             "What it will buy",
-            f"condition number {number(prediction.unscaled, 3)} in SI units, "
-            f"{number(prediction.columns, 3)} with columns scaled; {known - len(prediction.weak)} "
-            f"of {known} parameters with a nominal value will be known to better than half of it.",
+            f"condition number {format_number(prediction.unscaled, 3)} in SI units, "
+            f"{format_number(prediction.columns, 3)} with columns scaled; "
+            f"{known - len(prediction.weak)} of {known} parameters with a nominal value will be "
+            "known to better than half of it.",
         )
     )
     return said
 
 
-def curves(axes: Axes, times: Array, shares: Array, names: Sequence[str]) -> None:
+def plot_share_curves(axes: Axes, times: Array, shares: Array, names: Sequence[str]) -> None:
     """Shares of limits over time, a line a joint."""
     for j, name in enumerate(names):
         colour, dashes = LINES[j % len(LINES)]
-        axes.plot(times, shares[:, j], color=colour, ls=dashes, label=panel_title(j, name))
+        axes.plot(times, shares[:, j], color=colour, ls=dashes, label=format_panel_title(j, name))
     for edge in (-1.0, 1.0):
         axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
     axes.set_ylim(-1.08, 1.08)
     axes.set_xlim(times[0], times[-1])
 
 
-def instants(found: Excitation) -> Array:
+def choose_curve_times(found: Excitation) -> Array:
     """Of the curves [s]."""
     family = found.trajectory.family
     return np.linspace(family.start, family.stop, INSTANTS)
 
 
-def share_figure(found: Excitation, order: int) -> str:
+def plot_motion_shares(found: Excitation, order: int) -> str:
     """Positions, speeds or accelerations over their limits; empty where none is limited."""
     low, high = found.design.task.limits.of_order(order)
     limited = np.isfinite(high)
     if not np.any(limited):
         return ""
-    times = instants(found)
+    times = choose_curve_times(found)
     values = found.trajectory.at(times, order)
     middle, half = 0.5 * (high + low), 0.5 * (high - low)
     shares = (values - np.where(limited, middle, 0.0)) / np.where(limited, half, np.inf)
-    return line_figure(times, shares, found, ("position", "speed", "acceleration")[order])
+    return plot_shares_over_time(times, shares, found, ("position", "speed", "acceleration")[order])
 
 
-def torque_figure(found: Excitation) -> str:
+def plot_torque_shares(found: Excitation) -> str:
     """Torques of the nominal model over what the margin leaves."""
     task = found.design.task
     assert task.nominal is not None
-    times = instants(found)
+    times = choose_curve_times(found)
     q, dq, ddq = (found.trajectory.at(times, order) for order in range(3))
     tau = task.nominal.torque(q, dq, ddq)
     tau = tau + np.sign(tau) * task.nominal.steady
     shares = (tau / task.limits.torque)[:, : found.robot.n]
-    return line_figure(times, shares, found, "torque")
+    return plot_shares_over_time(times, shares, found, "torque")
 
 
-def line_figure(times: Array, shares: Array, found: Excitation, what: str) -> str:
+def plot_shares_over_time(times: Array, shares: Array, found: Excitation, what: str) -> str:
     """Curves of one kind."""
-    with styled():
-        figure = new_figure(2.3)
+    with apply_style():
+        figure = make_report_figure(2.3)
         axes = figure.add_axes((0.06, 0.18, 0.93, 0.68))
-        curves(axes, times, shares, found.robot.joint_names)
+        plot_share_curves(axes, times, shares, found.robot.joint_names)
         axes.set_xlabel("time [s]")
         axes.set_ylabel(f"{what} / limit")
         axes.legend(
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, borderaxespad=0.0, borderpad=0.1
         )
-        return drawn(figure, f"excitation-{what}")
+        return render_figure(figure, f"excitation-{what}")
 
 
-def clearance_figure(found: Excitation) -> str:
+def plot_clearance(found: Excitation) -> str:
     """The smallest distance over time."""
     task = found.design.task
     assert task.clearance is not None
-    times = instants(found)
+    times = choose_curve_times(found)
     distance = task.clearance.distances(found.trajectory.at(times)).min(axis=1)
-    with styled():
-        figure = new_figure(1.9)
+    with apply_style():
+        figure = make_report_figure(1.9)
         axes = figure.add_axes((0.06, 0.22, 0.93, 0.7))
         axes.plot(times, 1e3 * distance, color=BLUE)
         axes.axhline(1e3 * task.limits.clearance, color=RED, lw=0.7, ls=(0, (4, 2)))
@@ -222,10 +227,10 @@ def clearance_figure(found: Excitation) -> str:
         axes.set_ylim(0.0, None)
         axes.set_xlabel("time [s]")
         axes.set_ylabel("nearest [mm]")
-        return drawn(figure, "excitation-clearance")
+        return render_figure(figure, "excitation-clearance")
 
 
-def nearest_table(found: Excitation) -> Table | None:
+def build_nearest_table(found: Excitation) -> Table | None:
     """The pairs that come nearest, each two links once."""
     apart = [each for each in found.design.certificate.kept if each.what == "clearance"]
     if not apart:
@@ -238,7 +243,7 @@ def nearest_table(found: Excitation) -> Table | None:
     return Table(("pair", "never nearer than [mm]", "at [s]"), rows, ("pair",))
 
 
-def precision_figure(found: Excitation) -> str:
+def plot_predicted_precision(found: Excitation) -> str:
     """Predicted relative standard deviations, the best first."""
     prediction = found.prediction
     relative = 100.0 * prediction.relative
@@ -246,8 +251,8 @@ def precision_figure(found: Excitation) -> str:
     order = order[np.isfinite(relative[order])]
     if not len(order):
         return ""
-    with styled():
-        figure = new_figure(2.6)
+    with apply_style():
+        figure = make_report_figure(2.6)
         axes = figure.add_axes((0.07, 0.34, 0.92, 0.58))
         place = np.arange(len(order))
         axes.axhline(50.0, color=RED, lw=0.7, ls=(0, (4, 2)))
@@ -261,5 +266,5 @@ def precision_figure(found: Excitation) -> str:
         axes.minorticks_off()
         axes.set_ylabel("std [%]")
         axes.grid(visible=False, axis="x")
-        legend(axes)
-        return drawn(figure, "excitation-precision")
+        draw_legend(axes)
+        return render_figure(figure, "excitation-precision")

@@ -13,7 +13,7 @@ from dynident.dynamics.idim import Idim
 from dynident.robot.model import Robot
 
 
-def checked_bodies(robot: Robot, phi: npt.ArrayLike, kind: str) -> Array:
+def check_bodies(robot: Robot, phi: npt.ArrayLike, kind: str) -> Array:
     """Inertial parameters that a model file can hold, shape (bodies, 10).
 
     Parameters
@@ -46,7 +46,7 @@ def checked_bodies(robot: Robot, phi: npt.ArrayLike, kind: str) -> Array:
     return values
 
 
-def joint_attributes(
+def format_joint_attributes(
     robot: Robot, given: Mapping[str, npt.ArrayLike | None]
 ) -> list[dict[str, str]]:
     """Each joint's attributes as text; NaN, and None for all, stand for none.
@@ -72,11 +72,11 @@ def joint_attributes(
             )
         for own, value in zip(attributes, values, strict=True):
             if not np.isnan(value):
-                own[name] = as_text(value)
+                own[name] = format_exact_number(value)
     return attributes
 
 
-def drive_values(idim: Idim, theta: Array, symbol: str) -> Array:
+def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:
     """A drive parameter of each joint, NaN where it has none of its own, shape (n,)."""
     values = np.full(idim.robot.n, np.nan)
     for parameter, value in zip(idim.drives, idim.split(theta)[1], strict=True):
@@ -85,18 +85,18 @@ def drive_values(idim: Idim, theta: Array, symbol: str) -> Array:
     return values
 
 
-def left_out(omitted: Sequence[str], kind: str) -> tuple[str, ...]:
+def describe_omissions(omitted: Sequence[str], kind: str) -> tuple[str, ...]:
     """The note on what a format has no place for."""
     if not omitted:
         return ()
     return (f"not in the {kind}, which has no place for it: {', '.join(omitted)}",)
 
 
-def as_text(value: float) -> str:
+def format_exact_number(value: float) -> str:
     """A number that is read back as the same one."""
     return repr(float(value))
 
 
-def as_texts(values: npt.ArrayLike) -> str:
+def format_exact_numbers(values: npt.ArrayLike) -> str:
     """The same for several, with spaces between them."""
-    return " ".join(as_text(value) for value in np.ravel(values))
+    return " ".join(format_exact_number(value) for value in np.ravel(values))

@@ -14,12 +14,12 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import edge, zero_phase_lowpass
-from dynident.recording.prepare import Samples, moving_joints
+from dynident.recording.filters import count_filter_edge, filter_zero_phase
+from dynident.recording.prepare import Samples, find_moving_joints
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import beside, torque_groups
+from dynident.regression.rows import collect_conditions, list_torque_groups
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
 NO_TORQUE = 1e-200
@@ -112,7 +112,7 @@ class Series:
     speed: Array
 
 
-def figure(
+def build_fit_figure(
     names: Sequence[str],
     squared_error: Array,
     squared_torque: Array,
@@ -122,25 +122,25 @@ def figure(
 ) -> FitFigure:
     """Relative errors from sums of squares per joint."""
     joints = tuple(
-        JointError(name, relative(e, y), float(np.sqrt(e / r)) if r else np.nan)
+        JointError(name, compute_relative_error(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
-    overall = relative(float(np.sum(squared_error)), float(np.sum(squared_torque)))
+    overall = compute_relative_error(float(np.sum(squared_error)), float(np.sum(squared_torque)))
     return FitFigure(kind, lowpass_hz, joints, overall)
 
 
-def relative(squared_error: float, squared_torque: float) -> float:
+def compute_relative_error(squared_error: float, squared_torque: float) -> float:
     """``100 ||e|| / ||y||`` [%]."""
     return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
 
 
-def fitted_figure(factors: Factors, beta: Array) -> FitFigure:
+def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
     """Errors on filtered, decimated rows, from their factors."""
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
-    return figure(factors.names, squared, torque, factors.counts, FITTED, None)
+    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None)
 
 
-def all_samples_figure(
+def score_all_samples(
     idim: Idim,
     sets: Sequence[Array],
     logs: Sequence[Samples],
@@ -170,44 +170,47 @@ def all_samples_figure(
     n = idim.tree.dof
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
     for log in logs:
-        shown = stated_throughout(log)
-        for run, inner in scored(log, lowpass_hz):
-            measured = zero_phase_lowpass(log.tau[run], lowpass_hz, log.rate)[inner]
-            kept = moves(idim, log)[run][inner] if moving else None
+        shown = find_always_stated_equations(log)
+        for run, inner in find_scored_samples(log, lowpass_hz):
+            measured = filter_zero_phase(log.tau[run], lowpass_hz, log.rate)[inner]
+            kept = find_moving_samples(idim, log)[run][inner] if moving else None
             if not shown.all():
                 kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
             shown_torque = measured
             if isinstance(log, GeneralisedSamples):
-                smooth = zero_phase_lowpass(log.reference[run], lowpass_hz, log.rate)
+                smooth = filter_zero_phase(log.reference[run], lowpass_hz, log.rate)
                 shown_torque = smooth[inner]
-            squared_torque += squares(shown_torque, kept)
+            squared_torque += sum_squares(shown_torque, kept)
             rows += len(measured) if kept is None else np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
-            conditions = idim.follow(*motion[:2], log.rate, conditions=beside(idim, log, run))
+            conditions = idim.follow(
+                *motion[:2], log.rate, conditions=collect_conditions(idim, log, run)
+            )
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
-                error = measured - zero_phase_lowpass(predicted, lowpass_hz, log.rate)[inner]
-                squared_error[k] += squares(error, kept)
-    names = [group.name for group in torque_groups(idim.robot)]
+                error = measured - filter_zero_phase(predicted, lowpass_hz, log.rate)[inner]
+                squared_error[k] += sum_squares(error, kept)
+    names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
-        figure(names, squared, squared_torque, rows, kind, lowpass_hz) for squared in squared_error
+        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
+        for squared in squared_error
     )
 
 
-def squares(signal: Array, kept: Booleans | None) -> Array:
+def sum_squares(signal: Array, kept: Booleans | None) -> Array:
     """Sums of squares of the columns, of some of their samples."""
     return np.asarray(np.sum(signal**2 if kept is None else kept * signal**2, axis=0))
 
 
-def stated_throughout(log: Samples) -> Booleans:
+def find_always_stated_equations(log: Samples) -> Booleans:
     """Equations that a log states at every sample, shape (dof,)."""
     if not isinstance(log, GeneralisedSamples) or log.stated is None:
         return np.ones(log.tau.shape[1], dtype=bool)
     return np.asarray(np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0))
 
 
-def standstill(log: Samples) -> Array:
+def find_standstill_speeds(log: Samples) -> Array:
     """Speeds below which joints stand, shape (n,) [rad/s or m/s].
 
     `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
@@ -218,14 +221,16 @@ def standstill(log: Samples) -> Array:
     return np.where(given > 0.0, given, CREEP * fastest)
 
 
-def moves(idim: Idim, log: Samples) -> Booleans:
+def find_moving_samples(idim: Idim, log: Samples) -> Booleans:
     """Samples in which all that rubs on a joint moves, shape (samples, dof)."""
     first = idim.tree.dof - idim.robot.n
-    found = moving_joints(log.dq[:, first:], tuple(standstill(log)), idim.robot.drives)
+    found = find_moving_joints(
+        log.dq[:, first:], tuple(find_standstill_speeds(log)), idim.robot.drives
+    )
     return found if not first else np.hstack([np.ones((len(log.dq), first), dtype=bool), found])
 
 
-def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
+def find_scored_samples(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
     """What is scored of a log: runs, and of each the samples that no filter's edge reaches.
 
     Left out are the edges of the position filter, which the fit leaves out too (and with them
@@ -249,15 +254,15 @@ def scored(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
         # asked first without the edge, which no integer holds where the low-pass is absurd
         if lowpass_hz * (stop - start) < log.rate:
             continue
-        cut = edge(lowpass_hz, log.rate)
+        cut = count_filter_edge(lowpass_hz, log.rate)
         if stop - start > 2 * cut:
             found.append((slice(first, last), slice(start + cut - first, stop - cut - first)))
     return tuple(found)
 
 
-def edge_samples(log: Samples, lowpass_hz: float) -> int:
+def count_edge_samples(log: Samples, lowpass_hz: float) -> int:
     """How many samples of a log are filters' edges, and in no figure of all samples."""
-    counted = sum(len(log.q[run][inner]) for run, inner in scored(log, lowpass_hz))
+    counted = sum(len(log.q[run][inner]) for run, inner in find_scored_samples(log, lowpass_hz))
     return sum(stop - start for start, stop in log.runs) - counted
 
 
@@ -272,7 +277,7 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
     notes = []
     for log in logs:
         seconds = max(stop - start for start, stop in log.runs) / log.rate
-        if not scored(log, lowpass_hz):
+        if not find_scored_samples(log, lowpass_hz):
             raise InputError(
                 f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves nothing of {seconds:.4g} s"
             )
@@ -284,7 +289,7 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
     return tuple(notes)
 
 
-def model_figures(
+def score_model(
     problem: Problem, theta: Array, lowpass_hz: float, score: str = "all"
 ) -> tuple[tuple[FitFigure, ...], tuple[FitFigure, ...]]:
     """Errors of a model, and of the robot file's inertials, on the logs of a problem.
@@ -307,14 +312,14 @@ def model_figures(
     """
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
-    fitted = [fitted_figure(problem.factors, base.matrix @ t) for t in sets]
+    fitted = [score_fitted_rows(problem.factors, base.matrix @ t) for t in sets]
     kinds = (False, True) if score == "moving" else (False,)
-    figures = [all_samples_figure(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
+    figures = [score_all_samples(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
     pairs = [*zip(fitted, *figures, strict=True), ()]
     return pairs[0], pairs[1]
 
 
-def torque_series(
+def decompose_torques(
     idim: Idim, theta: Array, nominal: Array | None, log: Samples, lowpass_hz: float, points: int
 ) -> Series:
     """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
@@ -336,7 +341,7 @@ def torque_series(
         gravity = idim.torque(gravity_only, q, zero, zero)
         moving = idim.torque(gravity_only, q, dq, zero)
         body = idim.torque(gravity_only, q, dq, ddq)
-        around = beside(idim, log, slice(start, stop))
+        around = collect_conditions(idim, log, slice(start, stop))
         around = idim.follow(q, dq, log.rate, conditions=around)
         conditions = replace(around, load=idim.borne(body))
         values = {
@@ -350,7 +355,7 @@ def torque_series(
         if nominal is not None:
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
         for name, value in values.items():
-            smooth = zero_phase_lowpass(value, lowpass_hz, log.rate)
+            smooth = filter_zero_phase(value, lowpass_hz, log.rate)
             if name == "measured" and stated is not None:
                 smooth = np.where(stated[start:stop], smooth, np.nan)
             signals.setdefault(name, []).append(smooth[::step])

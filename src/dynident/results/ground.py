@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
-from dynident.dynamics import inverse_dynamics
-from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.dynamics import evaluate_inverse_dynamics
+from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import zero_phase_lowpass
-from dynident.recording.floating import matrices
+from dynident.recording.filters import filter_zero_phase
+from dynident.recording.floating import convert_quaternions
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.rows import beside
+from dynident.regression.rows import collect_conditions
 from dynident.robot.model import Contact
 
 BRIEF = 0.05
@@ -72,7 +72,9 @@ class Ground:
     stances: tuple[Stance, ...]
 
 
-def ground(idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: int) -> Ground | None:
+def find_ground_support(
+    idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: int
+) -> Ground | None:
     """What bears the robot over a log; None where nothing of it is known.
 
     Parameters
@@ -98,8 +100,8 @@ def ground(idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: in
     phi, _ = idim.split(theta)
     for start, stop in log.runs:
         run = slice(start, stop)
-        vertical = matrices(log.q[run, 3:7])[:, 2]
-        around = beside(idim, log, run)
+        vertical = convert_quaternions(log.q[run, 3:7])[:, 2]
+        around = collect_conditions(idim, log, run)
         sensors = np.zeros_like(theta)
         idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
         motion = log.q[run], log.dq[run], log.ddq[run]
@@ -107,14 +109,16 @@ def ground(idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: in
 
         def upwards(force: Array, vertical: Array = vertical) -> Array:
             found = np.einsum("ti,ti->t", vertical, force)
-            return zero_phase_lowpass(found[:, None], lowpass_hz, log.rate)[::step, 0]
+            return filter_zero_phase(found[:, None], lowpass_hz, log.rate)[::step, 0]
 
         for contact in measured:
-            force = pulled(idim.tree, robot, contact, motion[0], log.wrenches[contact.name][run])
+            force = map_wrench_to_joints(
+                idim.tree, robot, contact, motion[0], log.wrenches[contact.name][run]
+            )
             up[contact.name].append(upwards(force[:, :3]))
         if whole:
             total.append(upwards(log.tau[run, :3] - wrong))
-            asked.append(upwards(inverse_dynamics(idim.tree, phi, *motion)[:, :3]))
+            asked.append(upwards(evaluate_inverse_dynamics(idim.tree, phi, *motion)[:, :3]))
     time = np.concatenate([np.arange(a, b)[::step] / log.rate for a, b in log.runs])
     return Ground(
         log.name,
@@ -127,26 +131,26 @@ def ground(idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: in
         np.vstack([log.q[a:b:step, :2] for a, b in log.runs])
         if log.base.placed
         else np.empty((0, 2)),
-        stances(idim, log, step) if log.base.placed else (),
+        find_stances(idim, log, step) if log.base.placed else (),
     )
 
 
-def stances(idim: Idim, log: GeneralisedSamples, step: int) -> tuple[Stance, ...]:
+def find_stances(idim: Idim, log: GeneralisedSamples, step: int) -> tuple[Stance, ...]:
     """Where each contact stood, as long as it bore."""
     found = []
     for contact in idim.robot.contacts:
-        bears = bearing(log, contact)
+        bears = find_bearing_samples(log, contact)
         for start, stop in log.runs:
             edges = np.flatnonzero(np.diff(np.r_[False, bears[start:stop], False].astype(int)))
             for a, b in zip(start + edges[::2], start + edges[1::2], strict=True):
                 if b - a >= BRIEF * log.rate:
                     q = log.q[a : b : min(step, max(1, (b - a) // 4))]
-                    origin = contact_motion(idim.tree, idim.robot, contact, q).origin
+                    origin = follow_contact(idim.tree, idim.robot, contact, q).origin
                     found.append(Stance(contact.name, origin[:, :2]))
     return tuple(found)
 
 
-def bearing(log: GeneralisedSamples, contact: Contact) -> Booleans:
+def find_bearing_samples(log: GeneralisedSamples, contact: Contact) -> Booleans:
     """Samples in which a contact bears, by the log or by how it was fitted."""
     if contact.name in log.touching:
         return np.asarray(log.touching[contact.name], dtype=bool)

@@ -12,52 +12,53 @@ import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.arrays import Array
-from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident.core.text import format_count
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import (
     SIGNIFICANCE,
-    autocorrelation,
-    whiteness,
-    whiteness_rejected,
+    estimate_autocorrelation,
+    is_whiteness_rejected,
+    run_whiteness_test,
 )
 from dynident.results.comparison import (
     LEGEND,
     Comparison,
-    blocks_words,
-    columns_of,
-    notes,
-    with_error,
+    describe_held_out_blocks,
+    format_comparison_columns,
+    format_percent_with_std,
+    list_comparison_notes,
 )
 from dynident.results.diagnosis.verdict import STATES
 from dynident.results.figures import Series
-from dynident.results.ground import ground
-from dynident.results.parameters import BaseRow, base_rows, sensor_rows
+from dynident.results.ground import find_ground_support
+from dynident.results.parameters import BaseRow, list_base_parameters, list_sensor_parameters
 from dynident.results.plots import (
-    autocorrelation_figure,
-    foothold_figure,
-    force_figure,
-    friction_figure,
-    precision_figure,
-    torque_figures,
+    plot_autocorrelation,
+    plot_contact_forces,
+    plot_footholds,
+    plot_friction,
+    plot_precision,
+    plot_torques,
 )
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
-    certificate_words,
-    consistency_words,
-    cutoff_words,
-    drive_table,
-    error_columns,
-    error_names,
-    excitation_words,
-    headline,
-    log_words,
-    row_words,
-    rows_words,
-    simulation_words,
-    test_words,
-    time_words,
+    build_error_columns,
+    choose_headline,
+    describe_certificate,
+    describe_consistency,
+    describe_cutoffs,
+    describe_excitation,
+    describe_log,
+    describe_row_count,
+    describe_rows,
+    describe_simulation,
+    describe_test_result,
+    describe_timings,
+    list_error_names,
+    tabulate_drives,
 )
-from dynident.results.words import common, counted, number, percent
+from dynident.results.words import format_common_values, format_number, format_percent
 
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
@@ -106,7 +107,7 @@ class Table(NamedTuple):
     groups: tuple[Group, ...] = ()
 
 
-def html_report(result: Result, series: Sequence[Series]) -> str:
+def render_result_page(result: Result, series: Sequence[Series]) -> str:
     """A result as a self-contained page.
 
     Parameters
@@ -120,44 +121,46 @@ def html_report(result: Result, series: Sequence[Series]) -> str:
     str
         HTML without scripts and without references to other files.
     """
-    rows = base_rows(result)
+    rows = list_base_parameters(result)
     fitted = [s for s in series if s.name in [log.name for log in result.samples]]
     return (
-        pages()
+        load_page_templates()
         .get_template("template.html.j2")
         .render(
             title=result.robot.name,
             subtitle=f"dynamic model identified by {result.method} from "
-            + counted(len(result.samples), "log"),
-            verdict=verdict(result),
-            free=free_table(result),
-            fitted=fitted_table(result),
-            facts=facts(result),
-            errors=error_table(result),
-            ground=ground_plots(result),
-            torques=[(log_title(result, s.name), torque_figures(result.robot, s)) for s in series],
-            friction_plot=friction_figure(result.robot, fitted) if fitted else "",
-            residual_plot=autocorrelation_figure(*plotted_residuals(result)),
-            residuals=residual_table(result),
-            precision_plot=precision_figure([row for row in rows if row.essential]),
-            parameters=parameter_table(rows),
+            + format_count(len(result.samples), "log"),
+            verdict=list_result_statements(result),
+            free=build_free_error_table(result),
+            fitted=build_fitted_table(result),
+            facts=list_facts(result),
+            errors=build_error_table(result),
+            ground=plot_ground_support(result),
+            torques=[
+                (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
+            ],
+            friction_plot=plot_friction(result.robot, fitted) if fitted else "",
+            residual_plot=plot_autocorrelation(*select_plotted_residuals(result)),
+            residuals=build_residual_table(result),
+            precision_plot=plot_precision([row for row in rows if row.essential]),
+            parameters=build_parameter_table(rows),
             weak=sum(row.weak for row in rows),
             eliminated=sum(not row.essential for row in rows),
             unidentifiable=result.base.unidentifiable,
-            standard=standard_table(result),
-            drives=drives(result),
-            sensors=sensor_table(result),
-            certificate=certificate_words(result),
+            standard=build_link_table(result),
+            drives=build_drive_table(result),
+            sensors=build_sensor_table(result),
+            certificate=describe_certificate(result),
             active=result.estimate.active,
-            settings=tuple(flattened(result.settings)),
+            settings=tuple(flatten_settings(result.settings)),
             estimate=result.estimate,
-            median_ratio=median_ratio(rows),
+            median_ratio=compare_std_with_literature(rows),
         )
     )
 
 
 @cache
-def pages() -> Environment:
+def load_page_templates() -> Environment:
     """The templates of pages, by file name."""
     here = resources.files("dynident.results")
     return Environment(
@@ -169,7 +172,7 @@ def pages() -> Environment:
     )
 
 
-def comparison_page(found: Comparison) -> str:
+def render_comparison_page(found: Comparison) -> str:
     """A comparison as a self-contained page.
 
     Parameters
@@ -184,11 +187,11 @@ def comparison_page(found: Comparison) -> str:
     methods = list(dict.fromkeys(each.method for each in found.candidates))
     own = [each for each in found.candidates if each.method == found.choice.method]
     return (
-        pages()
+        load_page_templates()
         .get_template("comparison.html.j2")
         .render(
             title=found.robot.name,
-            subtitle=f"methods and friction models compared on {blocks_words(found)}",
+            subtitle=f"methods and friction models compared on {describe_held_out_blocks(found)}",
             recommendations=[
                 Statement(
                     "good" if each.friction == found.choice.friction else "note",
@@ -197,9 +200,9 @@ def comparison_page(found: Comparison) -> str:
                 )
                 for each in found.recommendations
             ],
-            models=[model_table(found, method) for method in methods],
+            models=[build_model_table(found, method) for method in methods],
             legend=LEGEND,
-            notes=notes(found),
+            notes=list_comparison_notes(found),
             method=found.choice.method,
             friction=found.choice.friction,
             joints=Table(
@@ -208,7 +211,10 @@ def comparison_page(found: Comparison) -> str:
                     Row(
                         (
                             each.friction,
-                            *(with_error(*each.held_out.percent(k)) for k in found.shown),
+                            *(
+                                format_percent_with_std(*each.held_out.percent(k))
+                                for k in found.shown
+                            ),
                         ),
                         "total" if each is found.choice else "",
                     )
@@ -216,17 +222,17 @@ def comparison_page(found: Comparison) -> str:
                 ),
                 ("friction",),
             ),
-            friction_plot=friction_figure(
+            friction_plot=plot_friction(
                 found.robot, found.choice.series, {each.friction: each.series for each in own}
             ),
         )
     )
 
 
-def model_table(found: Comparison, method: str) -> Table:
+def build_model_table(found: Comparison, method: str) -> Table:
     """Friction models under one method."""
     members = [k for k, each in enumerate(found.candidates) if each.method == method]
-    titles, cells = zip(*columns_of(found, members), strict=True)
+    titles, cells = zip(*format_comparison_columns(found, members), strict=True)
     rows = tuple(
         Row(
             (found.candidates[k].friction, *own),
@@ -240,16 +246,16 @@ def model_table(found: Comparison, method: str) -> Table:
 # ----------------------------------------------------------------------------- verdict
 
 
-def verdict(result: Result) -> tuple[Statement, ...]:
+def list_result_statements(result: Result) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
-    statements = [*verdict_statements(result), consistency_statement(result)]
-    statements.extend(error_statement(result))
-    statements.extend(held_out_statement(result, log) for log in result.validation)
+    statements = [*judge_trust(result), judge_consistency(result)]
+    statements.extend(judge_torque_error(result))
+    statements.extend(judge_held_out_error(result, log) for log in result.validation)
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
-    statements.append(excitation_statement(result))
-    statements.append(residual_statement(result))
+    statements.append(judge_excitation(result))
+    statements.append(judge_residuals(result))
     found = result.estimate.restriction
     if found is not None and not found.rejected:
         statements.append(Statement("note", "Active constraints", found.verdict))
@@ -259,7 +265,7 @@ def verdict(result: Result) -> tuple[Statement, ...]:
     return tuple(statements)
 
 
-def verdict_statements(result: Result) -> Iterator[Statement]:
+def judge_trust(result: Result) -> Iterator[Statement]:
     """Whether to trust the result, and what mends its logs."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     state, reserve = result.verdict.state, result.verdict.reserve
@@ -272,9 +278,9 @@ def verdict_statements(result: Result) -> Iterator[Statement]:
         yield Statement("bad", "To mend the log", found.words)
 
 
-def consistency_statement(result: Result) -> Statement:
+def judge_consistency(result: Result) -> Statement:
     """Whether a body could have these parameters."""
-    text = consistency_words(result)
+    text = describe_consistency(result)
     if result.consistent:
         return Statement("good", "Physically consistent", text.removeprefix("yes: "))
     if result.phi is None:
@@ -284,35 +290,37 @@ def consistency_statement(result: Result) -> Statement:
     return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
 
 
-def error_statement(result: Result) -> Iterator[Statement]:
+def judge_torque_error(result: Result) -> Iterator[Statement]:
     """Torque error on the fitted logs beside that of the robot file."""
-    mine, nominal = headline(result.identification), headline(result.nominal)
+    mine, nominal = choose_headline(result.identification), choose_headline(result.nominal)
     if mine is None:
         return
-    text = f"on the fitted logs ({rows_words(mine)}, all joints)"
+    text = f"on the fitted logs ({describe_rows(mine)}, all joints)"
     level = "good"
     if nominal is not None:
-        text += f"; the robot file's own inertials leave {percent(nominal.overall_percent)} %"
+        text += (
+            f"; the robot file's own inertials leave {format_percent(nominal.overall_percent)} %"
+        )
         if mine.overall_percent >= nominal.overall_percent:
             level = "bad"
-    yield Statement(level, f"Torque error {percent(mine.overall_percent)} %", text)
+    yield Statement(level, f"Torque error {format_percent(mine.overall_percent)} %", text)
 
 
-def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
+def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
     """How the model does on a log that it has not seen."""
     fitted, found, nominal = (
-        headline(result.identification),
-        headline(log.entries),
-        headline(log.nominal),
+        choose_headline(result.identification),
+        choose_headline(log.entries),
+        choose_headline(log.nominal),
     )
     if found is None:
         return Statement("note", "Not validated", f"{log.log} gave no figure")
     worst = max(found.joints, key=lambda joint: np.nan_to_num(joint.relative_percent))
-    text = f"on the held-out log {log.log} ({rows_words(found)}; worst: {worst.name}, "
-    text += f"{percent(worst.relative_percent)} %)"
+    text = f"on the held-out log {log.log} ({describe_rows(found)}; worst: {worst.name}, "
+    text += f"{format_percent(worst.relative_percent)} %)"
     level = "good"
     if nominal is not None:
-        text += f"; robot file {percent(nominal.overall_percent)} %"
+        text += f"; robot file {format_percent(nominal.overall_percent)} %"
     if fitted is not None and fitted.overall_percent > 0.0:
         ratio = found.overall_percent / fitted.overall_percent
         text += f"; {ratio:.1f} times the error on the fitted logs"
@@ -321,66 +329,68 @@ def held_out_statement(result: Result, log: ValidationFigures) -> Statement:
             text += ": other motions, other conditions, or a model fitted to too little"
     if nominal is not None and found.overall_percent >= nominal.overall_percent:
         level = "bad"
-    return Statement(level, f"Held-out error {percent(found.overall_percent)} %", text)
+    return Statement(level, f"Held-out error {format_percent(found.overall_percent)} %", text)
 
 
-def excitation_statement(result: Result) -> Statement:
+def judge_excitation(result: Result) -> Statement:
     """Whether the log determines the parameters."""
-    text = excitation_words(result)
+    text = describe_excitation(result)
     if result.rank < result.base.count:
         return Statement("bad", "Logs leave parameters open", text)
     return Statement("good", "Logs reach all base parameters", text)
 
 
-def residual_statement(result: Result) -> Statement:
+def judge_residuals(result: Result) -> Statement:
     """Whether the residuals are white."""
     errors = result.estimate.residuals.error
     covariance = f"error bars: {result.estimate.covariance.name}"
-    if not whiteness_rejected(errors):
+    if not is_whiteness_rejected(errors):
         return Statement("good", "White residuals", covariance)
-    rejected = sum(whiteness(error).rejected for error in errors)
-    text = f"Ljung-Box rejects whiteness at {rejected} of {counted(len(errors), 'joint')}"
+    rejected = sum(run_whiteness_test(error).rejected for error in errors)
+    text = f"Ljung-Box rejects whiteness at {rejected} of {format_count(len(errors), 'joint')}"
     return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
 
 
 # ------------------------------------------------------------------------------ tables
 
 
-def facts(result: Result) -> tuple[tuple[str, str], ...]:
+def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
     """What was identified, from what and how."""
     estimate = result.estimate
-    cutoffs = dict.fromkeys(cutoff_words(log) for log in result.samples)
+    cutoffs = dict.fromkeys(describe_cutoffs(log) for log in result.samples)
     return (
-        ("Robot", f"{result.robot.name}, {counted(result.robot.n, 'joint')}"),
+        ("Robot", f"{result.robot.name}, {format_count(result.robot.n, 'joint')}"),
         ("Friction", result.idim.friction),
-        ("Logs", ", ".join(log_words(log) for log in result.samples)),
-        ("Rows", row_words(result)),
+        ("Logs", ", ".join(describe_log(log) for log in result.samples)),
+        ("Rows", describe_row_count(result)),
         ("Cutoffs", "; ".join(cutoffs)),
-        ("Base parameters", f"{result.base.count}; {excitation_words(result)}"),
+        ("Base parameters", f"{result.base.count}; {describe_excitation(result)}"),
         ("Prior", estimate.prior or "none"),
         ("Covariance", estimate.covariance.name),
         ("Iterations", f"{estimate.iterations}, {estimate.message}"),
-        *(("Simulation", simulation_words(figure)) for figure in result.simulated),
-        *(("Test", test_words(test)) for test in estimate.tests),
-        ("Time", time_words(result)),
+        *(("Simulation", describe_simulation(figure)) for figure in result.simulated),
+        *(("Test", describe_test_result(test)) for test in estimate.tests),
+        ("Time", describe_timings(result)),
     )
 
 
-def error_table(result: Result) -> Table:
+def build_error_table(result: Result) -> Table:
     """Torque errors per joint, all models and logs side by side."""
-    columns = error_columns(result)
+    columns = build_error_columns(result)
     rows = []
-    names = error_names(columns)
+    names = list_error_names(columns)
     for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
         cells = [
             cell
             for f in found
             for cell in (
-                ("-", "-") if f is None else (percent(f.relative_percent), number(f.rmse, 3))
+                ("-", "-")
+                if f is None
+                else (format_percent(f.relative_percent), format_number(f.rmse, 3))
             )
         ]
         rows.append(Row((name, *cells)))
-    overall = [c for column in columns for c in (percent(column.figure.overall_percent), "")]
+    overall = [c for column in columns for c in (format_percent(column.figure.overall_percent), "")]
     rows.append(Row(("all joints", *overall), "total"))
     return Table(
         ("joint", *(title for _ in columns for title in ("%", "RMSE"))),
@@ -390,13 +400,13 @@ def error_table(result: Result) -> Table:
     )
 
 
-def log_title(result: Result, name: str) -> str:
+def format_log_title(result: Result, name: str) -> str:
     """A log's name and what it was used for."""
     use = "fitted" if name in [log.name for log in result.samples] else "held out"
     return f"{name} ({use})"
 
 
-def plotted_residuals(result: Result) -> tuple[list[Array], list[str]]:
+def select_plotted_residuals(result: Result) -> tuple[list[Array], list[str]]:
     """Residuals that are drawn, and their names: combinations of equations are in the table."""
     found = result.estimate.residuals
     shown = [
@@ -408,7 +418,7 @@ def plotted_residuals(result: Result) -> tuple[list[Array], list[str]]:
     return [error for error, _ in shown], [name for _, name in shown]
 
 
-def residual_table(result: Result) -> Table:
+def build_residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
     estimate = result.estimate
     rows = []
@@ -416,14 +426,14 @@ def residual_table(result: Result) -> Table:
     for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
         if not len(error):
             continue
-        test = whiteness(error)
+        test = run_whiteness_test(error)
         cells = (
             group.name,
             f"{len(error)}",
-            f"{number(float(sigma), 3)} {group.unit}".removesuffix(" 1"),
-            f"{autocorrelation(error, 1)[0]:.2f}",
-            number(test.statistic, 4),
-            p_words(test.p_value),
+            f"{format_number(float(sigma), 3)} {group.unit}".removesuffix(" 1"),
+            f"{estimate_autocorrelation(error, 1)[0]:.2f}",
+            format_number(test.statistic, 4),
+            format_p_value(test.p_value),
             "not white" if test.rejected else "white",
         )
         rows.append(Row(cells, "weak" if test.rejected else ""))
@@ -432,12 +442,12 @@ def residual_table(result: Result) -> Table:
     return Table((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
 
 
-def p_words(p_value: float) -> str:
+def format_p_value(p_value: float) -> str:
     """A p-value without false precision."""
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
-def parameter_table(rows: Sequence[BaseRow]) -> Table:
+def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
     """Base parameters with error bars and regroupings."""
     columns = ("parameter", "value", "std", "std %", "95 % from", "to", "std, eq. (9)")
     return Table(
@@ -446,12 +456,12 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
             Row(
                 (
                     row.name,
-                    number(row.value, 5),
-                    number(row.std, 3),
-                    percent(row.relative_percent),
-                    number(row.low),
-                    number(row.high),
-                    number(row.literature_std, 3),
+                    format_number(row.value, 5),
+                    format_number(row.std, 3),
+                    format_percent(row.relative_percent),
+                    format_number(row.low),
+                    format_number(row.high),
+                    format_number(row.literature_std, 3),
                     row.regrouping,
                 ),
                 "weak" if row.weak else "" if row.essential else "gone",
@@ -462,7 +472,7 @@ def parameter_table(rows: Sequence[BaseRow]) -> Table:
     )
 
 
-def median_ratio(rows: Sequence[BaseRow]) -> float | None:
+def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:
     """How the standard deviations compare with the literature's formula, as a median."""
     ratios = [
         row.std / row.literature_std for row in rows if row.essential and row.literature_std > 0.0
@@ -470,7 +480,7 @@ def median_ratio(rows: Sequence[BaseRow]) -> float | None:
     return float(np.median(ratios)) if ratios else None
 
 
-def standard_table(result: Result) -> Table | None:
+def build_link_table(result: Result) -> Table | None:
     """Mass, centre of mass and inertia of each link, where the method determines them."""
     if result.phi is None:
         return None
@@ -482,12 +492,12 @@ def standard_table(result: Result) -> Table | None:
         mass, com, inertia = to_com(phi)
         entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
         values = [mass, *com, *entries]
-        eigenvalue = float(smallest_eigenvalue(phi))
-        nominal = number(float(file[0]), 3) if file[0] > 0.0 else "-"
+        eigenvalue = float(find_smallest_eigenvalue(phi))
+        nominal = format_number(float(file[0]), 3) if file[0] > 0.0 else "-"
         # what the link does not have is left at rounding, which would read like a number
-        texts = [number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
+        texts = [format_number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
         data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
-        rows.append(Row((link, texts[0], nominal, *texts[1:], number(eigenvalue, 3), *data)))
+        rows.append(Row((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data)))
     columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
     columns += ("mass", "centre", "inertia")
     groups = (
@@ -501,7 +511,7 @@ def standard_table(result: Result) -> Table | None:
     return Table(columns, tuple(rows), ("link",), groups)
 
 
-def free_table(result: Result) -> Table | None:
+def build_free_error_table(result: Result) -> Table | None:
     """Errors of free simulations, held-out logs first, where drives were fitted to positions."""
     logs = [
         *((f"held-out {each.log}", each.free) for each in result.validation),
@@ -510,8 +520,8 @@ def free_table(result: Result) -> Table | None:
     rows = [
         Row((
             f"{log}, " + ("whole" if e.horizon is None else f"{e.horizon:g} s"),
-            *(number(1e3 * rms, 3) for rms in e.rms),
-            number(e.overall_milli, 3),
+            *(format_number(1e3 * rms, 3) for rms in e.rms),
+            format_number(e.overall_milli, 3),
         ))
         for log, errors in logs
         for e in errors
@@ -520,7 +530,7 @@ def free_table(result: Result) -> Table | None:
     return Table(columns, tuple(rows), columns[:1]) if rows else None
 
 
-def fitted_table(result: Result) -> Table | None:
+def build_fitted_table(result: Result) -> Table | None:
     """What was fitted of drives, loop and links to positions, with error bars."""
     found = result.estimate.fitted
     if found is None:
@@ -528,54 +538,56 @@ def fitted_table(result: Result) -> Table | None:
     rows = zip(found.names, found.units, found.values, found.std, strict=True)
     return Table(
         ("parameter", "value", "std", "unit"),
-        tuple(Row((n, number(v, 4), number(s, 2), unit)) for n, unit, v, s in rows),
+        tuple(Row((n, format_number(v, 4), format_number(s, 2), unit)) for n, unit, v, s in rows),
         ("parameter", "unit"),
     )
 
 
-def drives(result: Result) -> Table | None:
+def build_drive_table(result: Result) -> Table | None:
     """Rotor inertia and friction of each drive."""
-    symbols, cells = drive_table(result)
+    symbols, cells = tabulate_drives(result)
     if not symbols:
         return None
     rows = zip(result.robot.joint_names, cells, strict=True)
     return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
 
 
-def ground_plots(result: Result) -> list[tuple[str, str, str]]:
+def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
     """Of each log of a floating robot its title, forces, and footholds; empty what is unknown."""
     found = []
     for log in (*result.samples, *result.held_out):
-        own = ground(result.idim, result.theta, log, result.lowpass_hz, POINTS)
+        own = find_ground_support(result.idim, result.theta, log, result.lowpass_hz, POINTS)
         if own is not None and (own.forces or own.stances):
-            forces = force_figure(own) if own.forces else ""
-            footholds = foothold_figure(own) if own.stances else ""
-            found.append((log_title(result, log.name), forces, footholds))
+            forces = plot_contact_forces(own) if own.forces else ""
+            footholds = plot_footholds(own) if own.stances else ""
+            found.append((format_log_title(result, log.name), forces, footholds))
     return found
 
 
-def sensor_table(result: Result) -> Table | None:
+def build_sensor_table(result: Result) -> Table | None:
     """What was estimated of sensors of forces."""
-    rows = sensor_rows(result)
+    rows = list_sensor_parameters(result)
     if not rows:
         return None
-    cells = ((row.name, number(row.value, 4), number(row.std, 2), row.unit) for row in rows)
+    cells = (
+        (row.name, format_number(row.value, 4), format_number(row.std, 2), row.unit) for row in rows
+    )
     return Table(("sensor", "value", "std", "unit"), tuple(map(Row, cells)), ("sensor", "unit"))
 
 
-def flattened(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def flatten_settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Nested settings as lines of a path and a text."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from flattened(inner, f"{path}.{key}" if path else str(key))
+            yield from flatten_settings(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, (list, tuple)) and any(isinstance(v, (Mapping, list)) for v in value):
         for k, inner in enumerate(value, start=1):
-            yield from flattened(inner, f"{path} {k}")
+            yield from flatten_settings(inner, f"{path} {k}")
     else:
-        yield path, setting_words(value)
+        yield path, format_setting(value)
 
 
-def setting_words(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """One setting as text."""
     if value is None or value in ([], {}, ()):
         return "none"
@@ -583,6 +595,8 @@ def setting_words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         if all(isinstance(v, (int, float)) for v in value):
-            return common(value) + (" (each)" if len(set(value)) == 1 < len(value) else "")
+            return format_common_values(value) + (
+                " (each)" if len(set(value)) == 1 < len(value) else ""
+            )
         return ", ".join(str(v) for v in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

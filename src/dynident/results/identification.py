@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from dynident.results.result import Result
-from dynident.results.text import summary
+from dynident.results.text import summarise_result
 
 
 @dataclass(frozen=True)
@@ -26,4 +26,4 @@ class Identification(Result):
 
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""
-        return summary(self, full)
+        return summarise_result(self, full)

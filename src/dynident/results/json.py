@@ -13,19 +13,19 @@ import numpy as np
 from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
-from dynident.regression.statistics import whiteness
+from dynident.regression.statistics import run_whiteness_test
 from dynident.results.diagnosis.examine import Finding
 from dynident.results.figures import FitFigure
-from dynident.results.parameters import about_com, base_rows, sensor_rows
+from dynident.results.parameters import list_base_parameters, list_sensor_parameters, serialise_body
 from dynident.results.result import Result, ValidationFigures
 
 SCHEMA = "dynident.result/1"
 
 
-def result_dict(result: Result) -> dict[str, Any]:
+def serialise_result(result: Result) -> dict[str, Any]:
     """The object of result.json (schema ``dynident.result/1``).
 
     Numbers that are not finite become null, as JSON has no word for them.
@@ -34,7 +34,7 @@ def result_dict(result: Result) -> dict[str, Any]:
     certificate = estimate.certificate
     document = {
         "schema": SCHEMA,
-        "free_simulation": free_rows(result),
+        "free_simulation": serialise_free_simulations(result),
         "method": result.method,
         "settings": result.settings,
         "verdict": {
@@ -44,14 +44,14 @@ def result_dict(result: Result) -> dict[str, Any]:
             ],
             "reserve": result.verdict.reserve,
         },
-        "findings": [finding_dict(found) for found in result.findings],
+        "findings": [serialise_finding(found) for found in result.findings],
         "warnings": list(result.warnings),
         "covariance": estimate.covariance.name,
-        "covariance_matrix": lower_rows(estimate.covariance.matrix),
+        "covariance_matrix": list_lower_triangle(estimate.covariance.matrix),
         "fitted_covariance": None
         if estimate.fitted is None
-        else lower_rows(estimate.fitted.matrix),
-        "prior_weight": prior_weight(estimate),
+        else list_lower_triangle(estimate.fitted.matrix),
+        "prior_weight": find_prior_weight(estimate),
         "base_count": result.base.count,
         "rigid_body_count": result.base.rigid_body_count,
         "essential_count": None if result.essential is None else len(result.essential),
@@ -65,25 +65,26 @@ def result_dict(result: Result) -> dict[str, Any]:
             for each, count in zip(result.base.observed, result.base.counts, strict=True)
         ],
         "borne_kg": dict(result.borne),
-        "parameters": parameter_rows(result),
-        "shape": shape_rows(estimate.shape),
-        "sensors": [row._asdict() for row in sensor_rows(result)],
-        "fitted": fitted_rows(estimate.fitted),
-        "track": track_dict(estimate.track),
-        "standard": standard_rows(result),
+        "parameters": serialise_parameters(result),
+        "shape": serialise_shapes(estimate.shape),
+        "sensors": [row._asdict() for row in list_sensor_parameters(result)],
+        "fitted": serialise_fitted(estimate.fitted),
+        "track": serialise_track(estimate.track),
+        "standard": serialise_links(result),
         "joints": [
-            joint_row(name, result.drive_parameters(j))
+            serialise_joint(name, result.drive_parameters(j))
             for j, name in enumerate(result.robot.joint_names)
         ],
         "fit": {
-            "identification": [figure_dict(f) for f in result.identification],
-            "nominal": [figure_dict(f) for f in result.nominal],
+            "identification": [serialise_figure(f) for f in result.identification],
+            "nominal": [serialise_figure(f) for f in result.nominal],
             "validation": [
-                validation_dict(figures, result.robot.joint_names) for figures in result.validation
+                serialise_validation(figures, result.robot.joint_names)
+                for figures in result.validation
             ],
         },
         "whiteness": [
-            {"name": name, "p_value": whiteness(error).p_value}
+            {"name": name, "p_value": run_whiteness_test(error).p_value}
             for name, error in estimate.residuals.named()
         ],
         "consistent": result.consistent,
@@ -92,7 +93,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         if certificate is None
         else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
         "active_constraints": list(estimate.active),
-        "restriction": restriction_dict(estimate.restriction),
+        "restriction": serialise_restriction(estimate.restriction),
         "tests": [
             {
                 "null": test.null,
@@ -105,7 +106,7 @@ def result_dict(result: Result) -> dict[str, Any]:
         "singular_values": None
         if estimate.singular_values is None
         else estimate.singular_values.tolist(),
-        "simulation": [simulation_dict(figure) for figure in result.simulated],
+        "simulation": [serialise_simulation(figure) for figure in result.simulated],
         "iterations": estimate.iterations,
         "converged": True,  # an estimate that is none is an error
         "message": estimate.message,
@@ -113,16 +114,16 @@ def result_dict(result: Result) -> dict[str, Any]:
         "condition_number": result.condition_number,
         "timings": result.timings,
     }
-    cleaned: dict[str, Any] = finite(document)
+    cleaned: dict[str, Any] = replace_nonfinite(document)
     return cleaned
 
 
-def lower_rows(matrix: Array) -> list[list[float]]:
+def list_lower_triangle(matrix: Array) -> list[list[float]]:
     """The lower triangle of a symmetric matrix, row by row."""
     return [row[: k + 1] for k, row in enumerate(matrix.tolist())]
 
 
-def prior_weight(estimate: Estimate) -> float | None:
+def find_prior_weight(estimate: Estimate) -> float | None:
     """Of the prior that acted, as it was given or chosen."""
     known = estimate.knowledge
     if known is None or estimate.prior in (None, "none"):
@@ -130,7 +131,7 @@ def prior_weight(estimate: Estimate) -> float | None:
     return WEIGHT if known.prior_weight is None else float(known.prior_weight)
 
 
-def finding_dict(found: Finding) -> dict[str, Any]:
+def serialise_finding(found: Finding) -> dict[str, Any]:
     """What is wrong with a log, and what mends it."""
     return {
         "diagnosis": found.diagnosis,
@@ -144,7 +145,7 @@ def finding_dict(found: Finding) -> dict[str, Any]:
     }
 
 
-def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
+def serialise_restriction(found: Restriction | None) -> dict[str, Any] | None:
     """What the active constraints do, and whether the data contradict them."""
     if found is None:
         return None
@@ -161,7 +162,7 @@ def restriction_dict(found: Restriction | None) -> dict[str, Any] | None:
     }
 
 
-def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:
+def serialise_simulation(figure: SimulatedFigure) -> dict[str, Any]:
     """How well the simulated closed loop reproduces one log."""
     return {
         "log": figure.log,
@@ -171,7 +172,7 @@ def simulation_dict(figure: SimulatedFigure) -> dict[str, Any]:
     }
 
 
-def parameter_rows(result: Result) -> list[dict[str, Any]]:
+def serialise_parameters(result: Result) -> list[dict[str, Any]]:
     """The base parameters with their errors; eliminated ones are zero without error."""
     return [
         {
@@ -184,26 +185,26 @@ def parameter_rows(result: Result) -> list[dict[str, Any]]:
             "regrouping": row.regrouping,
             "eliminated": not row.essential,
         }
-        for row in base_rows(result)
+        for row in list_base_parameters(result)
     ]
 
 
-def standard_rows(result: Result) -> list[dict[str, Any]] | None:
+def serialise_links(result: Result) -> list[dict[str, Any]] | None:
     """Each link's mass, centre of mass and inertia about it, in its joint frame."""
     if result.phi is None:
         return None
     return [
         {
             "link": link,
-            **about_com(phi),
-            "min_eigenvalue": float(smallest_eigenvalue(phi)),
-            "from_data": from_data(result, k),
+            **serialise_body(phi),
+            "min_eigenvalue": float(find_smallest_eigenvalue(phi)),
+            "from_data": serialise_data_shares(result, k),
         }
         for k, (link, phi) in enumerate(zip(result.robot.links, result.phi, strict=True))
     ]
 
 
-def from_data(result: Result, body: int) -> dict[str, float] | None:
+def serialise_data_shares(result: Result, body: int) -> dict[str, float] | None:
     """Shares of a link's inertials that the logs tell, and not the prior."""
     shares = result.estimate.informed
     if shares is None or not np.all(np.isfinite(shares[body])):
@@ -212,7 +213,7 @@ def from_data(result: Result, body: int) -> dict[str, float] | None:
     return {"mass": mass, "first_moment": centre, "inertia": inertia}
 
 
-def shape_rows(found: Shape | None) -> list[dict[str, Any]]:
+def serialise_shapes(found: Shape | None) -> list[dict[str, Any]]:
     """Parameters that the torque is not linear in."""
     if found is None:
         return []
@@ -223,7 +224,7 @@ def shape_rows(found: Shape | None) -> list[dict[str, Any]]:
     ]
 
 
-def fitted_rows(found: Fitted | None) -> list[dict[str, Any]]:
+def serialise_fitted(found: Fitted | None) -> list[dict[str, Any]]:
     """Drives and loop that were fitted with the links fixed."""
     if found is None:
         return []
@@ -234,19 +235,19 @@ def fitted_rows(found: Fitted | None) -> list[dict[str, Any]]:
     ]
 
 
-def free_rows(result: Result) -> list[dict[str, Any]]:
+def serialise_free_simulations(result: Result) -> list[dict[str, Any]]:
     """Errors of free simulations, held-out logs first."""
     names = result.robot.joint_names
     held_out = [(each.log, "validate", each.free) for each in result.validation]
     fitted = [(each.log, "identify", each.free) for each in result.simulated]
     return [
-        {**free_dict(names, error), "log": log, "use": use}
+        {**serialise_free_error(names, error), "log": log, "use": use}
         for log, use, errors in (*held_out, *fitted)
         for error in errors
     ]
 
 
-def free_dict(names: Sequence[str], error: FreeError) -> dict[str, Any]:
+def serialise_free_error(names: Sequence[str], error: FreeError) -> dict[str, Any]:
     """Error of a free simulation [mrad or mm]."""
     return {
         "horizon_s": error.horizon,
@@ -255,14 +256,14 @@ def free_dict(names: Sequence[str], error: FreeError) -> dict[str, Any]:
     }
 
 
-def track_dict(found: Track | None) -> dict[str, Any] | None:
+def serialise_track(found: Track | None) -> dict[str, Any] | None:
     """An estimate over time, one row an instant."""
     if found is None:
         return None
     return {"time": found.time.tolist(), "beta": found.beta.tolist(), "std": found.std.tolist()}
 
 
-def joint_row(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
+def serialise_joint(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
     """A joint's rotor inertia and friction; a coupled drive's own carry an m."""
     friction = {symbol: value for symbol, value in drive.items() if symbol not in ("Ia", "Iam")}
     row: dict[str, Any] = {"name": name, "Ia": drive.get("Ia"), "friction": friction}
@@ -271,7 +272,7 @@ def joint_row(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
     return row
 
 
-def figure_dict(figure: FitFigure) -> dict[str, Any]:
+def serialise_figure(figure: FitFigure) -> dict[str, Any]:
     """One set of torque errors."""
     return {
         "rows": figure.rows,
@@ -284,22 +285,22 @@ def figure_dict(figure: FitFigure) -> dict[str, Any]:
     }
 
 
-def validation_dict(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
+def serialise_validation(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
     """Errors on one held-out log: of free simulations, where there are any, and of torque."""
     return {
-        "free_simulation": [free_dict(names, error) for error in figures.free],
+        "free_simulation": [serialise_free_error(names, error) for error in figures.free],
         "log": figures.log,
-        "entries": [figure_dict(f) for f in figures.entries],
-        "nominal": [figure_dict(f) for f in figures.nominal],
+        "entries": [serialise_figure(f) for f in figures.entries],
+        "nominal": [serialise_figure(f) for f in figures.nominal],
     }
 
 
-def finite(value: Any) -> Any:
+def replace_nonfinite(value: Any) -> Any:
     """Plain data without NaN or infinity."""
     if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
+        return {key: replace_nonfinite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
+        return [replace_nonfinite(entry) for entry in value]
     if isinstance(value, np.floating | float):
         return float(value) if math.isfinite(value) else None
     return value

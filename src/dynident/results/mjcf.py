@@ -14,28 +14,28 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import is_consistent, to_com, transform
+from dynident.core.inertia import is_consistent, to_com, transform_body
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import mass_matrix
+from dynident.dynamics.inverse import compute_mass_matrix
 from dynident.results.exported import (
-    as_text,
-    as_texts,
-    checked_bodies,
-    drive_values,
-    joint_attributes,
-    left_out,
+    check_bodies,
+    describe_omissions,
+    format_exact_number,
+    format_exact_numbers,
+    format_joint_attributes,
+    select_drive_values,
 )
-from dynident.results.softness import TIMESTEP, softness
+from dynident.results.softness import TIMESTEP, derive_softness
 from dynident.results.splice import Text
-from dynident.robot.load import carried
+from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
     WORLD,
     Body,
     Model,
     Placed,
-    assembled,
-    body_inertias,
-    gravity_of,
+    assemble_joints,
+    read_body_inertias,
+    read_gravity,
     read_model,
 )
 from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, read_document
@@ -72,11 +72,11 @@ class Motor:
         """The tendon."""
         tendon = etree.Element("fixed", {"name": self.name, **self.values})
         for joint, turn in self.turns.items():
-            etree.SubElement(tendon, "joint", joint=joint, coef=as_text(turn))
+            etree.SubElement(tendon, "joint", joint=joint, coef=format_exact_number(turn))
         return tendon
 
 
-def motor_name(joint: str) -> str:
+def name_motor(joint: str) -> str:
     """Name of the tendon that stands for a joint's motor."""
     return f"motor_{joint}"
 
@@ -91,14 +91,14 @@ def is_mjcf(robot: Robot) -> bool:
     )
 
 
-def files_of(robot: Robot) -> tuple[Path, ...]:
+def list_model_files(robot: Robot) -> tuple[Path, ...]:
     """The file that a robot came from, and those that it includes."""
     if robot.source is None or not is_mjcf(robot):
         return () if robot.source is None else (robot.source,)
     return (robot.source, *read_document(robot.source).includes.values())
 
 
-def model_mjcf(
+def render_mjcf(
     robot: Robot,
     phi: npt.ArrayLike,
     *,
@@ -144,19 +144,19 @@ def model_mjcf(
     ComputationError
         When a body's parameters cannot be written.
     """
-    values = checked_bodies(robot, phi, "MJCF")
+    values = check_bodies(robot, phi, "MJCF")
     given = {"armature": armature, "damping": damping, "frictionloss": friction}
-    attributes = joint_attributes(robot, given)
+    attributes = format_joint_attributes(robot, given)
     if soft:
         attributes = [own | more for own, more in zip(attributes, soft, strict=True)]
     if is_mjcf(robot):
-        document, notes = patched_mjcf(robot, values, attributes, motors, folder)
+        document, notes = patch_mjcf(robot, values, attributes, motors, folder)
     else:
-        document, notes = mjcf_from_robot(robot, values, attributes, motors)
-    return document, (*notes, *left_out(omitted, "MJCF"))
+        document, notes = render_fresh_mjcf(robot, values, attributes, motors)
+    return document, (*notes, *describe_omissions(omitted, "MJCF"))
 
 
-def patched_mjcf(
+def patch_mjcf(
     robot: Robot,
     phi: Array,
     attributes: Sequence[dict[str, str]],
@@ -195,21 +195,25 @@ def patched_mjcf(
     assert robot.source is not None
     model = read_model(robot.source)
     patch = Patch(model.document)
-    joints, placed = assembled(model, robot.floating)
+    joints, placed = assemble_joints(model, robot.floating)
     _refuse_changed(robot, joints)
     whole = Robot("", tuple(joints), np.zeros((0, 10)), robot.drives, robot.floating)
-    frames = carried(whole, robot.locked)
-    places = {body.name: _in_frame(frames, place) for body, place in zip(model.bodies, placed)}
+    frames = find_carrying_joints(whole, robot.locked)
+    places = {
+        body.name: _place_in_frame(frames, place) for body, place in zip(model.bodies, placed)
+    }
     compiler = model.document.compiler
     notes = []
-    explicit = compiler.from_geoms == "true" or _adjusts(compiler)
-    nominal = body_inertias(model)
+    explicit = compiler.from_geoms == "true" or _adjusts_inertials(compiler)
+    nominal = read_body_inertias(model)
     for number, values in enumerate(phi, start=1 - robot.floating):
         members = [body for body in model.bodies if places[body.name][0] == number]
         notes += _patch_link(patch, values, members, places, nominal, explicit)
     for joint, own in zip(robot.joints, attributes, strict=True):
-        patch.set(_axis(model, joint.name), own)
-    parted = [note for body in model.bodies for note in _split(patch, body, robot, phi, places)]
+        patch.set(_find_axis(model, joint.name), own)
+    parted = [
+        note for body in model.bodies for note in _split_body(patch, body, robot, phi, places)
+    ]
     if parted:  # bodies are numbered otherwise from now on
         for body in model.bodies:
             patch.set(body.element, {"name": body.name} if "name" not in body.element.own else {})
@@ -217,9 +221,9 @@ def patched_mjcf(
     _write_motors(patch, motors)
     notes += _write_gravity(patch, robot)
     if explicit:
-        notes += _plain_compiler(patch, compiler)
+        notes += _reset_compiler(patch, compiler)
     if folder is not None:
-        _relocate(patch, robot.source.parent, folder)
+        _relocate_files(patch, robot.source.parent, folder)
     inlined = patch.inlined()
     if inlined:
         names = ", ".join(path.name for path in inlined)
@@ -274,13 +278,13 @@ def _refuse_changed(robot: Robot, joints: Sequence[Joint]) -> None:
         )
 
 
-def _in_frame(frames: Sequence[Placed], placed: Placed) -> Placed:
+def _place_in_frame(frames: Sequence[Placed], placed: Placed) -> Placed:
     """A body's placement in the frame of the moving joint that carries it."""
     number, turn, shift = frames[placed[0]]
     return number, turn @ placed[1], turn @ placed[2] + shift
 
 
-def _axis(model: Model, name: str) -> Element:
+def _find_axis(model: Model, name: str) -> Element:
     return next(a.own.element for body in model.bodies for a in body.axes if a.name == name)
 
 
@@ -297,7 +301,7 @@ def _patch_link(
         return []  # the first joints of a body with several
     host, *others = members
     rest = phi - sum(
-        (transform(nominal[b.name], *places[b.name][1:]) for b in others), np.zeros(10)
+        (transform_body(nominal[b.name], *places[b.name][1:]) for b in others), np.zeros(10)
     )
     notes = []
     # a remainder of rounding errors alone is no body
@@ -314,30 +318,30 @@ def _patch_link(
         if np.any(nominal[body.name]) and (explicit or not keeps):
             _write_inertial(patch, body, keeps * nominal[body.name])
     _, rotation, translation = places[host.name]
-    _write_inertial(patch, host, transform(rest, rotation.T, -rotation.T @ translation))
+    _write_inertial(patch, host, transform_body(rest, rotation.T, -rotation.T @ translation))
     return notes
 
 
-def _inertial(phi: Array) -> dict[str, str]:
+def _format_inertial(phi: Array) -> dict[str, str]:
     """Attributes of an ``<inertial>``."""
     mass, com, inertia = to_com(phi)
     xx, xy, xz, yy, yz, zz = inertia[np.triu_indices(3)]
-    size = {"pos": as_texts(com), "mass": as_text(mass)}
+    size = {"pos": format_exact_numbers(com), "mass": format_exact_number(mass)}
     if not np.any(phi):
         return size
-    return size | {"fullinertia": as_texts([xx, yy, zz, xy, xz, yz])}
+    return size | {"fullinertia": format_exact_numbers([xx, yy, zz, xy, xz, yz])}
 
 
 def _write_inertial(patch: Patch, body: Body, phi: Array) -> None:
-    values = _inertial(phi)
+    values = _format_inertial(phi)
     if body.inertial is not None:
         drop = STATED if "fullinertia" in values else (*STATED, "fullinertia")
         patch.set(body.inertial.element, values, drop)
         return
-    patch.text(body.element).insert(body.element.index, _line("inertial", values))
+    patch.text(body.element).insert(body.element.index, _render_element("inertial", values))
 
 
-def _line(tag: str, attributes: dict[str, str]) -> str:
+def _render_element(tag: str, attributes: dict[str, str]) -> str:
     return etree.tostring(etree.Element(tag, attributes), encoding="unicode")
 
 
@@ -363,9 +367,9 @@ def _write_motors(patch: Patch, motors: Sequence[Motor]) -> None:
 def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
     """The robot's gravity, where it is not the file's."""
     document = patch.document
-    if np.allclose(gravity_of(document), robot.gravity, rtol=0.0, atol=1e-12):
+    if np.allclose(read_gravity(document), robot.gravity, rtol=0.0, atol=1e-12):
         return []
-    vector = as_texts(robot.gravity)
+    vector = format_exact_numbers(robot.gravity)
     sections = list(document.sections("option"))
     for flag in (flag for section in sections for flag in section.every("flag")):
         if "gravity" in flag.own:
@@ -373,12 +377,12 @@ def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
     if sections:
         patch.set(sections[-1], {"gravity": vector})
     else:
-        line = _line("option", {"gravity": vector})
+        line = _render_element("option", {"gravity": vector})
         patch.text(document.root).insert(document.root.index, line)
     return [f"gravity is the robot's in the MJCF, not its file's: {vector}"]
 
 
-def _split(
+def _split_body(
     patch: Patch, body: Body, robot: Robot, phi: Array, places: dict[str, Placed]
 ) -> list[str]:
     """Bodies around one with several joints, where a joint but the last moves a mass.
@@ -407,10 +411,17 @@ def _split(
     first = 0
     for k in heavy:
         name = f"{body.name}/{body.axes[k].name}"
-        lines = [_line("body", {"name": name} | placement | childclass).replace("/>", ">")]
+        lines = [
+            _render_element("body", {"name": name} | placement | childclass).replace("/>", ">")
+        ]
         anchor = np.array([float(x) for x in body.axes[k].own.text("pos", "0 0 0").split()])
         anchor = anchor if body.axes[k].own.text("type", "hinge") == "hinge" else np.zeros(3)
-        lines.append("  " + _line("inertial", _inertial(transform(links[name], np.eye(3), anchor))))
+        lines.append(
+            "  "
+            + _render_element(
+                "inertial", _format_inertial(transform_body(links[name], np.eye(3), anchor))
+            )
+        )
         for axis in body.axes[first : k + 1]:
             element = axis.own.element
             if element not in body.element.children or element.file != body.element.file:
@@ -426,7 +437,7 @@ def _split(
     return [f"body {body.name} has several joints: those before the last move bodies of their own"]
 
 
-def _adjusts(compiler: Compiler) -> bool:
+def _adjusts_inertials(compiler: Compiler) -> bool:
     return (
         compiler.total_mass > 0.0
         or compiler.least_mass > 0.0
@@ -435,7 +446,7 @@ def _adjusts(compiler: Compiler) -> bool:
     )
 
 
-def _plain_compiler(patch: Patch, compiler: Compiler) -> list[str]:
+def _reset_compiler(patch: Patch, compiler: Compiler) -> list[str]:
     """Have the compiler take the inertials as they are."""
     dropped: dict[str, None] = {}
     for section in patch.document.sections("compiler"):
@@ -448,7 +459,7 @@ def _plain_compiler(patch: Patch, compiler: Compiler) -> list[str]:
     return [f"every moving body states its inertia, without the compiler's {', '.join(dropped)}"]
 
 
-def _relocate(patch: Patch, old: Path, new: Path) -> None:
+def _relocate_files(patch: Patch, old: Path, new: Path) -> None:
     """Name meshes, textures and included files as they are seen from another folder."""
     if old.resolve() == new.resolve():
         return
@@ -467,7 +478,7 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
     if moved and sections:
         patch.set(sections[-1], moved)
     elif moved:
-        patch.text(document.root).insert(document.root.index, _line("compiler", moved))
+        patch.text(document.root).insert(document.root.index, _render_element("compiler", moved))
     inlined = patch.inlined()
     for (path, index), inner in document.includes.items():
         if inner not in inlined and (path == document.path or path in inlined):
@@ -475,7 +486,7 @@ def _relocate(patch: Patch, old: Path, new: Path) -> None:
             patch.texts[path].set(index, {"file": seen})
 
 
-def mjcf_from_robot(
+def render_fresh_mjcf(
     robot: Robot,
     phi: Array,
     attributes: Sequence[dict[str, str]],
@@ -483,7 +494,7 @@ def mjcf_from_robot(
 ) -> tuple[bytes, tuple[str, ...]]:
     """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors.
 
-    Parameters and returns are those of `patched_mjcf`.
+    Parameters and returns are those of `patch_mjcf`.
 
     Raises
     ------
@@ -495,7 +506,7 @@ def mjcf_from_robot(
             raise ComputationError(f"link {name}: has no mass, and MuJoCo moves none without")
     root = etree.Element("mujoco", model=robot.name)
     etree.SubElement(root, "compiler", angle="radian", autolimits="true")
-    etree.SubElement(root, "option", gravity=as_texts(robot.gravity))
+    etree.SubElement(root, "option", gravity=format_exact_numbers(robot.gravity))
     world = etree.SubElement(root, "worldbody")
     name = robot.base_link
     while name == WORLD or name in robot.links[int(robot.floating) :]:
@@ -503,26 +514,26 @@ def mjcf_from_robot(
     base = etree.SubElement(world, "body", name=name)
     if robot.floating:
         etree.SubElement(base, "freejoint")
-        etree.SubElement(base, "inertial", _inertial(phi[0]))
+        etree.SubElement(base, "inertial", _format_inertial(phi[0]))
     bodies = [base]
     actuators = etree.Element("actuator")
     for joint, own, values in zip(
         robot.joints, attributes, phi[int(robot.floating) :], strict=True
     ):
-        w, x, y, z = _quaternion(joint.rotation)
+        w, x, y, z = _to_quaternion(joint.rotation)
         body = etree.SubElement(
             bodies[joint.parent],
             "body",
             name=joint.link,
-            pos=as_texts(joint.translation),
-            quat=as_texts([w, x, y, z]),
+            pos=format_exact_numbers(joint.translation),
+            quat=format_exact_numbers([w, x, y, z]),
         )
         bodies.append(body)
-        etree.SubElement(body, "inertial", _inertial(values))
-        etree.SubElement(body, "joint", _fresh_joint(joint) | own)
+        etree.SubElement(body, "inertial", _format_inertial(values))
+        etree.SubElement(body, "joint", _format_joint(joint) | own)
         limit = {}
         if np.isfinite(joint.effort):
-            limit = {"ctrlrange": as_texts([-joint.effort, joint.effort])}
+            limit = {"ctrlrange": format_exact_numbers([-joint.effort, joint.effort])}
         etree.SubElement(actuators, "motor", {"name": joint.name, "joint": joint.name} | limit)
     if motors:
         etree.SubElement(root, "tendon").extend([motor.element for motor in motors])
@@ -534,24 +545,24 @@ def mjcf_from_robot(
     return text, (f"shapes and meshes of {robot.source.name} are not in the MJCF",)
 
 
-def _fresh_joint(joint: Joint) -> dict[str, str]:
+def _format_joint(joint: Joint) -> dict[str, str]:
     values = {
         "name": joint.name,
         "type": "hinge" if joint.kind == "revolute" else "slide",
-        "axis": as_texts(joint.axis),
+        "axis": format_exact_numbers(joint.axis),
     }
     if np.isfinite(joint.lower) or np.isfinite(joint.upper):
         ends = np.clip([joint.lower, joint.upper], -1e8, 1e8)
-        values["range"] = as_texts(ends)
+        values["range"] = format_exact_numbers(ends)
     return values
 
 
-def _quaternion(rotation: Array) -> Array:
+def _to_quaternion(rotation: Array) -> Array:
     x, y, z, w = pin.Quaternion(np.array(rotation)).coeffs()
     return np.array([w, x, y, z])
 
 
-def friction_softness(
+def format_friction_softness(
     idim: Idim, theta: Array, width: npt.ArrayLike, friction: Array, turns: Array, timestep: float
 ) -> list[dict[str, str]]:
     """Attributes of joints or tendons by which friction loss has the rise of a smoothed sign.
@@ -573,19 +584,22 @@ def friction_softness(
     q = np.zeros((1, robot.dof + robot.floating))
     if robot.floating:
         q[0, 6] = 1.0
-    M = mass_matrix(idim.tree, idim.split(theta)[0], q)[0] + idim.rotors(theta)
+    M = compute_mass_matrix(idim.tree, idim.split(theta)[0], q)[0] + idim.rotors(theta)
     inverse = np.einsum("ki,ij,kj->k", turns, np.linalg.inv(M)[first:, first:], turns)
     widths = np.full(len(turns), width, dtype=float)
-    found = softness(np.nan_to_num(friction), widths, inverse, timestep)
+    found = derive_softness(np.nan_to_num(friction), widths, inverse, timestep)
     return [
-        {"solreffriction": as_texts([0.0, -b]), "solimpfriction": as_texts([d, d, 1e-3, 0.5, 2.0])}
+        {
+            "solreffriction": format_exact_numbers([0.0, -b]),
+            "solimpfriction": format_exact_numbers([d, d, 1e-3, 0.5, 2.0]),
+        }
         if b > 0.0
         else {}
         for d, b in zip(*found, strict=True)
     ]
 
 
-def time_step(robot: Robot) -> float:
+def read_time_step(robot: Robot) -> float:
     """Of the simulation, as a robot's MJCF has it; MuJoCo's own of other robots [s]."""
     if not is_mjcf(robot):
         return TIMESTEP
@@ -597,7 +611,7 @@ def time_step(robot: Robot) -> float:
     return step
 
 
-def standard_mjcf(
+def render_identified_mjcf(
     idim: Idim,
     theta: Array,
     folder: Path | None = None,
@@ -621,30 +635,30 @@ def standard_mjcf(
         When a body's parameters cannot be written.
     """
     robot, kept = idim.robot, ("Ia", "fv", "fc")
-    armature, damping, friction = (drive_values(idim, theta, symbol) for symbol in kept)
+    armature, damping, friction = (select_drive_values(idim, theta, symbol) for symbol in kept)
     of_motor = ("Iam", "fvm", "fcm")
-    own = np.array([drive_values(idim, theta, symbol) for symbol in of_motor])
+    own = np.array([select_drive_values(idim, theta, symbol) for symbol in of_motor])
     soft: list[dict[str, str]] = [{}] * robot.n
     of_motors = soft
     if width is not None:
-        h = time_step(robot)
-        soft = friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
-        of_motors = friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
+        h = read_time_step(robot)
+        soft = format_friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
+        of_motors = format_friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
     motors = []
     for k in np.flatnonzero(np.any(np.isfinite(own), axis=0)):
         turns = robot.drives.turns[k]
         given = zip(("armature", "damping", "frictionloss"), own[:, k], strict=True)
         motors.append(
             Motor(
-                motor_name(robot.joint_names[k]),
+                name_motor(robot.joint_names[k]),
                 {robot.joint_names[j]: float(turns[j]) for j in np.flatnonzero(turns)},
-                {name: as_text(value) for name, value in given if np.isfinite(value)}
+                {name: format_exact_number(value) for name, value in given if np.isfinite(value)}
                 | of_motors[k],
             )
         )
         # its inertia is the tendon's
         armature[k] = 0.0 if np.isfinite(own[0, k]) else armature[k]
-    return model_mjcf(
+    return render_mjcf(
         robot,
         idim.split(theta)[0],
         armature=armature,

@@ -12,15 +12,15 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.whole import Model
-from dynident.results.mjcf import motor_name, standard_mjcf
-from dynident.results.softness import softness
-from dynident.results.terms import joint_terms
+from dynident.results.mjcf import name_motor, render_identified_mjcf
+from dynident.results.softness import derive_softness
+from dynident.results.terms import sort_joint_terms
 
 FAR = 1e-6
 """Stiffness of a spring that is so far away that its torque is a constant [Nm/rad or N/m]."""
 
 
-def mujoco_library() -> Any:
+def import_mujoco() -> Any:
     """MuJoCo's module.
 
     Raises
@@ -65,10 +65,10 @@ def mujoco_model(model: Model, width: npt.ArrayLike | None = None, meshes: bool 
     ComputationError
         For links that no MJCF can hold.
     """
-    mujoco = mujoco_library()
+    mujoco = import_mujoco()
     with TemporaryDirectory() as folder:  # meshes are found from a file's folder alone
         path = Path(folder) / "model.xml"
-        path.write_bytes(standard_mjcf(model.idim, model.theta, path.parent)[0])
+        path.write_bytes(render_identified_mjcf(model.idim, model.theta, path.parent)[0])
         try:
             spec = mujoco.MjSpec.from_file(str(path))
             if not meshes:
@@ -78,8 +78,8 @@ def mujoco_model(model: Model, width: npt.ArrayLike | None = None, meshes: bool 
             reason = " ".join(str(error).split())
             raise InputError(f"{model.idim.robot.name}: MuJoCo refuses it: {reason}") from error
     if width is not None:
-        soften(found, model, width)
-    offset = joint_terms(model).offset
+        soften_friction(found, model, width)
+    offset = sort_joint_terms(model).offset
     for name, torque in zip(model.idim.robot.joint_names, offset, strict=True):
         if torque != 0.0:
             joint = found.joint(name)
@@ -96,12 +96,12 @@ def drop_meshes(spec: Any, kind: int) -> None:
         spec.delete(mesh)
 
 
-def velocities(found: Any, names: tuple[str, ...]) -> list[int]:
+def find_velocity_rows(found: Any, names: tuple[str, ...]) -> list[int]:
     """Where joints stand among a compiled model's velocities."""
     return [int(found.joint(name).dofadr[0]) for name in names]
 
 
-def soften(found: Any, model: Model, width: npt.ArrayLike) -> None:
+def soften_friction(found: Any, model: Model, width: npt.ArrayLike) -> None:
     """Give the friction loss of joints and tendons the rise of ``fc tanh(v / width)``.
 
     Parameters
@@ -113,22 +113,22 @@ def soften(found: Any, model: Model, width: npt.ArrayLike) -> None:
     """
     idim, h = model.idim, float(found.opt.timestep)
     widths = np.full(idim.robot.n, width, dtype=float)
-    rows = velocities(found, idim.robot.joint_names)
+    rows = find_velocity_rows(found, idim.robot.joint_names)
     inverse = found.dof_invweight0[rows]
-    found_of = softness(found.dof_frictionloss[rows], widths, inverse, h)
+    found_of = derive_softness(found.dof_frictionloss[rows], widths, inverse, h)
     set_softness(found.dof_solimp, found.dof_solref, rows, *found_of)
     motors = [gear.number - 1 for gear in idim.gears if gear.coupled]
-    names = [motor_name(idim.robot.joint_names[k]) for k in motors]
+    names = [name_motor(idim.robot.joint_names[k]) for k in motors]
     rows = [int(found.tendon(name).id) for name in names]
     inverse = found.tendon_invweight0[rows]
-    found_of = softness(found.tendon_frictionloss[rows], widths[motors], inverse, h)
+    found_of = derive_softness(found.tendon_frictionloss[rows], widths[motors], inverse, h)
     set_softness(found.tendon_solimp_fri, found.tendon_solref_fri, rows, *found_of)
 
 
 def set_softness(
     solimp: Array, solref: Array, rows: list[int], impedance: Array, damping: Array
 ) -> None:
-    """Write what `softness` gives where there is friction."""
+    """Write what `derive_softness` gives where there is friction."""
     for row, d, b in zip(rows, impedance, damping, strict=True):
         if b > 0.0:
             solimp[row], solref[row] = [d, d, 1e-3, 0.5, 2.0], [0.0, -b]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
-from dynident.regression.statistics import confidence_interval
+from dynident.regression.statistics import compute_confidence_interval
 from dynident.results.result import Result
 
 
@@ -46,7 +46,7 @@ class SensorRow(NamedTuple):
     std: float
 
 
-def sensor_rows(result: Result) -> tuple[SensorRow, ...]:
+def list_sensor_parameters(result: Result) -> tuple[SensorRow, ...]:
     """Biases and orientations of sensors, where they were estimated."""
     columns = result.idim.sensor_columns
     places = {name: k for k, name in enumerate(result.base.names)}
@@ -62,11 +62,11 @@ def sensor_rows(result: Result) -> tuple[SensorRow, ...]:
     )
 
 
-def base_rows(result: Result) -> tuple[BaseRow, ...]:
+def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
     """The base parameters with standard deviations and 95 % intervals."""
     estimate, base = result.estimate, result.base
     std = estimate.covariance.std
-    low, high = confidence_interval(estimate.beta, std)
+    low, high = compute_confidence_interval(estimate.beta, std)
     kept = range(base.count) if result.essential is None else result.essential
     size = np.abs(estimate.beta)
     relative = 100.0 * np.divide(std, size, out=np.full_like(size, np.nan), where=size > 0.0)
@@ -86,7 +86,7 @@ def base_rows(result: Result) -> tuple[BaseRow, ...]:
     )
 
 
-def about_com(phi: Array) -> dict[str, Any]:
+def serialise_body(phi: Array) -> dict[str, Any]:
     """A body's mass, centre of mass and inertia about it, in the words of result.json."""
     mass, com, i = to_com(phi)
     entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]

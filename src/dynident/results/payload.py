@@ -11,12 +11,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.estimators.payload import Load, intervals
+from dynident.estimators.payload import Load, estimate_load_intervals
 
 WIDTH = 100
 """Columns of the summary, which no call of a maker fits in 80."""
 SYMBOLS = ("mass", "x", "y", "z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""What `dynident.estimators.payload.about_centre` gives."""
+"""What `dynident.estimators.payload.to_central_inertia` gives."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Payload:
 
     @cached_property
     def _seen(self) -> tuple[Array, Array, Array]:
-        return intervals(self.load, self.rotation, self.translation)
+        return estimate_load_intervals(self.load, self.rotation, self.translation)
 
     @property
     def mass(self) -> float:
@@ -81,7 +81,7 @@ class Payload:
         return (
             '<link name="payload">\n'
             "  <inertial>\n"
-            f'    <origin xyz="{spaced(self.com)}" rpy="0 0 0"/>\n'
+            f'    <origin xyz="{join_with_spaces(self.com)}" rpy="0 0 0"/>\n'
             f'    <mass value="{self.mass:.6g}"/>\n'
             f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}"\n'
             f'             iyy="{yy:.6g}" iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
@@ -97,22 +97,22 @@ class Payload:
         """URScript: mass, centre [m], inertia about it ``Ixx Iyy Izz Ixy Ixz Iyz`` [kg m^2]."""
         xx, xy, yy, xz, yz, zz = self._body[4:]
         return (
-            f"set_target_payload({self.mass:.6g}, [{listed(self.com)}], "
-            f"[{listed([xx, yy, zz, xy, xz, yz])}])"
+            f"set_target_payload({self.mass:.6g}, [{join_with_commas(self.com)}], "
+            f"[{join_with_commas([xx, yy, zz, xy, xz, yz])}])"
         )
 
     def franka(self) -> str:
         """libfranka: mass, centre in the flange [m], inertia about it, column by column."""
         return (
-            f"robot.setLoad({self.mass:.6g}, {{{{{listed(self.com)}}}}}, "
-            f"{{{{{listed(self.inertia.T.ravel())}}}}});"
+            f"robot.setLoad({self.mass:.6g}, {{{{{join_with_commas(self.com)}}}}}, "
+            f"{{{{{join_with_commas(self.inertia.T.ravel())}}}}});"
         )
 
     def kuka(self) -> str:
         """KRL: mass [kg], centre [mm], principal axes as A B C [deg] and inertia [kg m^2]."""
         values, axes = np.linalg.eigh(self.inertia)
         axes = axes * np.sign(np.linalg.det(axes))
-        a, b, c = np.degrees(turns(axes))
+        a, b, c = np.degrees(to_abc_angles(axes))
         x, y, z = 1e3 * self.com
         return (
             f"$LOAD = {{M {self.mass:.6g}, CM {{X {x:.6g}, Y {y:.6g}, Z {z:.6g}, A {a:.6g}, "
@@ -180,7 +180,7 @@ class Payload:
         seen, gains = self.load.seen, self.load.gains
         told = len(SYMBOLS) if seen else 1
         lines = [
-            *wrapped(f"payload on {self.load.link}, seen from {self.frame}, of {self.log}"),
+            *wrap_text(f"payload on {self.load.link}, seen from {self.frame}, of {self.log}"),
             "",
         ]
         lines.append(f"{'':8}{'value':>12}  95 % interval")
@@ -195,17 +195,17 @@ class Payload:
             drives = zip(gains.names, gains.values, gains.std, strict=True)
             lines += [f"  {n:16} {v:.4f} +- {s:.4f}" for n, v, s in drives]
         if self.load.drifted:
-            lines += wrapped(f"beside the load: {', '.join(self.load.drifted)}", "changed     ")
+            lines += wrap_text(f"beside the load: {', '.join(self.load.drifted)}", "changed     ")
         for words in self.warnings:
-            lines += wrapped(words, "warning     ")
+            lines += wrap_text(words, "warning     ")
         if seen:
             lines += ["", self.urdf(), ""]
             for maker, call in self.calls().items():
-                lines += wrapped(call, f"{maker:8}")
+                lines += wrap_text(call, f"{maker:8}")
         return "\n".join(lines)
 
 
-def wrapped(text: str, label: str = "") -> list[str]:
+def wrap_text(text: str, label: str = "") -> list[str]:
     """Lines of at most `WIDTH` columns behind a label; words stay whole."""
     return textwrap.wrap(
         text,
@@ -217,22 +217,22 @@ def wrapped(text: str, label: str = "") -> list[str]:
     )
 
 
-def spaced(values: Array) -> str:
+def join_with_spaces(values: Array) -> str:
     """Numbers with spaces between."""
-    return " ".join(plain(v) for v in values)
+    return " ".join(format_six_digits(v) for v in values)
 
 
-def listed(values: Any) -> str:
+def join_with_commas(values: Any) -> str:
     """Numbers with commas between."""
-    return ", ".join(plain(v) for v in values)
+    return ", ".join(format_six_digits(v) for v in values)
 
 
-def plain(value: float) -> str:
+def format_six_digits(value: float) -> str:
     """A number in six digits, rounding as zero."""
     return f"{round(float(value), 9) + 0.0:.6g}"
 
 
-def turns(rotation: Array) -> tuple[float, float, float]:
+def to_abc_angles(rotation: Array) -> tuple[float, float, float]:
     """A, B, C [rad]: about z, then the new y, then the new x."""
     b = float(np.arcsin(np.clip(-rotation[2, 0], -1.0, 1.0)))
     if abs(rotation[2, 0]) > 1.0 - 1e-12:

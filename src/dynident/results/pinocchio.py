@@ -9,11 +9,11 @@ import pinocchio as pin
 
 from dynident.core.arrays import Array
 from dynident.dynamics.whole import Model
-from dynident.results.exported import left_out
-from dynident.results.terms import joint_terms
-from dynident.results.urdf import standard_urdf
-from dynident.robot.geometry import locked_configuration
-from dynident.robot.urdf import library_messages
+from dynident.results.exported import describe_omissions
+from dynident.results.terms import sort_joint_terms
+from dynident.results.urdf import render_standard_urdf
+from dynident.robot.geometry import build_locked_configuration
+from dynident.robot.urdf import capture_library_messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class PinocchioModel:
     notes: tuple[str, ...]
 
 
-def pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
+def build_pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
     """A model of Pinocchio from the identified URDF and the identified drives.
 
     Parameters
@@ -71,14 +71,14 @@ def pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
     ComputationError
         For links that no URDF can hold.
     """
-    document, _ = standard_urdf(model.idim, model.theta)
-    robot, terms = model.idim.robot, joint_terms(model)
+    document, _ = render_standard_urdf(model.idim, model.theta)
+    robot, terms = model.idim.robot, sort_joint_terms(model)
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
-    with library_messages():
+    with capture_library_messages():
         found = pin.buildModelFromXML(document.decode(), *free)
     locked = [found.getJointId(name) for name in robot.locked if found.existJointName(name)]
     if locked:  # a URDF that was made of the robot has none
-        found = pin.buildReducedModel(found, locked, locked_configuration(found, robot))
+        found = pin.buildReducedModel(found, locked, build_locked_configuration(found, robot))
     rows = [*range(6)] * robot.floating + [
         int(found.joints[found.getJointId(name)].idx_v) for name in robot.joint_names
     ]
@@ -94,7 +94,7 @@ def pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
     rotors = np.zeros((found.nv, found.nv))
     rotors[np.ix_(rows, rows)] = model.rotors
     friction_left = [name for name in terms.motors if not name.startswith("Ia")]
-    notes = said + left_out([*friction_left, *terms.left], "model of Pinocchio")
+    notes = said + describe_omissions([*friction_left, *terms.left], "model of Pinocchio")
     turning = [name for name in terms.motors if name.startswith("Ia")]
     if turning:
         notes += (

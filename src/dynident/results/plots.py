@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.regression.rows import torque_groups
-from dynident.regression.statistics import autocorrelation
+from dynident.regression.rows import list_torque_groups
+from dynident.regression.statistics import estimate_autocorrelation
 from dynident.results.figures import Series
 from dynident.results.ground import Ground
 from dynident.results.parameters import BaseRow
@@ -97,7 +97,7 @@ STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def apply_style() -> Iterator[None]:
     """Matplotlib's own defaults and `STYLE`, whatever the user's settings are."""
     from matplotlib import style
 
@@ -105,7 +105,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
+def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     """A joint's name and its torque figure, for every joint of which a log has torques.
 
     Measured and predicted torque, its parts, and the residual. All joints are drawn in the same
@@ -121,10 +121,10 @@ def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     tuple of (str, str)
         Names, and SVG elements or image elements where those would be large.
     """
-    breaks = gaps(series.time)
-    time = with_gaps(series.time, breaks)
-    with styled():
-        figure = new_figure(5.7)
+    breaks = find_time_gaps(series.time)
+    time = insert_gaps(series.time, breaks)
+    with apply_style():
+        figure = make_report_figure(5.7)
         grid = figure.add_gridspec(
             3, 1, height_ratios=(3.0, 2.4, 1.2), left=0.075, right=0.99, top=0.95, bottom=0.08
         )
@@ -146,24 +146,24 @@ def torque_figures(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
         for axes in panels:
             axes.yaxis.set_label_coords(-0.052, 0.5)
             axes.margins(x=0.0)
-        legend(top)
-        legend(middle)
+        draw_legend(top)
+        draw_legend(middle)
         low.set_xlabel("time [s]")
         found = []
-        for j, group in enumerate(torque_groups(robot)):
+        for j, group in enumerate(list_torque_groups(robot)):
             if not np.isfinite(series.measured[:, j]).any():
                 continue
             for line, (_, signal, _) in zip(lines, curves, strict=True):
-                line.set_ydata(with_gaps(signal[:, j], breaks))
+                line.set_ydata(insert_gaps(signal[:, j], breaks))
             for axes, label in zip(panels, ("torque", "parts", "residual"), strict=True):
                 axes.set_ylabel(f"{label} [{group.unit}]")
                 axes.relim()
                 axes.autoscale_view()
-            found.append((group.name, drawn(figure, f"torque-{series.name}-{j}")))
+            found.append((group.name, render_figure(figure, f"torque-{series.name}-{j}")))
         return tuple(found)
 
 
-def force_figure(ground: Ground) -> str:
+def plot_contact_forces(ground: Ground) -> str:
     """Contact forces of a floating robot over time, and their sum against its weight.
 
     Parameters
@@ -174,39 +174,39 @@ def force_figure(ground: Ground) -> str:
     -------
     str
     """
-    breaks, whole = gaps(ground.time), bool(len(ground.total))
-    time = with_gaps(ground.time, breaks)
-    with styled():
-        figure = new_figure(4.4 if whole else 2.6)
+    breaks, whole = find_time_gaps(ground.time), bool(len(ground.total))
+    time = insert_gaps(ground.time, breaks)
+    with apply_style():
+        figure = make_report_figure(4.4 if whole else 2.6)
         grid = figure.add_gridspec(
             2 if whole else 1, 1, left=0.075, right=0.99, top=0.93, bottom=0.1 if whole else 0.17
         )
         panels = grid.subplots(sharex=True, squeeze=False).ravel()
-        styles = styles_of(ground)
+        styles = assign_contact_styles(ground)
         for name, force in ground.forces.items():
             colour, dashes = styles[name]
             panels[0].plot(
-                time, with_gaps(force, breaks), color=colour, ls=dashes, lw=0.9, label=name
+                time, insert_gaps(force, breaks), color=colour, ls=dashes, lw=0.9, label=name
             )
         if whole:
             low = panels[1]
-            low.plot(time, with_gaps(ground.total, breaks), color=PALE, lw=2.4, label="measured")
-            low.plot(time, with_gaps(ground.asked, breaks), color=BLUE, lw=0.9, label="model")
+            low.plot(time, insert_gaps(ground.total, breaks), color=PALE, lw=2.4, label="measured")
+            low.plot(time, insert_gaps(ground.asked, breaks), color=BLUE, lw=0.9, label="model")
             low.axhline(ground.weight, color=GREY, lw=0.8, ls=(0, (4, 2)), label="weight")
         for axes, label in zip(panels, ("of each contact [N]", "of all [N]"), strict=False):
             axes.set_ylabel(label)
             axes.margins(x=0.0)
-            legend(axes, len(FEET))
+            draw_legend(axes, len(FEET))
         panels[-1].set_xlabel("time [s]")
-        return drawn(figure, f"forces-{ground.name}")
+        return render_figure(figure, f"forces-{ground.name}")
 
 
-def styles_of(ground: Ground) -> dict[str, Line]:
+def assign_contact_styles(ground: Ground) -> dict[str, Line]:
     """Colour and dashes of each contact, the same in every figure."""
     return dict(zip(ground.contacts, cycle(FEET), strict=False))
 
 
-def foothold_figure(ground: Ground) -> str:
+def plot_footholds(ground: Ground) -> str:
     """Where a floating robot's contacts stood, from above, and the path of its base.
 
     Parameters
@@ -218,17 +218,19 @@ def foothold_figure(ground: Ground) -> str:
     str
     """
     stood = {stance.contact for stance in ground.stances}
-    colours = {name: style[0] for name, style in styles_of(ground).items() if name in stood}
+    colours = {
+        name: style[0] for name, style in assign_contact_styles(ground).items() if name in stood
+    }
     x, y = (
         np.concatenate([ground.path[:, k], *(stance.track[:, k] for stance in ground.stances)])
         for k in (0, 1)
     )
     share = (np.ptp(y) + 0.1) / (np.ptp(x) + 0.1)
-    with styled():
-        figure = new_figure(float(np.clip(0.9 + 0.9 * WIDTH * share, 2.4, 0.8 * WIDTH)))
+    with apply_style():
+        figure = make_report_figure(float(np.clip(0.9 + 0.9 * WIDTH * share, 2.4, 0.8 * WIDTH)))
         axes = figure.add_axes((0.075, 0.12, 0.915, 0.8))
-        breaks = gaps(ground.time)
-        path = [with_gaps(part, breaks) for part in ground.path.T]
+        breaks = find_time_gaps(ground.time)
+        path = [insert_gaps(part, breaks) for part in ground.path.T]
         axes.plot(*path, color=PALE, lw=1.2, label="base")
         axes.plot(*ground.path[0], "o", ms=5.0, mfc="white", mec=GREY, mew=0.9)
         for stance in ground.stances:
@@ -240,11 +242,11 @@ def foothold_figure(ground: Ground) -> str:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_xlabel("x [m]")
         axes.set_ylabel("y [m]")
-        legend(axes, len(FEET))
-        return drawn(figure, f"footholds-{ground.name}")
+        draw_legend(axes, len(FEET))
+        return render_figure(figure, f"footholds-{ground.name}")
 
 
-def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str:
+def plot_autocorrelation(errors: Sequence[Array], names: Sequence[str]) -> str:
     """Residual autocorrelation of every joint with its +-2/sqrt(r) band.
 
     Parameters
@@ -262,8 +264,8 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
     height = 0.55 + 1.35 * rows
     lags = np.arange(1, LAGS + 1)
     width = LAGS + 5  # of a panel and the gap behind it: axes for each would take longer
-    with styled():
-        figure = new_figure(height)
+    with apply_style():
+        figure = make_report_figure(height)
         grid = figure.add_gridspec(
             rows,
             1,
@@ -277,7 +279,7 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
         for row, axes in enumerate(panels):
             ticks = []
             for column, j in enumerate(range(row * columns, min((row + 1) * columns, len(errors)))):
-                rho = autocorrelation(errors[j], LAGS)
+                rho = estimate_autocorrelation(errors[j], LAGS)
                 band = 2.0 / np.sqrt(max(1, len(errors[j])))
                 outside = np.abs(rho) > band
                 start = column * width
@@ -286,7 +288,7 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
                 colours = np.where(outside, RED, GREY).tolist()
                 axes.vlines(start + lags, 0.0, rho, colors=colours, lw=2.0)
                 axes.plot(ends, (0.0, 0.0), color=GREY, lw=0.5)
-                title = panel_title(j, names[j])
+                title = format_panel_title(j, names[j])
                 beyond = axes.get_xaxis_transform()
                 axes.text(start, 1.04, title, transform=beyond, parse_math=False)
                 if j + columns >= len(errors):  # nothing stands below
@@ -296,10 +298,10 @@ def autocorrelation_figure(errors: Sequence[Array], names: Sequence[str]) -> str
             axes.set_xlim(0.0, columns * width - 4)
             axes.grid(visible=False, axis="x")
         panels[-1].set_xlabel("lag [rows]")
-        return drawn(figure, "autocorrelation")
+        return render_figure(figure, "autocorrelation")
 
 
-def precision_figure(parameters: Sequence[BaseRow]) -> str:
+def plot_precision(parameters: Sequence[BaseRow]) -> str:
     """Relative standard deviations of base parameters, the best determined first.
 
     Parameters
@@ -316,8 +318,8 @@ def precision_figure(parameters: Sequence[BaseRow]) -> str:
     rows = max(1, -(-len(order) // PER_ROW))
     per_row = max(1, -(-len(order) // rows))
     height = 0.45 + 1.9 * rows
-    with styled():
-        figure = new_figure(height)
+    with apply_style():
+        figure = make_report_figure(height)
         grid = figure.add_gridspec(
             rows,
             1,
@@ -330,7 +332,7 @@ def precision_figure(parameters: Sequence[BaseRow]) -> str:
         panels = grid.subplots(sharey=True, squeeze=False).ravel()
         for row, axes in enumerate(panels):
             part = order[row * per_row : (row + 1) * per_row]
-            precision_row(axes, part)
+            plot_precision_row(axes, part)
             axes.set_xticks(range(len(part)), [p.name for p in part], rotation=90, fontsize=7.5)
             axes.set_xlim(-0.6, per_row - 0.4)
             axes.set_ylabel("std [%]")
@@ -338,11 +340,11 @@ def precision_figure(parameters: Sequence[BaseRow]) -> str:
             axes.yaxis.set_major_formatter("{x:g}")  # powers of ten would have to be typeset
             axes.minorticks_off()
             axes.grid(visible=False, axis="x")
-        legend(panels[0])
-        return drawn(figure, "precision")
+        draw_legend(panels[0])
+        return render_figure(figure, "precision")
 
 
-def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
+def plot_precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
     """One row of the precision plot."""
     place = np.arange(len(part))
     mine = np.array([p.relative_percent for p in part])
@@ -357,7 +359,7 @@ def precision_row(axes: Axes, part: Sequence[BaseRow]) -> None:
     )
 
 
-def friction_figure(
+def plot_friction(
     robot: Robot, series: Sequence[Series], others: Mapping[str, Sequence[Series]] | None = None
 ) -> str:
     """What is left of each joint's torque beside the rigid bodies, against speed; and the model.
@@ -378,14 +380,14 @@ def friction_figure(
         samples of like speed.
     """
     first = robot.dof - robot.n
-    groups = torque_groups(robot)[first:]
+    groups = list_torque_groups(robot)[first:]
     columns = min(3, len(groups))
     rows = -(-len(groups) // columns)
     lines = {"model": series} if others is None else others
     head = 0.3 if others is None else 0.65
     height = head + 0.3 + 1.75 * rows
-    with styled():
-        figure = new_figure(height)
+    with apply_style():
+        figure = make_report_figure(height)
         grid = figure.add_gridspec(
             rows,
             columns,
@@ -401,13 +403,13 @@ def friction_figure(
             if j >= len(groups):
                 axes.set_visible(False)
                 continue
-            dots(axes, series, first + j)
+            plot_friction_dots(axes, series, first + j)
             for k, (name, own) in enumerate(lines.items()):
-                speed, friction = curve(own, first + j)
+                speed, friction = average_friction_by_speed(own, first + j)
                 colour, dashes = LINES[k % len(LINES)]
                 axes.plot(speed, friction, color=colour, ls=dashes, lw=1.2, label=name)
             speed_unit = "m/s" if groups[j].unit == "N" else "rad/s"
-            title = f"{panel_title(j, groups[j].name)} [{groups[j].unit}]"
+            title = f"{format_panel_title(j, groups[j].name)} [{groups[j].unit}]"
             axes.set_title(title, loc="left", pad=3, parse_math=False)
             axes.locator_params(nbins=3)
             if j + columns >= len(groups):
@@ -415,17 +417,17 @@ def friction_figure(
         if others is not None:
             handles, labels = panels[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="upper center", ncols=4, borderaxespad=0.0)
-        return drawn(figure, "friction")
+        return render_figure(figure, "friction")
 
 
-def dots(axes: Axes, series: Sequence[Series], joint: int) -> None:
+def plot_friction_dots(axes: Axes, series: Sequence[Series], joint: int) -> None:
     """Measured torque less that of the rigid bodies, thinned, by what the bodies do."""
     step = max(1, sum(len(one.time) for one in series) // DOTS)
-    rigid = joined(
+    rigid = join_signals(
         one.predicted[::step, joint] - one.parts["friction"][::step, joint] for one in series
     )
-    torque = joined(one.measured[::step, joint] for one in series) - rigid
-    speed = joined(one.speed[::step, joint] for one in series)
+    torque = join_signals(one.measured[::step, joint] for one in series) - rigid
+    speed = join_signals(one.speed[::step, joint] for one in series)
     opposing = rigid * np.sign(speed)
     light = float(np.median(np.abs(rigid)))
     for colour, those in (
@@ -436,10 +438,10 @@ def dots(axes: Axes, series: Sequence[Series], joint: int) -> None:
         axes.plot(speed[those], torque[those], ".", ms=2.5, mew=0.0, color=colour)
 
 
-def curve(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
+def average_friction_by_speed(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
     """A model's friction as means over samples of like speed, split at standstill."""
-    speed = joined(one.speed[:, joint] for one in series)
-    friction = joined(one.parts["friction"][:, joint] for one in series)
+    speed = join_signals(one.speed[:, joint] for one in series)
+    friction = join_signals(one.parts["friction"][:, joint] for one in series)
     found = []
     for own in (speed < 0.0, speed >= 0.0):
         v, f = speed[own], friction[own]
@@ -451,18 +453,18 @@ def curve(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
     return points[:, 0], points[:, 1]
 
 
-def joined(pieces: Iterable[Array]) -> Array:
+def join_signals(pieces: Iterable[Array]) -> Array:
     """One array of several logs' signals."""
     return np.concatenate(list(pieces))
 
 
-def panel_title(joint: int, name: str) -> str:
+def format_panel_title(joint: int, name: str) -> str:
     """The joint's number and its name where the figure's font has its letters."""
     short = name if len(name) <= 16 else name[:15] + "…"
     return f"{joint + 1}  {short}" if name.isascii() and name.isprintable() else str(joint + 1)
 
 
-def legend(axes: Axes, columns: int = 4) -> None:
+def draw_legend(axes: Axes, columns: int = 4) -> None:
     """A legend in one line above the axes, clear of the data."""
     axes.legend(
         loc="lower right",
@@ -473,30 +475,30 @@ def legend(axes: Axes, columns: int = 4) -> None:
     )
 
 
-def gaps(time: Array) -> np.ndarray:
+def find_time_gaps(time: Array) -> np.ndarray:
     """Where a log's samples are not consecutive, so that no line is drawn across."""
     steps = np.diff(time)
     return np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.zeros(0, int)
 
 
-def with_gaps(signal: Array, breaks: np.ndarray) -> Array:
+def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:
     """A signal with NaN between its runs."""
     return np.insert(signal, breaks, np.nan) if len(breaks) else signal
 
 
-def new_figure(height: float) -> Figure:
+def make_report_figure(height: float) -> Figure:
     """An empty figure of the report's width."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(WIDTH, height))
 
 
-def drawn(figure: Figure, name: str) -> str:
+def render_figure(figure: Figure, name: str) -> str:
     """A figure as an SVG element with ids of its own, or as a PNG where it is large."""
     buffer = BytesIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(buffer, format="svg", metadata=nothing)
-    svg = inlined(buffer.getvalue().decode("utf-8"), re.sub(r"\W", "-", name, flags=re.ASCII))
+    svg = inline_svg(buffer.getvalue().decode("utf-8"), re.sub(r"\W", "-", name, flags=re.ASCII))
     if len(svg) <= LARGEST:
         return svg
     buffer = BytesIO()
@@ -505,7 +507,7 @@ def drawn(figure: Figure, name: str) -> str:
     return f'<img alt="" src="data:image/png;base64,{data}">'
 
 
-def inlined(document: str, name: str) -> str:
+def inline_svg(document: str, name: str) -> str:
     """An SVG document as an element of a page: no prolog, ids of its own, short numbers."""
     svg = document[document.index("<svg") :].strip()
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)

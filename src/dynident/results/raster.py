@@ -14,7 +14,9 @@ Picture = npt.NDArray[np.floating[Any]]
 
 
 @inner
-def fill(picture: Picture, depth: Array, corners: Array, colours: Array, lit: Array) -> None:
+def fill_triangles(
+    picture: Picture, depth: Array, corners: Array, colours: Array, lit: Array
+) -> None:
     """Fill triangles into a picture.
 
     Parameters

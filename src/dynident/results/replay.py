@@ -12,23 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
+from dynident.core.text import format_count
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import Obstacle
-from dynident.results.html import pages
+from dynident.results.html import load_page_templates
+from dynident.results.json import replace_nonfinite
 from dynident.results.plots import GREEN, PNG_DPI, STYLE
-from dynident.results.raster import Picture, fill
+from dynident.results.raster import Picture, fill_triangles
 from dynident.results.scene import (
     SPACINGS,
     Nearest,
     Piece,
     Scene,
-    corner_normals,
-    nearest,
-    poses,
-    scene,
-    traces,
+    build_scene,
+    compute_corner_normals,
+    find_nearest_pairs,
+    place_bodies,
+    trace_points,
 )
-from dynident.results.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,7 @@ FIRST, LAST = "#D3E3F1", "#1F6FA8"
 # ------------------------------------------------------------------------------ the page
 
 
-def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
+def render_replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
     """A page that shows the robot moving along the trajectory.
 
     Parameters
@@ -78,15 +79,15 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
         HTML with a script of its own, and without references to other files.
     """
     robot = excitation.robot
-    drawn = scene(robot, obstacles)
-    times = frame_times(excitation)
+    drawn = build_scene(robot, obstacles)
+    times = choose_frame_times(excitation)
     step = (times[-1] - times[0]) / (len(times) - 1)
     trajectory, limits = excitation.trajectory, excitation.design.task.limits
     q, dq = trajectory.at(times), trajectory.at(times, 1)
-    placed = poses(robot, q)
-    traced = paths(excitation, drawn, times)
-    found = nearest_pairs(excitation, q)
-    middle, radius = room_taken(drawn, placed, traced)
+    placed = place_bodies(robot, q)
+    traced = trace_hand_paths(excitation, drawn, times)
+    found = find_pairs_by_frame(excitation, q)
+    middle, radius = bound_motion(drawn, placed, traced)
     revolute = [joint.kind == "revolute" for joint in robot.joints]
     factor = np.where(revolute, np.degrees(1.0), 1000.0)
     scale = max(float(np.abs(placed[..., 3]).max()), 1e-3)
@@ -98,27 +99,31 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
         "bodies": robot.n,
         "scale": scale / STEPS,
         "unit": 1.0 / STEPS,
-        "poses": packed(np.round(STEPS * units), "<i2"),
-        "pieces": [piece_data(piece) for piece in drawn.pieces],
+        "poses": encode_array(np.round(STEPS * units), "<i2"),
+        "pieces": [serialise_piece(piece) for piece in drawn.pieces],
         "fine": FINE,
-        "traces": [packed(each, "<f4") for each in traced],
+        "traces": [encode_array(each, "<f4") for each in traced],
         "grid": {"spacing": drawn.spacing, "extent": drawn.extent},
-        "view": {"middle": middle.tolist(), "radius": radius, "azimuth": azimuth(traced, placed)},
+        "view": {
+            "middle": middle.tolist(),
+            "radius": radius,
+            "azimuth": choose_azimuth(traced, placed),
+        },
         "joints": [
             {
                 "name": joint.name,
                 "unit": "°" if joint.kind == "revolute" else "mm",
-                "lower": finite(factor[j] * limits.lower[j]),
-                "upper": finite(factor[j] * limits.upper[j]),
+                "lower": replace_nonfinite(factor[j] * limits.lower[j]),
+                "upper": replace_nonfinite(factor[j] * limits.upper[j]),
             }
             for j, joint in enumerate(robot.joints)
         ],
-        "q": packed(q * factor, "<f4"),
-        "dq": packed(dq * factor, "<f4"),
-        "nearest": None if found is None else nearest_data(found, limits.clearance),
+        "q": encode_array(q * factor, "<f4"),
+        "dq": encode_array(dq * factor, "<f4"),
+        "nearest": None if found is None else serialise_nearest_pairs(found, limits.clearance),
     }
     return (
-        pages()
+        load_page_templates()
         .get_template("replay.html.j2")
         .render(
             title=robot.name,
@@ -127,8 +132,8 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
             hands=[robot.links[body] for body, _ in drawn.hands],
             said=(*drawn.said, *excitation.warnings),
             spacing=drawn.spacing,
-            steady="" if found is None else steady_words(found),
-            proved=proved_words(excitation),
+            steady="" if found is None else describe_steady_pairs(found),
+            proved=describe_proved_distance(excitation),
             planes=any(piece.kind == "wall" for piece in drawn.pieces),
             surrounded=bool(obstacles),
             data=data,
@@ -136,52 +141,54 @@ def replay_page(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> s
     )
 
 
-def frame_times(excitation: Excitation) -> Array:
+def choose_frame_times(excitation: Excitation) -> Array:
     """Instants of the frames: of one period, its ramps included [s]."""
     family = excitation.trajectory.family
     count = int(np.ceil((family.stop - family.start) * FRAMES_PER_SECOND)) + 1
     return np.linspace(family.start, family.stop, min(max(count, 2), MOST_FRAMES))
 
 
-def piece_data(piece: Piece) -> dict[str, Any]:
+def serialise_piece(piece: Piece) -> dict[str, Any]:
     """A piece as the page reads it."""
     found: dict[str, Any] = {
         "name": piece.name,
         "kind": piece.kind,
         "body": piece.body,
-        "points": packed(piece.points, "<f4"),
-        "faces": packed(piece.faces, "<u2"),
-        "normals": packed(np.round(127.0 * corner_normals(piece.points, piece.faces)), "i1"),
+        "points": encode_array(piece.points, "<f4"),
+        "faces": encode_array(piece.faces, "<u2"),
+        "normals": encode_array(
+            np.round(127.0 * compute_corner_normals(piece.points, piece.faces)), "i1"
+        ),
     }
     if len(piece.lines):
-        found["lines"] = packed(piece.lines, "<f4")
+        found["lines"] = encode_array(piece.lines, "<f4")
     return found
 
 
-def paths(excitation: Excitation, drawn: Scene, times: Array) -> Array:
+def trace_hand_paths(excitation: Excitation, drawn: Scene, times: Array) -> Array:
     """Where the hands are between the first and the last frame, shape (hands, samples, 3) [m]."""
     fine = np.linspace(times[0], times[-1], FINE * (len(times) - 1) + 1)
-    return traces(poses(excitation.robot, excitation.trajectory.at(fine)), drawn.hands)
+    return trace_points(place_bodies(excitation.robot, excitation.trajectory.at(fine)), drawn.hands)
 
 
-def nearest_pairs(excitation: Excitation, q: Array) -> Nearest | None:
+def find_pairs_by_frame(excitation: Excitation, q: Array) -> Nearest | None:
     """What is nearest to each other at each frame, where distances are watched."""
     clearance = excitation.design.task.clearance
-    return None if clearance is None else nearest(clearance, q)
+    return None if clearance is None else find_nearest_pairs(clearance, q)
 
 
-def nearest_data(found: Nearest, least: float) -> dict[str, Any]:
+def serialise_nearest_pairs(found: Nearest, least: float) -> dict[str, Any]:
     """The nearest pairs as the page reads them, and the distance that is asked for."""
     return {
         "names": [list(names) for names in found.names],
-        "pair": packed(found.pair, "<u2"),
-        "distance": packed(found.distance, "<f4"),
-        "ends": packed(found.ends, "<f4"),
+        "pair": encode_array(found.pair, "<u2"),
+        "distance": encode_array(found.distance, "<f4"),
+        "ends": encode_array(found.ends, "<f4"),
         "least": least,
     }
 
 
-def steady_words(found: Nearest) -> str:
+def describe_steady_pairs(found: Nearest) -> str:
     """What is said of the pairs that are always about as near."""
     if not found.steady:
         return ""
@@ -189,10 +196,10 @@ def steady_words(found: Nearest) -> str:
     text = f"Always about as near, and not counted here: {a} and {b}, "
     text += f"{1000.0 * low:.1f} to {1000.0 * high:.1f} mm"
     more = len(found.steady) - 1
-    return f"{text}; and {counted(more, 'farther pair')}" if more else text
+    return f"{text}; and {format_count(more, 'farther pair')}" if more else text
 
 
-def proved_words(excitation: Excitation) -> str:
+def describe_proved_distance(excitation: Excitation) -> str:
     """What the certificate says of distances, at every instant and not only in the frames."""
     kept = [each for each in excitation.design.certificate.kept if each.what == "clearance"]
     if not kept:
@@ -205,12 +212,7 @@ def proved_words(excitation: Excitation) -> str:
     return f"Not proved to keep clear: {text} ({asked})."
 
 
-def finite(value: float) -> float | None:
-    """A number that JSON has."""
-    return float(value) if np.isfinite(value) else None
-
-
-def packed(array: npt.ArrayLike, kind: str) -> str:
+def encode_array(array: npt.ArrayLike, kind: str) -> str:
     """An array's numbers in base64."""
     return base64.b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")
 
@@ -218,7 +220,7 @@ def packed(array: npt.ArrayLike, kind: str) -> str:
 # ------------------------------------------------------------------------------ views
 
 
-def room_taken(drawn: Scene, placed: Array, traced: Array) -> tuple[Array, float]:
+def bound_motion(drawn: Scene, placed: Array, traced: Array) -> tuple[Array, float]:
     """Middle and radius of where joints, hands and obstacles within reach are [m]."""
     around = [piece.points for piece in drawn.pieces if piece.kind == "obstacle"]
     near = [np.clip(points, -drawn.extent, drawn.extent) for points in around]
@@ -228,7 +230,7 @@ def room_taken(drawn: Scene, placed: Array, traced: Array) -> tuple[Array, float
     return middle, float(max(np.linalg.norm(points - middle, axis=1).max(), 0.05))
 
 
-def azimuth(traced: Array, placed: Array) -> float:
+def choose_azimuth(traced: Array, placed: Array) -> float:
     """From where the hands' traces are seen best: where they are widest across the view.
 
     Of both sides the one that the hands are on, in the mean.
@@ -245,7 +247,7 @@ def azimuth(traced: Array, placed: Array) -> float:
 # ------------------------------------------------------------------------------ the picture
 
 
-def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
+def render_still_picture(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     """Some poses of the trajectory in one picture, with the paths of the robot's hands.
 
     Parameters
@@ -263,14 +265,14 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    drawn = scene(excitation.robot, obstacles)
-    times = frame_times(excitation)
-    placed = poses(excitation.robot, excitation.trajectory.at(times))
-    traced = paths(excitation, drawn, times)
-    chosen = apart(placed, POSES)
-    view = turned(azimuth(traced, placed))
-    corners, colours, lit = triangles_seen(drawn, placed[chosen], view)
-    low, high = bounds(drawn, corners, traced @ view.T)
+    drawn = build_scene(excitation.robot, obstacles)
+    times = choose_frame_times(excitation)
+    placed = place_bodies(excitation.robot, excitation.trajectory.at(times))
+    traced = trace_hand_paths(excitation, drawn, times)
+    chosen = choose_distinct_poses(placed, POSES)
+    view = build_view_axes(choose_azimuth(traced, placed))
+    corners, colours, lit = project_triangles(drawn, placed[chosen], view)
+    low, high = bound_picture(drawn, corners, traced @ view.T)
     width, height = high - low
     inches = float(np.clip(HEIGHT * width / height, NARROWEST, WIDEST))
     # what is clipped is given back as margin on the other side
@@ -283,7 +285,7 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     picture = np.ones((*shape, 4), dtype=np.float32)
     picture[..., 3] = 0.0
     depth = np.full(shape, -np.inf)
-    fill(picture, depth, (corners - [*low, 0.0]) * [dots, dots, 1.0], colours, lit)
+    fill_triangles(picture, depth, (corners - [*low, 0.0]) * [dots, dots, 1.0], colours, lit)
     with style.context(["default", STYLE]):
         figure = Figure(figsize=(inches, HEIGHT))
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -292,7 +294,7 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
         draw_ground(axes, drawn, view)
         coarse = picture.reshape(shape[0] // FINER, FINER, shape[1] // FINER, FINER, 4)
         axes.imshow(
-            unmixed(coarse),
+            average_blocks(coarse),
             extent=(low[0], high[0], low[1], high[1]),
             origin="lower",
             interpolation="none",
@@ -309,7 +311,7 @@ def still(excitation: Excitation, obstacles: Sequence[Obstacle] = ()) -> bytes:
     return buffer.getvalue()
 
 
-def apart(placed: Array, count: int) -> list[int]:
+def choose_distinct_poses(placed: Array, count: int) -> list[int]:
     """Samples whose poses differ most, the first among them, in time's order.
 
     Each in turn is the farthest from those already chosen (Gonzalez 1985), by where the
@@ -326,7 +328,7 @@ def apart(placed: Array, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def turned(azimuth: float) -> Array:
+def build_view_axes(azimuth: float) -> Array:
     """Axes of the view: to the right, up, and towards the eye, shape (3, 3)."""
     c, s = np.cos(azimuth), np.sin(azimuth)
     toward = np.array([np.cos(ELEVATION) * c, np.cos(ELEVATION) * s, np.sin(ELEVATION)])
@@ -334,7 +336,7 @@ def turned(azimuth: float) -> Array:
     return np.array([right, np.cross(toward, right), toward])
 
 
-def triangles_seen(drawn: Scene, chosen: Array, view: Array) -> tuple[Array, Array, Array]:
+def project_triangles(drawn: Scene, chosen: Array, view: Array) -> tuple[Array, Array, Array]:
     """Triangles of all poses in the axes of the view.
 
     Returns
@@ -358,7 +360,7 @@ def triangles_seen(drawn: Scene, chosen: Array, view: Array) -> tuple[Array, Arr
         else:
             shift = BEFORE * drawn.extent
             own = [(chosen[k, piece.body], ramp[k], k * shift) for k in range(len(chosen))]
-        normal = corner_normals(piece.points, piece.faces)
+        normal = compute_corner_normals(piece.points, piece.faces)
         for pose, colour, before in own:
             points = (piece.points @ pose[:, :3].T + pose[:, 3]) @ view.T + [0.0, 0.0, before]
             found.append(points[piece.faces])
@@ -371,7 +373,7 @@ def triangles_seen(drawn: Scene, chosen: Array, view: Array) -> tuple[Array, Arr
     return np.vstack(found), np.vstack(colours), lit
 
 
-def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
+def bound_picture(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
     """Lower left and upper right of what the picture shows [m]."""
     points = np.vstack([corners.reshape(-1, 3)[:, :2], paths.reshape(-1, 3)[:, :2]])
     # an obstacle is shown as far as the robot reaches
@@ -381,7 +383,7 @@ def bounds(drawn: Scene, corners: Array, paths: Array) -> tuple[Array, Array]:
     return low - margin, high + margin
 
 
-def unmixed(blocks: Picture) -> Array:
+def average_blocks(blocks: Picture) -> Array:
     """Means of blocks of points, their colours weighted by their opacity."""
     weighted = blocks * blocks[..., 3:]
     weighted[..., 3] = blocks[..., 3]

@@ -13,26 +13,26 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import refuse_overwriting, write_files
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
-from dynident.recording.prepare import Samples, prepared
+from dynident.recording.prepare import Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
-from dynident.results.cost import cost_words, law_words
+from dynident.results.cost import describe_export_cost, describe_loop_omissions
 from dynident.results.diagnosis.examine import Finding
-from dynident.results.diagnosis.standing import weight_borne
+from dynident.results.diagnosis.standing import measure_borne_weight
 from dynident.results.diagnosis.verdict import Verdict
-from dynident.results.figures import FitFigure, Series, torque_series
-from dynident.results.mjcf import files_of, standard_mjcf
+from dynident.results.figures import FitFigure, Series, decompose_torques
+from dynident.results.mjcf import list_model_files, render_identified_mjcf
 from dynident.results.mujoco import mujoco_model
-from dynident.results.pinocchio import PinocchioModel, pinocchio_model
-from dynident.results.terms import simulable
-from dynident.results.urdf import standard_urdf
+from dynident.results.pinocchio import PinocchioModel, build_pinocchio_model
+from dynident.results.terms import make_simulable
+from dynident.results.urdf import render_standard_urdf
 from dynident.robot.model import Robot
 
 
@@ -122,7 +122,11 @@ class Result:
         """What contacts bear of a floating robot while it stands, by log [kg]."""
         found = []
         for log in self.samples:
-            kg = weight_borne(self.idim, log) if isinstance(log, GeneralisedSamples) else None
+            kg = (
+                measure_borne_weight(self.idim, log)
+                if isinstance(log, GeneralisedSamples)
+                else None
+            )
             if kg is not None:
                 found.append((log.name, kg))
         return tuple(found)
@@ -146,7 +150,7 @@ class Result:
     @cached_property
     def smallest_eigenvalue(self) -> float | None:
         """Smallest pseudo-inertia eigenvalue over all bodies."""
-        return None if self.phi is None else float(smallest_eigenvalue(self.phi).min())
+        return None if self.phi is None else float(find_smallest_eigenvalue(self.phi).min())
 
     @property
     def consistent(self) -> bool:
@@ -163,7 +167,7 @@ class Result:
     def simulable(self) -> tuple[Model, tuple[str, ...]]:
         """The model that simulators are given, and what in it stands for what they cannot have."""
         motion = [(log.q, log.dq, log.ddq) for log in self.samples]
-        return simulable(self.model, motion, self.width)
+        return make_simulable(self.model, motion, self.width)
 
     @property
     def width(self) -> Array | None:
@@ -241,7 +245,7 @@ class Result:
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
-        return prepared(recording, self.samples[0].preparation)
+        return prepare_by_options(recording, self.samples[0].preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
         """A joint's rotor inertia and friction by symbol; None where it is regrouped.
@@ -269,7 +273,7 @@ class Result:
         """
         self._refuse_unreal("URDF")
         model, said = self.simulable
-        document, notes = standard_urdf(model.idim, model.theta)
+        document, notes = render_standard_urdf(model.idim, model.theta)
         return document, (*said, *notes, *self._costs("URDF"))
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
@@ -288,7 +292,7 @@ class Result:
         """
         self._refuse_unreal("MJCF")
         model, said = self.simulable
-        document, notes = standard_mjcf(model.idim, model.theta, folder, self.width)
+        document, notes = render_identified_mjcf(model.idim, model.theta, folder, self.width)
         return document, (*said, *notes, *self._costs("MJCF"))
 
     def _costs(self, kind: str) -> tuple[str, ...]:
@@ -298,8 +302,8 @@ class Result:
             return ()
         near, _ = self.simulable
         return (
-            *law_words(self.idim, fitted.names, kind),
-            *cost_words(self.base, self.samples, fitted.loop, self.model, near, kind),
+            *describe_loop_omissions(self.idim, fitted.names, kind),
+            *describe_export_cost(self.base, self.samples, fitted.loop, self.model, near, kind),
         )
 
     def _refuse_unreal(self, kind: str) -> None:
@@ -319,7 +323,7 @@ class Result:
         """Low-passed torques of all logs and their parts, thinned for plots."""
         nominal = self.idim.nominal if self.robot.has_nominal else None
         return tuple(
-            torque_series(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
+            decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
             for log in (*self.samples, *self.held_out)
         )
 
@@ -349,7 +353,7 @@ class Result:
 
     def _write(self, path: Path, document: bytes) -> None:
         """Write one file, but not over those that the robot came from."""
-        refuse_overwriting([path], files_of(self.robot))
+        refuse_overwriting([path], list_model_files(self.robot))
         write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:
@@ -362,7 +366,7 @@ class Result:
         """
         self._refuse_unreal("model of Pinocchio")
         model, said = self.simulable
-        return pinocchio_model(model, said)
+        return build_pinocchio_model(model, said)
 
     def to_mujoco(self, width: npt.ArrayLike | None = None) -> Any:
         """The identified model as one of MuJoCo; see `mujoco_model`.

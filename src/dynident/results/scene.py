@@ -14,13 +14,13 @@ from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
-    around,
-    circles,
-    joint_placements,
     keep_geometry,
-    moving_joints,
-    shapes,
-    urdf_model,
+    list_moving_joints,
+    load_urdf_model,
+    place_joints,
+    read_shapes,
+    sample_circles,
+    surround_shape,
 )
 from dynident.robot.model import HUGE, Robot
 
@@ -98,7 +98,7 @@ class Scene:
     said: tuple[str, ...]
 
 
-def scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLES) -> Scene:
+def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLES) -> Scene:
     """Triangles of a robot and of what stands around it.
 
     Links are drawn by their collision geometry, or by the visual one where they have no
@@ -122,20 +122,20 @@ def scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLE
     spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))
     said: tuple[str, ...] = ()
     try:
-        links = drawn_links(robot, most)
+        links = draw_links(robot, most)
     except InputError as error:
         links = []
         reason = str(error)
     else:
         reason = f"{robot.name}: no link has any geometry"
     if not links:
-        links = stick_figure(robot)
+        links = draw_stick_figure(robot)
         said = (f"A stick figure: lines between the joints, their axes as drums. {reason}",)
-    around_it = [piece for each in obstacles for piece in obstacle_pieces(each, extent, spacing)]
-    return Scene((*links, *around_it), hands(robot, links), spacing, extent, said)
+    around_it = [piece for each in obstacles for piece in draw_obstacle(each, extent, spacing)]
+    return Scene((*links, *around_it), find_hands(robot, links), spacing, extent, said)
 
 
-def hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]:
+def find_hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]:
     """Bodies that carry no other, and the middles of their drawings."""
     carrying = {joint.parent - 1 for joint in robot.joints}
     found = []
@@ -150,7 +150,7 @@ def hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]
 # ------------------------------------------------------------------------------ links
 
 
-def drawn_links(robot: Robot, most: int) -> list[Piece]:
+def draw_links(robot: Robot, most: int) -> list[Piece]:
     """Triangles of a URDF's links, in their bodies' joint frames.
 
     Raises
@@ -160,86 +160,88 @@ def drawn_links(robot: Robot, most: int) -> list[Piece]:
     """
     import pinocchio as pin
 
-    path, root, model, carriers = urdf_model(robot, "so its shape is not known")
+    path, root, model, carriers = load_urdf_model(robot, "so its shape is not known")
     names = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
     keep_geometry(root, names, path)
-    drawn = shapes(model, root, path)
-    placements = joint_placements(model, robot)
-    moving = moving_joints(carriers)
+    drawn = read_shapes(model, root, path)
+    placements = place_joints(model, robot)
+    moving = list_moving_joints(carriers)
     share = max(FEWEST, most // max(1, len(drawn)))
     found = []
     for each in drawn:
         joint = carriers[each.parentJoint]
         offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points, faces = triangles(each.geometry, each.name, share)
+        points, faces = triangulate_shape(each.geometry, each.name, share)
         if not np.all(np.abs(points) < HUGE):
             raise InputError(f"{path}: the geometry {each.name} has corners that are no numbers")
         if len(faces):
             points = points @ offset.rotation.T + offset.translation
             name = model.frames[each.parentFrame].name
             body = moving.index(joint) if joint else -1
-            found.append(Piece(name, "link", body, points, faces, no_lines()))
+            found.append(Piece(name, "link", body, points, faces, make_empty_lines()))
     return found
 
 
-def stick_figure(robot: Robot) -> list[Piece]:
+def draw_stick_figure(robot: Robot) -> list[Piece]:
     """Lines between the joints of a robot, drums around their axes and a bar for a hand."""
     radius = 0.025 * max(robot.reach, 0.1)
     names = (robot.base_link, *robot.links)
     found = []
 
     def add(body: int, points: Array) -> None:
-        corners, faces = hull(points)
-        found.append(Piece(names[body + 1], "link", body, corners, faces, no_lines()))
+        corners, faces = triangulate_hull(points)
+        found.append(Piece(names[body + 1], "link", body, corners, faces, make_empty_lines()))
 
     carrying = {joint.parent - 1 for joint in robot.joints}
     origin = np.zeros(3)
     for k, joint in enumerate(robot.joints):
         if np.linalg.norm(joint.translation) > radius:
-            add(joint.parent - 1, rod(origin, joint.translation, radius))
+            add(joint.parent - 1, build_capsule_points(origin, joint.translation, radius))
         up = joint.axis
-        add(k, drum(-1.6 * radius * up, 1.6 * radius * up, 1.5 * radius))
+        add(k, build_cylinder_points(-1.6 * radius * up, 1.6 * radius * up, 1.5 * radius))
         if k not in carrying:
             tip = 4.5 * radius * up
-            across = 2.2 * radius * beside(up)
-            add(k, rod(origin, tip, 0.7 * radius))
-            add(k, rod(tip - across, tip + across, 0.5 * radius))
+            across = 2.2 * radius * find_perpendicular(up)
+            add(k, build_capsule_points(origin, tip, 0.7 * radius))
+            add(k, build_capsule_points(tip - across, tip + across, 0.5 * radius))
     return found
 
 
-def no_lines() -> Array:
+def make_empty_lines() -> Array:
     """None."""
     return np.zeros((0, 2, 3))
 
 
-def beside(axis: Array) -> Array:
+def find_perpendicular(axis: Array) -> Array:
     """A unit vector at right angles to another, along an axis of the frame where it can be."""
     e = np.eye(3)[int(np.argmin(np.abs(axis)))]
     found = e - (e @ axis) * axis
     return np.asarray(found / np.linalg.norm(found))
 
 
-def rod(a: Array, b: Array, radius: float) -> Array:
+def build_capsule_points(a: Array, b: Array, radius: float) -> Array:
     """Points of a capsule between two places."""
     latitude = np.pi / 12.0 * np.arange(-5, 6)
     poles = radius * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
-    ball = np.vstack([circles(radius * np.cos(latitude), radius * np.sin(latitude), SIDES), poles])
+    ball = np.vstack(
+        [sample_circles(radius * np.cos(latitude), radius * np.sin(latitude), SIDES), poles]
+    )
     return np.vstack([ball + a, ball + b])
 
 
-def drum(a: Array, b: Array, radius: float) -> Array:
+def build_cylinder_points(a: Array, b: Array, radius: float) -> Array:
     """Points of a cylinder between two places."""
     axis = (b - a) / np.linalg.norm(b - a)
-    u = beside(axis)
+    u = find_perpendicular(axis)
     frame = np.column_stack([u, np.cross(axis, u)])
-    circle = circles(np.array([radius]), np.zeros(1), SIDES)[:, :2] @ frame.T
+    circle = sample_circles(np.array([radius]), np.zeros(1), SIDES)[:, :2] @ frame.T
     return np.vstack([circle + a, circle + b])
 
 
 # ------------------------------------------------------------------------------ shapes
 
 
-def triangles(shape: Shape, name: str, most: int) -> tuple[Array, Integers]:
+def triangulate_shape(shape: Shape, name: str, most: int) -> tuple[Array, Integers]:
     """Triangles of a shape, in its own frame.
 
     Parameters
@@ -260,19 +262,21 @@ def triangles(shape: Shape, name: str, most: int) -> tuple[Array, Integers]:
     if kind.startswith("BVHModel"):
         corners = [shape.tri_indices(k) for k in range(shape.num_tris)]
         faces = np.array([[c[0], c[1], c[2]] for c in corners], dtype=int).reshape(-1, 3)
-        return thinned(np.array(shape.vertices()), faces, most)
+        return thin_mesh(np.array(shape.vertices()), faces, most)
     if kind == "Cylinder":
-        return hull(
-            circles(np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0]), SIDES)
+        return triangulate_hull(
+            sample_circles(
+                np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0]), SIDES
+            )
         )
     if kind in ("Sphere", "Capsule"):
         half = shape.halfLength if kind == "Capsule" else 0.0
         tip = np.array([0.0, 0.0, half])
-        return hull(rod(-tip, tip, shape.radius))
-    return hull(around(shape, name))
+        return triangulate_hull(build_capsule_points(-tip, tip, shape.radius))
+    return triangulate_hull(surround_shape(shape, name))
 
 
-def hull(points: Array) -> tuple[Array, Integers]:
+def triangulate_hull(points: Array) -> tuple[Array, Integers]:
     """Triangles of a convex hull, counter-clockwise from outside; none of flat points."""
     if not np.all(np.isfinite(points)):
         return points, np.zeros((0, 3), dtype=int)
@@ -288,7 +292,7 @@ def hull(points: Array) -> tuple[Array, Integers]:
     return points[kept], inverse.reshape(faces.shape)
 
 
-def thinned(points: Array, faces: Integers, most: int) -> tuple[Array, Integers]:
+def thin_mesh(points: Array, faces: Integers, most: int) -> tuple[Array, Integers]:
     """A mesh with its equal corners joined and, where it has too many triangles, near ones too.
 
     Corners in one cell of a grid become their mean, coarser grids being tried until the
@@ -298,13 +302,13 @@ def thinned(points: Array, faces: Integers, most: int) -> tuple[Array, Integers]
     if not 0.0 < extent < HUGE:
         return points, np.zeros((0, 3), dtype=int)
     for cells in (100_000, *CELLS):
-        corners, own = clustered(points, faces, extent / cells)
+        corners, own = cluster_corners(points, faces, extent / cells)
         if len(own) <= most:
             break
     return corners, own
 
 
-def clustered(points: Array, faces: Integers, cell: float) -> tuple[Array, Integers]:
+def cluster_corners(points: Array, faces: Integers, cell: float) -> tuple[Array, Integers]:
     """Corners of one cell as their mean, without the triangles that vanish or come twice."""
     keys = np.floor((points - points.min(axis=0)) / cell + 0.5).astype(np.int64)
     _, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
@@ -321,7 +325,7 @@ def clustered(points: Array, faces: Integers, cell: float) -> tuple[Array, Integ
     return corners[kept], inverse.reshape(own.shape)
 
 
-def corner_normals(points: Array, faces: Integers) -> Array:
+def compute_corner_normals(points: Array, faces: Integers) -> Array:
     """Normals at the corners of triangles: of the faces around that turn by less than `CREASE`.
 
     Returns
@@ -350,11 +354,11 @@ def corner_normals(points: Array, faces: Integers) -> Array:
 # ------------------------------------------------------------------------------ obstacles
 
 
-def obstacle_pieces(obstacle: Obstacle, extent: float, spacing: float) -> list[Piece]:
+def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[Piece]:
     """Triangles of an obstacle, its planes as walls cut off where another one begins."""
     found = []
     planes = [
-        plane_of(shape, where)
+        place_halfspace(shape, where)
         for shape, where in obstacle.shapes
         if type(shape).__name__ == "Halfspace"
     ]
@@ -362,25 +366,25 @@ def obstacle_pieces(obstacle: Obstacle, extent: float, spacing: float) -> list[P
         extent = max(extent, *(min(abs(offset), FARTHEST * extent) for _, offset in planes))
     for k, (normal, offset) in enumerate(planes):
         others = [other for j, other in enumerate(planes) if j != k]
-        corners, lines = wall(normal, offset, others, extent, spacing)
+        corners, lines = build_wall(normal, offset, others, extent, spacing)
         if len(corners) >= 3:
             fan = [(0, i, i + 1) for i in range(1, len(corners) - 1)]
             found.append(Piece(obstacle.name, "wall", -1, corners, np.array(fan, dtype=int), lines))
     for shape, where in obstacle.shapes:
         if type(shape).__name__ != "Halfspace":
-            points, faces = triangles(shape, obstacle.name, FEWEST)
+            points, faces = triangulate_shape(shape, obstacle.name, FEWEST)
             points = points @ where.rotation.T + where.translation
-            found.append(Piece(obstacle.name, "obstacle", -1, points, faces, no_lines()))
+            found.append(Piece(obstacle.name, "obstacle", -1, points, faces, make_empty_lines()))
     return found
 
 
-def plane_of(halfspace: Shape, where: Any) -> tuple[Array, float]:
+def place_halfspace(halfspace: Shape, where: Any) -> tuple[Array, float]:
     """Normal and offset of a half space ``normal . x < offset`` in the base frame."""
     normal = np.asarray(where.rotation @ np.asarray(halfspace.n))
     return normal, float(halfspace.d + normal @ where.translation)
 
 
-def wall(
+def build_wall(
     normal: Array,
     offset: float,
     others: Sequence[tuple[Array, float]],
@@ -396,7 +400,7 @@ def wall(
     lines : ndarray, shape (lines, 2, 3)
         Its edge and a grid.
     """
-    u = beside(normal)
+    u = find_perpendicular(normal)
     v = np.cross(normal, u)
     middle = offset * normal
     count = int(np.ceil(extent / spacing))
@@ -404,21 +408,21 @@ def wall(
     square = [middle + side * (a * u + b * v) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
     polygon = square
     for other, least in others:
-        polygon = clipped(polygon, other, least)
+        polygon = clip_polygon(polygon, other, least)
     if len(polygon) < 3:
-        return np.zeros((0, 3)), no_lines()
+        return np.zeros((0, 3)), make_empty_lines()
     lines = [(a, b) for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True)]
     for along, across in ((u, v), (v, u)):
         for k in range(1 - count, count):
             ends = [middle + k * spacing * across + s * side * along for s in (-1.0, 1.0)]
             for other, least in others:
-                ends = clipped(ends, other, least)
+                ends = clip_polygon(ends, other, least)
             if len(ends) >= 2:
                 lines.append((ends[0], ends[1]))
     return np.array(polygon), np.array(lines)
 
 
-def clipped(polygon: Sequence[Array], normal: Array, least: float) -> list[Array]:
+def clip_polygon(polygon: Sequence[Array], normal: Array, least: float) -> list[Array]:
     """What is left of a convex polygon where ``normal . x >= least`` (Sutherland and Hodgman 1974).
 
     Two points are a segment.
@@ -437,7 +441,7 @@ def clipped(polygon: Sequence[Array], normal: Array, least: float) -> list[Array
 # ------------------------------------------------------------------------------ poses
 
 
-def poses(robot: Robot, q: Array) -> Array:
+def place_bodies(robot: Robot, q: Array) -> Array:
     """Placements of the bodies' joint frames in the base frame.
 
     Parameters
@@ -472,7 +476,7 @@ def poses(robot: Robot, q: Array) -> Array:
     return found
 
 
-def traces(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
+def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
     """Where points of bodies are, shape (hands, samples, 3) [m]."""
     at = [poses[:, body, :, :3] @ point + poses[:, body, :, 3] for body, point in hands]
     return np.array(at)
@@ -504,7 +508,7 @@ class Nearest:
     steady: tuple[tuple[tuple[str, str], float, float], ...]
 
 
-def nearest(clearance: Clearance, q: Array) -> Nearest:
+def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
     """The nearest of the pairs that are watched, at each of some positions.
 
     Pairs whose distance hardly changes, links with a short one between them, would hide what

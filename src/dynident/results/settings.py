@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dynident.consistency.constraints import described
+from dynident.consistency.constraints import serialise_constraint
 from dynident.dynamics.equations import PLAIN
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.options import SIMULATION, in_effect
+from dynident.estimators.options import SIMULATION, resolve_options
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.figures import edge_samples
+from dynident.results.figures import count_edge_samples
 
 CONSTRAINTS = "constraints"
 
 
-def model_settings(
+def collect_model_settings(
     problem: Problem,
     method: str,
     common: Mapping[str, Any],
@@ -31,8 +31,8 @@ def model_settings(
         "rotor": problem.idim.rotor,
         "method": method,
         **common,
-        **in_effect(method, given),
-        "prior": prior_name(found),
+        **resolve_options(method, given),
+        "prior": name_prior(found),
         "prior_in_words": found.prior or "none",
         "sigma": [float(s) for s in found.sigma],
         "gravity": [float(g) for g in problem.robot.gravity],
@@ -41,7 +41,7 @@ def model_settings(
     if problem.base.observed != (PLAIN,):
         settings["observed"] = [asdict(each) for each in problem.base.observed]
     if given.get(CONSTRAINTS):
-        settings[CONSTRAINTS] = [described(c) for c in given[CONSTRAINTS]]
+        settings[CONSTRAINTS] = [serialise_constraint(c) for c in given[CONSTRAINTS]]
     if SIMULATION in given:
         simulation: Simulation = given[SIMULATION]
         if found.fitted is not None:
@@ -58,11 +58,11 @@ def model_settings(
     return settings
 
 
-def log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
+def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
     """All that shaped a log, and how many samples of it are in no figure."""
-    return {**log.settings(), "edge_samples": edge_samples(log, lowpass_hz)}
+    return {**log.settings(), "edge_samples": count_edge_samples(log, lowpass_hz)}
 
 
-def prior_name(estimate: Estimate) -> str:
+def name_prior(estimate: Estimate) -> str:
     """Name of the prior that acted, as a study has it."""
     return "none" if estimate.prior in (None, "none") else "nominal"

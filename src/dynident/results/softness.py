@@ -15,7 +15,9 @@ TIMESTEP = 0.002
 """MuJoCo's, where a file says nothing [s]."""
 
 
-def softness(friction: Array, width: Array, inverse: Array, timestep: float) -> tuple[Array, Array]:
+def derive_softness(
+    friction: Array, width: Array, inverse: Array, timestep: float
+) -> tuple[Array, Array]:
     """Parameters that give a friction loss the rise of ``fc tanh(v / width)``.
 
     MuJoCo's friction loss is a constraint that is at rest below its limit: at a steady torque f it

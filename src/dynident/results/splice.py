@@ -61,7 +61,7 @@ class Text:
         self.encoding = next((name for mark, name in MARKS if raw.startswith(mark)), declared)
         try:
             self.text = raw.decode(self.encoding).encode()
-            self.tags = _tags(self.text)
+            self.tags = _find_tags(self.text)
         except (LookupError, UnicodeError, expat.ExpatError) as error:
             raise InputError(f"{self.path}: cannot be changed in place ({error})") from error
 
@@ -176,7 +176,7 @@ class Text:
         return b"".join([*parts, self.text[place:end]])
 
 
-def _tags(text: bytes) -> list[Tag]:
+def _find_tags(text: bytes) -> list[Tag]:
     """Where the elements of a UTF-8 text stand, in the order of their start tags."""
     parser = expat.ParserCreate("utf-8")
     found: list[list[int]] = []
@@ -186,7 +186,7 @@ def _tags(text: bytes) -> list[Tag]:
         place = parser.CurrentByteIndex
         if not text.startswith(b"<" + name.encode(), place):
             raise UnicodeError("an element stands in an entity")
-        inner = _after(text, place)
+        inner = _find_tag_end(text, place)
         open_.append(len(found))
         found.append([place, inner, inner, inner])
 
@@ -202,7 +202,7 @@ def _tags(text: bytes) -> list[Tag]:
     return [Tag(*entry) for entry in found]
 
 
-def _after(text: bytes, place: int) -> int:
+def _find_tag_end(text: bytes, place: int) -> int:
     """The place after the tag that starts there."""
     quote = b""
     for index in range(place, len(text)):

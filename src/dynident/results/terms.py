@@ -42,7 +42,7 @@ class JointTerms:
     left: tuple[str, ...]
 
 
-def simulable(
+def make_simulable(
     model: Model, motion: Sequence[tuple[Array, Array, Array]], width: npt.ArrayLike | None = None
 ) -> tuple[Model, tuple[str, ...]]:
     """The model as simulators can have it: viscous and Coulomb friction and offsets alone.
@@ -66,7 +66,7 @@ def simulable(
     notes : tuple of str
         What stands for what.
     """
-    idim, terms = model.idim, joint_terms(model)
+    idim, terms = model.idim, sort_joint_terms(model)
     if not terms.left or idim.has_states or idim.needs - {"load"}:
         return model, ()
     first = idim.tree.dof - idim.robot.n
@@ -84,18 +84,18 @@ def simulable(
         sign = np.sign(v) if widths is None else np.tanh(v / widths[j])
         columns = np.column_stack([v, sign, np.ones(len(v))])
         own = np.array([value[j] for value in values.values()])
-        found = nearest_friction(columns, columns @ own + y)
+        found = fit_nearest_friction(columns, columns @ own + y)
         left = np.linalg.norm(columns @ (found - own) - y) / np.linalg.norm(y)
         words.append(f"{idim.robot.joint_names[j]} ({100.0 * left:.2g} % of it left)")
         for value, new in zip(values.values(), found, strict=True):
             value[j] = new
-    return with_friction(model, values), (
+    return replace_friction(model, values), (
         f"fv, fc and off are nearest along the fitted motion to what is not there "
         f"({', '.join(terms.left)}) at {', '.join(words)}",
     )
 
 
-def nearest_friction(columns: Array, y: Array) -> Array:
+def fit_nearest_friction(columns: Array, y: Array) -> Array:
     """Least squares ``columns @ (fv, fc, off) = y`` with fv and fc not below zero."""
     best: Array | None = None
     for free in ([0, 1, 2], [1, 2], [0, 2], [2]):
@@ -108,7 +108,7 @@ def nearest_friction(columns: Array, y: Array) -> Array:
     return best
 
 
-def with_friction(model: Model, values: Mapping[str, Array]) -> Model:
+def replace_friction(model: Model, values: Mapping[str, Array]) -> Model:
     """The same bodies and rotors under friction of other values, the motors' own as it is."""
     idim = model.idim
     plain = build_idim(idim.robot, "coulomb-viscous", idim.rotor)
@@ -120,7 +120,7 @@ def with_friction(model: Model, values: Mapping[str, Array]) -> Model:
     return Model(plain, plain.join(model.phi, np.array(drives)))
 
 
-def joint_terms(model: Model) -> JointTerms:
+def sort_joint_terms(model: Model) -> JointTerms:
     """Sort the drives of a model into what simulators have at a joint, and the rest."""
     idim = model.idim
     found = {place: np.zeros(idim.robot.n) for place in PLACES.values()}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dynident.core.inertia import smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.text import format_count
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
@@ -18,8 +19,15 @@ from dynident.recording.prepare import Samples
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
-from dynident.results.parameters import base_rows, sensor_rows
-from dynident.results.words import WIDTH, common, counted, entry, number, percent, table
+from dynident.results.parameters import list_base_parameters, list_sensor_parameters
+from dynident.results.words import (
+    WIDTH,
+    format_common_values,
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -44,7 +52,7 @@ class ErrorColumn(NamedTuple):
         return [known.get(name) for name in names]
 
 
-def summary(result: Result, full: bool = False) -> str:
+def summarise_result(result: Result, full: bool = False) -> str:
     """A result as plain text.
 
     Parameters
@@ -59,27 +67,29 @@ def summary(result: Result, full: bool = False) -> str:
         Lines of at most 80 columns, without colours.
     """
     sections = [
-        free_lines(
+        format_free_errors(
             result.robot.joint_names,
             [
                 *((f"held-out {each.log}", each.free) for each in result.validation),
                 *((each.log, each.free) for each in result.simulated),
             ],
         ),
-        header_lines(result),
-        fitted_lines(result),
-        parameter_lines(result, full),
-        drive_lines(result),
-        shape_lines(result),
-        sensor_lines(result),
-        informed_lines(result),
-        error_lines(error_columns(result)),
-        quality_lines(result),
+        format_header(result),
+        format_fitted_values(result),
+        format_base_parameters(result, full),
+        format_drives(result),
+        format_shape_parameters(result),
+        format_sensors(result),
+        format_data_shares(result),
+        format_torque_errors(build_error_columns(result)),
+        format_quality(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def free_lines(names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeError]]]) -> list[str]:
+def format_free_errors(
+    names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeError]]]
+) -> list[str]:
     """Errors of free simulations, log by log, held-out ones first."""
     lines = []
     for log, errors in logs:
@@ -88,16 +98,19 @@ def free_lines(names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeErro
         columns = [
             (
                 "whole" if each.horizon is None else f"{each.horizon:g} s",
-                [*(number(1e3 * e, 3) for e in each.rms), number(each.overall_milli, 3)],
+                [
+                    *(format_number(1e3 * e, 3) for e in each.rms),
+                    format_number(each.overall_milli, 3),
+                ],
             )
             for each in errors
         ]
-        lines += table("free sim. mrad", [*names, "overall"], columns)
-        lines += entry("  of", f"{log}: rms of the positions, begun anew after so long")
+        lines += format_table("free sim. mrad", [*names, "overall"], columns)
+        lines += format_entry("  of", f"{log}: rms of the positions, begun anew after so long")
     return lines
 
 
-def fitted_lines(result: Result) -> list[str]:
+def format_fitted_values(result: Result) -> list[str]:
     """Drives and loop that were fitted, with their error bars; result.json has the links, too."""
     found = result.estimate.fitted
     if found is None:
@@ -105,13 +118,13 @@ def fitted_lines(result: Result) -> list[str]:
     links = {p.name for p in result.idim.parameters[: result.idim.inertial]}
     own = [k for k, name in enumerate(found.names) if name not in links]
     columns = [
-        ("value", [number(found.values[k], 4) for k in own]),
-        ("std", [number(found.std[k], 2) for k in own]),
+        ("value", [format_number(found.values[k], 4) for k in own]),
+        ("std", [format_number(found.std[k], 2) for k in own]),
     ]
-    return table("fitted", [found.names[k] for k in own], columns)
+    return format_table("fitted", [found.names[k] for k in own], columns)
 
 
-def log_words(samples: Samples) -> str:
+def describe_log(samples: Samples) -> str:
     """A log's name, length and rate."""
     if samples.averaging is not None:
         return f"{samples.name} ({samples.averaging.words})"
@@ -120,38 +133,40 @@ def log_words(samples: Samples) -> str:
     return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
 
 
-def cutoff_words(samples: Samples) -> str:
+def describe_cutoffs(samples: Samples) -> str:
     """Bandwidth, filters and decimation of a log."""
     text = (
-        f"bandwidth {common(samples.bandwidth)} Hz, positions below "
-        f"{common(samples.position_hz)} Hz, torques below "
-        f"{common(f.cutoff for f in samples.filters)} Hz, one sample in "
-        f"{common(f.step for f in samples.filters)}"
+        f"bandwidth {format_common_values(samples.bandwidth)} Hz, positions below "
+        f"{format_common_values(samples.position_hz)} Hz, torques below "
+        f"{format_common_values(f.cutoff for f in samples.filters)} Hz, one sample in "
+        f"{format_common_values(f.step for f in samples.filters)}"
     )
     if any(samples.drop_below):
-        text += f", slower rows dropped below {common(samples.drop_below)} rad/s or m/s"
+        text += (
+            f", slower rows dropped below {format_common_values(samples.drop_below)} rad/s or m/s"
+        )
     return text
 
 
-def row_words(result: Result) -> str:
+def describe_row_count(result: Result) -> str:
     """How many rows were fitted."""
     rows = [len(error) for error in result.estimate.residuals.error]
     if len(rows) <= result.robot.n:
-        return f"{sum(rows)} fitted, {common(rows)} a joint"
+        return f"{sum(rows)} fitted, {format_common_values(rows)} a joint"
     some = [count for count in rows if count]
     span = f"{min(some)}" if min(some) == max(some) else f"{min(some)} to {max(some)}"
     return f"{sum(rows)} fitted, {span} in each of {len(some)} groups"
 
 
-def excitation_words(result: Result) -> str:
+def describe_excitation(result: Result) -> str:
     """Rank and condition number."""
     return (
         f"rank {result.rank} of {result.base.count}, condition number "
-        f"{number(result.condition_number, 3)} (weighted, columns of unit length)"
+        f"{format_number(result.condition_number, 3)} (weighted, columns of unit length)"
     )
 
 
-def consistency_words(result: Result) -> str:
+def describe_consistency(result: Result) -> str:
     """Whether the model is physically consistent, and why not where it is not."""
     eigenvalue = result.smallest_eigenvalue
     if result.phi is None or eigenvalue is None:
@@ -159,26 +174,27 @@ def consistency_words(result: Result) -> str:
     if result.consistent:
         return (
             "yes: every link's pseudo-inertia is positive definite (smallest eigenvalue "
-            f"{number(eigenvalue, 3)}), rotor inertias and friction are positive"
+            f"{format_number(eigenvalue, 3)}), rotor inertias and friction are positive"
         )
-    return f"no: {', '.join(offenders(result))} (smallest eigenvalue {number(eigenvalue, 3)})"
+    inconsistent = ", ".join(list_inconsistencies(result))
+    return f"no: {inconsistent} (smallest eigenvalue {format_number(eigenvalue, 3)})"
 
 
-def offenders(result: Result) -> list[str]:
+def list_inconsistencies(result: Result) -> list[str]:
     """Links and drive parameters that are not physically consistent."""
-    bodies = () if result.phi is None else smallest_eigenvalue(result.phi)
+    bodies = () if result.phi is None else find_smallest_eigenvalue(result.phi)
     links = [
         f"pseudo-inertia {link}" for link, value in zip(result.robot.links, bodies) if value <= 0.0
     ]
     drives = [
-        f"{parameter.name} = {number(float(value), 3)}"
+        f"{parameter.name} = {format_number(float(value), 3)}"
         for parameter, value in zip(result.idim.parameters, result.theta, strict=True)
         if parameter.positive and value <= 0.0
     ]
     return links + drives
 
 
-def certificate_words(result: Result) -> str:
+def describe_certificate(result: Result) -> str:
     """The solver's certificate."""
     proof = result.estimate.certificate
     if proof is None:
@@ -186,28 +202,29 @@ def certificate_words(result: Result) -> str:
     return f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
 
 
-def simulation_words(figure: SimulatedFigure) -> str:
+def describe_simulation(figure: SimulatedFigure) -> str:
     """How far the simulated closed loop is from a log."""
-    position = " ".join(percent(p) for p in figure.position_percent)
-    torque = " ".join(percent(p) for p in figure.torque_percent)
+    position = " ".join(format_percent(p) for p in figure.position_percent)
+    torque = " ".join(format_percent(p) for p in figure.torque_percent)
     return f"of {figure.log}: position error {position} %, torque error {torque} %"
 
 
-def test_words(test: TestResult) -> str:
+def describe_test_result(test: TestResult) -> str:
     """A test's outcome in words."""
     verdict = "rejected" if test.rejected else "not rejected"
     chance = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
-    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {number(test.statistic, 3)})"
+    statistic = format_number(test.statistic, 3)
+    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {statistic})"
 
 
-def time_words(result: Result) -> str:
+def describe_timings(result: Result) -> str:
     """Seconds in all and per stage."""
     stages = [f"{k} {v:.3f}" for k, v in result.timings.items() if k != "total"]
     total = result.timings.get("total", sum(result.timings.values()))
     return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
 
 
-def error_names(columns: Sequence[ErrorColumn]) -> list[str]:
+def list_error_names(columns: Sequence[ErrorColumn]) -> list[str]:
     """What errors are of, where any of the columns has rows: a floating base's wrench, joints."""
     return list(
         dict.fromkeys(
@@ -219,33 +236,33 @@ def error_names(columns: Sequence[ErrorColumn]) -> list[str]:
     )
 
 
-def error_columns(result: Result) -> tuple[ErrorColumn, ...]:
+def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
     """All torque errors: on the fitted logs, then on each held-out log."""
-    columns = [labelled("", "fitted logs", f) for f in result.identification]
-    columns += labelled_headline("nominal", "fitted logs, robot file", result.nominal)
+    columns = [label_fit_figure("", "fitted logs", f) for f in result.identification]
+    columns += label_headlines("nominal", "fitted logs, robot file", result.nominal)
     for k, log in enumerate(result.validation, start=1):
-        columns += labelled_headline(f"V{k}", f"held-out {log.log}", log.entries)
-        columns += labelled_headline(f"V{k} nom.", f"held-out {log.log}, robot file", log.nominal)
+        columns += label_headlines(f"V{k}", f"held-out {log.log}", log.entries)
+        columns += label_headlines(f"V{k} nom.", f"held-out {log.log}, robot file", log.nominal)
     return tuple(columns)
 
 
-def labelled_headline(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
+def label_headlines(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
     """The figure of all samples, and of moving ones; result.json has the others too."""
-    best = headline(figures)
+    best = choose_headline(figures)
     told = [] if best is None else [best]
     told += [figure for figure in figures if figure.rows == MOVING]
-    return [labelled(key, title, figure) for figure in told]
+    return [label_fit_figure(key, title, figure) for figure in told]
 
 
-def labelled(key: str, title: str, figure: FitFigure) -> ErrorColumn:
+def label_fit_figure(key: str, title: str, figure: FitFigure) -> ErrorColumn:
     """An error column named after its model, its log and its rows."""
     rows = figure.rows.removesuffix(" samples")
     short = (key or rows) if figure.rows == ALL_SAMPLES else f"{key} {rows}".strip()
-    title = f"{title}, {rows_words(figure)}".removeprefix(", ")
-    return ErrorColumn(short, title, sets_together(figure))
+    title = f"{title}, {describe_rows(figure)}".removeprefix(", ")
+    return ErrorColumn(short, title, merge_contact_sets(figure))
 
 
-def sets_together(figure: FitFigure) -> FitFigure:
+def merge_contact_sets(figure: FitFigure) -> FitFigure:
     """A figure with one error a set of unmeasured contacts, whose combinations it has by number.
 
     They have as many rows each. Contacts are called by what tells their names apart.
@@ -257,7 +274,7 @@ def sets_together(figure: FitFigure) -> FitFigure:
     if not sets:
         return figure
     contacts = {contact for names in sets for contact in names.split("+")}
-    shared = common_end(contacts) if len(contacts) > 1 else ""
+    shared = find_common_end(contacts) if len(contacts) > 1 else ""
     joints = [joint for joint in figure.joints if not joint.name.startswith(FREE_OF)]
     for names, errors in sets.items():
         called = "+".join(contact.removesuffix(shared) for contact in names.split("+"))
@@ -270,7 +287,7 @@ def sets_together(figure: FitFigure) -> FitFigure:
     return replace(figure, joints=tuple(joints))
 
 
-def common_end(names: Iterable[str]) -> str:
+def find_common_end(names: Iterable[str]) -> str:
     """What all of some names end with, from a mark between words on."""
     letters = zip(*(name[::-1] for name in names), strict=False)
     end = "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
@@ -278,7 +295,7 @@ def common_end(names: Iterable[str]) -> str:
     return end[mark:]
 
 
-def rows_words(figure: FitFigure) -> str:
+def describe_rows(figure: FitFigure) -> str:
     """Which rows an error is of."""
     if figure.rows == ALL_SAMPLES:
         return f"all samples below {figure.lowpass_hz:g} Hz"
@@ -287,13 +304,13 @@ def rows_words(figure: FitFigure) -> str:
     return "filtered, decimated rows"
 
 
-def headline(figures: Sequence[FitFigure]) -> FitFigure | None:
+def choose_headline(figures: Sequence[FitFigure]) -> FitFigure | None:
     """The figure of all samples, where they show any torque, else the first."""
     every = [f for f in figures if f.rows == ALL_SAMPLES and np.isfinite(f.overall_percent)]
     return next(iter([*every, *figures]), None)
 
 
-def drive_table(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def tabulate_drives(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Symbols of the drives' parameters and, per joint, their values as text.
 
     A dash stands where the value is regrouped, nothing where a drive has no such parameter.
@@ -301,53 +318,54 @@ def drive_table(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...],
     drives = [result.drive_parameters(j) for j in range(result.robot.n)]
     symbols = tuple(dict.fromkeys(symbol for drive in drives for symbol in drive))
     cells = tuple(
-        tuple(number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
+        tuple(format_number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
     )
     return symbols, cells
 
 
-def header_lines(result: Result) -> list[str]:
+def format_header(result: Result) -> list[str]:
     """What was identified, from what, and how."""
     logs = result.samples
-    joints = counted(result.robot.n, "joint")
+    joints = format_count(result.robot.n, "joint")
     lines = [
-        *verdict_lines(result),
-        *entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
-        *entry("method", f"{result.method}: {result.estimate.message}"),
-        *entry("logs", ", ".join(log_words(log) for log in logs)),
-        *entry("rows", row_words(result)),
-        *equation_lines(result),
+        *format_verdict(result),
+        *format_entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
+        *format_entry("method", f"{result.method}: {result.estimate.message}"),
+        *format_entry("logs", ", ".join(describe_log(log) for log in logs)),
+        *format_entry("rows", describe_row_count(result)),
+        *format_equations(result),
     ]
-    for words in dict.fromkeys(cutoff_words(log) for log in logs):
-        lines += entry("cutoffs", words)
-    lines += entry("prior", result.estimate.prior or "none")
-    lines += entry("covariance", result.estimate.covariance.name)
+    for words in dict.fromkeys(describe_cutoffs(log) for log in logs):
+        lines += format_entry("cutoffs", words)
+    lines += format_entry("prior", result.estimate.prior or "none")
+    lines += format_entry("covariance", result.estimate.covariance.name)
     return lines
 
 
-def equation_lines(result: Result) -> list[str]:
+def format_equations(result: Result) -> list[str]:
     """Which equations the logs state, what each kind adds, and what bears the robot."""
     base = result.base
     if base.observed == (PLAIN,):
         return []
-    kinds = [observed_words(each, result.robot) for each in base.observed]
+    kinds = [describe_observed(each, result.robot) for each in base.observed]
     told = [f"{kinds[0]}: {base.counts[0]} base parameters"]
     told += [
         f"{kind} adds {after - before}"
         for kind, before, after in zip(kinds[1:], base.counts, base.counts[1:], strict=False)
     ]
-    lines = entry("equations", "; ".join(told))
+    lines = format_entry("equations", "; ".join(told))
     if result.phi is not None and result.robot.floating:
         mass, file = float(np.sum(result.phi[:, 0])), float(np.sum(result.robot.nominal[:, 0]))
-        words = [f"model {number(mass, 4)} kg", f"robot file {number(file, 4)} kg"]
+        words = [f"model {format_number(mass, 4)} kg", f"robot file {format_number(file, 4)} kg"]
         words += [
-            f"contacts of {log} {number(kg, 4)} kg while it stands" for log, kg in result.borne
+            f"contacts of {log} {format_number(kg, 4)} kg while it stands"
+            for log, kg in result.borne
         ]
-        lines += entry("weight", ", ".join(words))
+        lines += format_entry("weight", ", ".join(words))
     return lines
 
 
-def observed_words(observed: Observed, robot: Robot) -> str:
+def describe_observed(observed: Observed, robot: Robot) -> str:
     """A kind of equations in words."""
     words: str = observed.equations
     if observed.still:
@@ -361,77 +379,77 @@ def observed_words(observed: Observed, robot: Robot) -> str:
     return words
 
 
-def verdict_lines(result: Result) -> list[str]:
+def format_verdict(result: Result) -> list[str]:
     """Whether to trust the result, why not, and what mends the log."""
-    lines = entry("verdict", result.verdict.words)
+    lines = format_entry("verdict", result.verdict.words)
     for found in result.findings:
-        lines += entry("finding", found.words)
+        lines += format_entry("finding", found.words)
     return lines
 
 
-def parameter_lines(result: Result, full: bool) -> list[str]:
+def format_base_parameters(result: Result, full: bool) -> list[str]:
     """The base parameters, or how many there are."""
-    every = base_rows(result)
+    every = list_base_parameters(result)
     rows = [row for row in every if row.essential]
-    note = counted(len(every), "base parameter")
+    note = format_count(len(every), "base parameter")
     if len(rows) < len(every):
         note += f", {len(every) - len(rows)} of them eliminated (not essential)"
     if not full and len(every) > FEW:
         return textwrap.wrap(f"{note} in result.json and report.html", WIDTH)
     columns = [
-        ("value", [number(row.value, 5) for row in rows]),
-        ("std", [number(row.std, 3) for row in rows]),
-        ("std %", [percent(row.relative_percent) for row in rows]),
-        ("95 % from", [number(row.low) for row in rows]),
-        ("to", [number(row.high) for row in rows]),
+        ("value", [format_number(row.value, 5) for row in rows]),
+        ("std", [format_number(row.std, 3) for row in rows]),
+        ("std %", [format_percent(row.relative_percent) for row in rows]),
+        ("95 % from", [format_number(row.low) for row in rows]),
+        ("to", [format_number(row.high) for row in rows]),
     ]
-    return [*table("base parameter", [row.name for row in rows], columns), note]
+    return [*format_table("base parameter", [row.name for row in rows], columns), note]
 
 
-def drive_lines(result: Result) -> list[str]:
+def format_drives(result: Result) -> list[str]:
     """Rotor inertia and friction of each drive."""
-    symbols, cells = drive_table(result)
+    symbols, cells = tabulate_drives(result)
     if not symbols:
         return []
     columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
-    return table("drive", result.robot.joint_names, columns)
+    return format_table("drive", result.robot.joint_names, columns)
 
 
-def shape_lines(result: Result) -> list[str]:
+def format_shape_parameters(result: Result) -> list[str]:
     """Parameters that the torque is not linear in; a dash where one was held."""
     found = result.estimate.shape
     if found is None:
         return []
-    units = [unit_of(each, result) for each in result.idim.shape_parameters]
+    units = [find_shape_unit(each, result) for each in result.idim.shape_parameters]
     columns = [
-        ("value", [number(value, 4) for value in found.values]),
-        ("std", ["-" if np.isnan(std) else number(std, 2) for std in found.std]),
+        ("value", [format_number(value, 4) for value in found.values]),
+        ("std", ["-" if np.isnan(std) else format_number(std, 2) for std in found.std]),
         ("unit", units),
     ]
-    return table("shape", found.names, columns)
+    return format_table("shape", found.names, columns)
 
 
-def sensor_lines(result: Result) -> list[str]:
+def format_sensors(result: Result) -> list[str]:
     """What was estimated of sensors of forces."""
-    rows = sensor_rows(result)
+    rows = list_sensor_parameters(result)
     if not rows:
         return []
     columns = [
-        ("value", [number(row.value, 4) for row in rows]),
-        ("std", [number(row.std, 2) for row in rows]),
+        ("value", [format_number(row.value, 4) for row in rows]),
+        ("std", [format_number(row.std, 2) for row in rows]),
         ("unit", [row.unit for row in rows]),
     ]
-    return table("sensor", [row.name for row in rows], columns)
+    return format_table("sensor", [row.name for row in rows], columns)
 
 
-def unit_of(shape: ShapeParameter, result: Result) -> str:
+def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     """Unit of a shape, on its joint."""
     straight = result.robot.joints[shape.parameter.number - 1].kind == "prismatic"
     unit = shape.bounds.unit
     return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
 
 
-def informed_lines(result: Result) -> list[str]:
+def format_data_shares(result: Result) -> list[str]:
     """What of each link the logs tell, and not the robot file."""
     shares = result.estimate.informed
     if shares is None:
@@ -440,72 +458,78 @@ def informed_lines(result: Result) -> list[str]:
         (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
         for k, part in enumerate(("mass", "centre", "inertia"))
     ]
-    return table("from data %", result.robot.links, columns)
+    return format_table("from data %", result.robot.links, columns)
 
 
-def error_lines(columns: Sequence[ErrorColumn]) -> list[str]:
+def format_torque_errors(columns: Sequence[ErrorColumn]) -> list[str]:
     """Torque errors per joint and overall, and what the columns are."""
     if not columns:
         return []
-    names = error_names(columns)
+    names = list_error_names(columns)
     cells = [
         (
             column.key,
             [
-                *("-" if e is None else percent(e.relative_percent) for e in column.errors(names)),
-                percent(column.figure.overall_percent),
+                *(
+                    "-" if e is None else format_percent(e.relative_percent)
+                    for e in column.errors(names)
+                ),
+                format_percent(column.figure.overall_percent),
             ],
         )
         for column in columns
     ]
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
     cells.append(
-        ("rmse", [*("-" if e is None else number(e.rmse, 3) for e in best.errors(names)), ""])
+        (
+            "rmse",
+            [*("-" if e is None else format_number(e.rmse, 3) for e in best.errors(names)), ""],
+        )
     )
-    lines = table("torque error %", [*names, "overall"], cells)
+    lines = format_table("torque error %", [*names, "overall"], cells)
     for column in columns:
-        lines += entry(f"  {column.key}", column.title)
-    return lines + entry("  rmse", f"[Nm or N], {best.title}")
+        lines += format_entry(f"  {column.key}", column.title)
+    return lines + format_entry("  rmse", f"[Nm or N], {best.title}")
 
 
-def figures_table(entries: Sequence[FitFigure], nominal: Sequence[FitFigure]) -> str:
+def format_fit_figures(entries: Sequence[FitFigure], nominal: Sequence[FitFigure]) -> str:
     """Torque errors of a model, and of the robot file's inertials, on one log."""
-    columns = [labelled("", "", f) for f in entries]
-    columns += [labelled("nominal", "robot file", f) for f in nominal]
-    return "\n".join(error_lines(columns))
+    columns = [label_fit_figure("", "", f) for f in entries]
+    columns += [label_fit_figure("nominal", "robot file", f) for f in nominal]
+    return "\n".join(format_torque_errors(columns))
 
 
-def base_table(base: BaseParameters) -> str:
+def format_regroupings(base: BaseParameters) -> str:
     """The base parameters of a robot as combinations of its standard parameters."""
     lines = [
         line
         for name, text in zip(base.names, base.regroupings, strict=True)
-        for line in entry(name, text)
+        for line in format_entry(name, text)
     ]
     note = (
         f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
         f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"
     )
-    lines += ["", *entry("count", note)]
+    lines += ["", *format_entry("count", note)]
     if base.unidentifiable:
-        lines += entry("no torque", ", ".join(base.unidentifiable))
+        lines += format_entry("no torque", ", ".join(base.unidentifiable))
     return "\n".join(lines)
 
 
-def quality_lines(result: Result) -> list[str]:
+def format_quality(result: Result) -> list[str]:
     """Excitation, consistency, certificate, constraints, warnings and time."""
     estimate = result.estimate
-    lines = entry("excitation", excitation_words(result))
-    lines += entry("consistent", consistency_words(result))
+    lines = format_entry("excitation", describe_excitation(result))
+    lines += format_entry("consistent", describe_consistency(result))
     for figure in result.simulated:
-        lines += entry("simulation", simulation_words(figure))
+        lines += format_entry("simulation", describe_simulation(figure))
     for test in estimate.tests:
-        lines += entry("test", test_words(test))
+        lines += format_entry("test", describe_test_result(test))
     if estimate.certificate is not None:
-        lines += entry("certificate", certificate_words(result))
-        lines += entry("active", ", ".join(estimate.active) or "no constraint")
+        lines += format_entry("certificate", describe_certificate(result))
+        lines += format_entry("active", ", ".join(estimate.active) or "no constraint")
     if estimate.restriction is not None:
-        lines += entry("restriction", estimate.restriction.verdict)
+        lines += format_entry("restriction", estimate.restriction.verdict)
     for warning in result.warnings:
-        lines += entry("warning", warning)
-    return lines + entry("time", time_words(result))
+        lines += format_entry("warning", warning)
+    return lines + format_entry("time", describe_timings(result))

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.options import options_of
+from dynident.core.options import list_options
+from dynident.core.text import format_count
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
-from dynident.results.words import counted, entry, number, percent, table
+from dynident.results.words import (
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
 
 SCHEMA = "dynident.trajectory/1"
 SERVO_HZ = 125.0
@@ -23,29 +29,29 @@ POINTS_HZ = 50.0
 """Rate of the points of a ROS 2 trajectory, between which its controller makes splines [Hz]."""
 
 
-def csv(found: Excitation) -> str:
+def render_csv(found: Excitation) -> str:
     """Reference positions, speeds and accelerations at the controller's rate."""
     reference = found.trajectory.reference(found.rate, found.periods)
     names = found.robot.joint_names
     header = ["time", *(f"{s}_{name}" for s in ("qref", "dqref", "ddqref") for name in names)]
     time = np.arange(len(reference.q)) / found.rate
     rows = np.column_stack([time, reference.q, reference.dq, reference.ddq])
-    return matrix(rows, ",", ",".join(header))
+    return format_matrix(rows, ",", ",".join(header))
 
 
-def points(found: Excitation) -> str:
+def render_points(found: Excitation) -> str:
     """Positions alone, a row a sample."""
-    return matrix(found.trajectory.reference(found.rate, found.periods).q, " ", "")
+    return format_matrix(found.trajectory.reference(found.rate, found.periods).q, " ", "")
 
 
-def matrix(rows: Array, delimiter: str, header: str) -> str:
+def format_matrix(rows: Array, delimiter: str, header: str) -> str:
     """Numbers as text."""
     text = io.StringIO()
     np.savetxt(text, rows, fmt="%.9g", delimiter=delimiter, header=header, comments="")
     return text.getvalue()
 
 
-def joint_trajectory(found: Excitation) -> str:
+def render_joint_trajectory(found: Excitation) -> str:
     """A message of type trajectory_msgs/msg/JointTrajectory, as ``ros2 topic pub`` reads it."""
     reference = found.trajectory.reference(POINTS_HZ, found.periods)
     names = ", ".join(f"'{name}'" for name in found.robot.joint_names)
@@ -54,24 +60,25 @@ def joint_trajectory(found: Excitation) -> str:
     for k, (q, dq, ddq) in enumerate(zip(reference.q, reference.dq, reference.ddq, strict=True)):
         second, rest = divmod(round(1e9 * k / POINTS_HZ), 10**9)
         lines += [
-            f"- positions: [{listed(q)}]",
-            f"  velocities: [{listed(dq)}]",
-            f"  accelerations: [{listed(ddq)}]",
+            f"- positions: [{format_numbers(q)}]",
+            f"  velocities: [{format_numbers(dq)}]",
+            f"  accelerations: [{format_numbers(ddq)}]",
             "  effort: []",
             f"  time_from_start: {{sec: {second}, nanosec: {rest}}}",
         ]
     return "\n".join([*lines, ""])
 
 
-def urscript(found: Excitation) -> str:
+def render_urscript(found: Excitation) -> str:
     """A program that moves to the first point and then servoes along the trajectory."""
     reference = found.trajectory.reference(SERVO_HZ, found.periods)
     lines = [
         "def excitation():",
-        f"  movej([{listed(reference.q[0])}], a=0.5, v=0.3)",
+        f"  movej([{format_numbers(reference.q[0])}], a=0.5, v=0.3)",
         "  sleep(1.0)",
         *(
-            f"  servoj([{listed(q)}], t={1.0 / SERVO_HZ:.4f}, lookahead_time=0.05, gain=300)"
+            f"  servoj([{format_numbers(q)}], t={1.0 / SERVO_HZ:.4f}, lookahead_time=0.05, "
+            "gain=300)"
             for q in reference.q
         ),
         "  stopj(1.0)",
@@ -81,27 +88,27 @@ def urscript(found: Excitation) -> str:
     return "\n".join(lines)
 
 
-def listed(values: Array) -> str:
+def format_numbers(values: Array) -> str:
     """Numbers between commas."""
     return ", ".join(f"{value:.7g}" for value in values + 0.0)
 
 
 FORMATS: dict[str, Callable[[Excitation], str]] = {
-    "trajectory.csv": csv,
-    "trajectory.points.txt": points,
-    "trajectory.ros2.yaml": joint_trajectory,
-    "trajectory.script": urscript,
+    "trajectory.csv": render_csv,
+    "trajectory.points.txt": render_points,
+    "trajectory.ros2.yaml": render_joint_trajectory,
+    "trajectory.script": render_urscript,
 }
 """Files of a trajectory, by name, beside trajectory.json."""
 
 
-def trajectory_dict(found: Excitation) -> dict[str, Any]:
+def serialise_trajectory(found: Excitation) -> dict[str, Any]:
     """The trajectory as plain data (schema ``dynident.trajectory/1``)."""
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
     shape = {
         option.name: getattr(found.shape, option.name)
-        for option in options_of(type(found.shape))  # type: ignore[arg-type]
+        for option in list_options(type(found.shape))  # type: ignore[arg-type]
         if getattr(found.shape, option.name) is not None
     }
     document: dict[str, Any] = {
@@ -129,20 +136,23 @@ def trajectory_dict(found: Excitation) -> dict[str, Any]:
             }
             for each in design.certificate.kept
         ],
-        "parameters": parameters(prediction),
+        "parameters": serialise_parameters(prediction),
         "unidentifiable": list(prediction.base.unidentifiable),
         "stopped": design.stopped,
         "warnings": list(found.warnings),
     }
     if found.sensed is not None:
-        document["sensor"] = {"link": found.sensor, "parameters": parameters(found.sensed)}
+        document["sensor"] = {
+            "link": found.sensor,
+            "parameters": serialise_parameters(found.sensed),
+        }
     main = family.parts[family.main]
     if isinstance(main, Harmonics):
-        document["fourier"] = series(main, design.trajectory.C)
+        document["fourier"] = serialise_fourier_terms(main, design.trajectory.C)
     return document
 
 
-def parameters(prediction: Prediction) -> list[dict[str, Any]]:
+def serialise_parameters(prediction: Prediction) -> list[dict[str, Any]]:
     """Names, nominal values and predicted standard deviations."""
     columns = prediction.names, prediction.nominal, prediction.std
     return [
@@ -151,7 +161,7 @@ def parameters(prediction: Prediction) -> list[dict[str, Any]]:
     ]
 
 
-def series(main: Harmonics, C: Array) -> dict[str, Any]:
+def serialise_fourier_terms(main: Harmonics, C: Array) -> dict[str, Any]:
     """Offset and amplitudes as zhang2018, eq. (27) has them: of the speeds."""
     full = main.mix @ C
     k = len(main.omega)
@@ -163,44 +173,51 @@ def series(main: Harmonics, C: Array) -> dict[str, Any]:
     }
 
 
-def summary(found: Excitation) -> str:
+def summarise_excitation(found: Excitation) -> str:
     """What the terminal is told."""
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
     length = family.stop - family.start
-    lines = entry("trajectory", f"{family.kind}, {length:g} s{repeated(found)}")
-    told = f"{design.task.criterion} {number(design.value)}{known_torque(design)}"
-    lines += entry("criterion", f"{told}; {design.stopped}")
-    lines += entry(
+    lines = format_entry("trajectory", f"{family.kind}, {length:g} s{describe_periods(found)}")
+    told = f"{design.task.criterion} {format_number(design.value)}{describe_known_torque(design)}"
+    lines += format_entry("criterion", f"{told}; {design.stopped}")
+    lines += format_entry(
         "condition",
-        f"{number(prediction.unscaled, 3)} unscaled, {number(prediction.columns, 3)} with columns "
-        f"scaled, {number(prediction.physical, 3)} times nominal values",
+        f"{format_number(prediction.unscaled, 3)} unscaled, "
+        f"{format_number(prediction.columns, 3)} with columns scaled, "
+        f"{format_number(prediction.physical, 3)} times nominal values",
     )
-    lines += entry("limits", kept_words(found))
-    lines += ["", *table("joint", found.robot.joint_names, limit_columns(found))]
-    lines += ["", *table("parameter", prediction.names, parameter_columns(prediction))]
+    lines += format_entry("limits", describe_limits(found))
+    lines += ["", *format_table("joint", found.robot.joint_names, format_limit_shares(found))]
+    lines += [
+        "",
+        *format_table("parameter", prediction.names, format_parameter_columns(prediction)),
+    ]
     if found.sensed is not None:
         title = f"beyond {found.sensor}"
-        lines += ["", *table(title, found.sensed.names, parameter_columns(found.sensed))]
+        lines += [
+            "",
+            *format_table(title, found.sensed.names, format_parameter_columns(found.sensed)),
+        ]
     for warning in found.warnings:
-        lines += ["", *entry("warning", warning)]
+        lines += ["", *format_entry("warning", warning)]
     return "\n".join([*lines, ""])
 
 
-def known_torque(design: Design) -> str:
+def describe_known_torque(design: Design) -> str:
     """How well the torques of a task will be known, where that was asked."""
     if design.task.criterion != "torque":
         return ""
-    std = number(float(np.exp(0.5 * design.value)), 2)
+    std = format_number(float(np.exp(0.5 * design.value)), 2)
     return f", the task's torques known to {std} Nm or N (rms)"
 
 
-def repeated(found: Excitation) -> str:
+def describe_periods(found: Excitation) -> str:
     """How often, where more than once."""
-    return f", {counted(found.periods, 'period')}" if found.periods > 1 else ""
+    return f", {format_count(found.periods, 'period')}" if found.periods > 1 else ""
 
 
-def kept_words(found: Excitation) -> str:
+def describe_limits(found: Excitation) -> str:
     """What is proved of the limits."""
     certificate = found.design.certificate
     worst = certificate.worst
@@ -214,7 +231,7 @@ def kept_words(found: Excitation) -> str:
     return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
 
 
-def limit_columns(found: Excitation) -> list[tuple[str, list[str]]]:
+def format_limit_shares(found: Excitation) -> list[tuple[str, list[str]]]:
     """Shares of the limits in per cent, joint by joint."""
     shares = found.design.certificate.shares(found.robot.joint_names)
     kinds = ("range", "speed", "acceleration", "jerk", "torque")
@@ -225,10 +242,10 @@ def limit_columns(found: Excitation) -> list[tuple[str, list[str]]]:
     ]
 
 
-def parameter_columns(prediction: Prediction) -> list[tuple[str, list[str]]]:
+def format_parameter_columns(prediction: Prediction) -> list[tuple[str, list[str]]]:
     """Nominal values and predicted standard deviations."""
     return [
-        ("nominal", [number(value) if value else "-" for value in prediction.nominal]),
-        ("std", [number(value, 2) for value in prediction.std]),
-        ("std %", [percent(100.0 * value) for value in prediction.relative]),
+        ("nominal", [format_number(value) if value else "-" for value in prediction.nominal]),
+        ("std", [format_number(value, 2) for value in prediction.std]),
+        ("std %", [format_percent(100.0 * value) for value in prediction.relative]),
     ]

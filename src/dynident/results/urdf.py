@@ -13,15 +13,15 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, is_consistent, to_com, transform
+from dynident.core.inertia import from_com, is_consistent, to_com, transform_body
 from dynident.dynamics.idim import Idim
 from dynident.results.exported import (
-    as_text,
-    as_texts,
-    checked_bodies,
-    drive_values,
-    joint_attributes,
-    left_out,
+    check_bodies,
+    describe_omissions,
+    format_exact_number,
+    format_exact_numbers,
+    format_joint_attributes,
+    select_drive_values,
 )
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
@@ -41,7 +41,7 @@ Fixed = tuple[etree._Element, Array, Array]
 """A link and its placement (rotation, translation) in the frame of the link carrying it."""
 
 
-def model_urdf(
+def render_urdf(
     robot: Robot,
     phi: npt.ArrayLike,
     *,
@@ -76,11 +76,11 @@ def model_urdf(
         When a body's parameters cannot be written (moments without a positive mass).
     """
     patched = robot.source is not None and robot.source.suffix.lower() == ".urdf"
-    writer = patched_urdf if patched else urdf_from_robot
+    writer = patch_urdf if patched else render_fresh_urdf
     return writer(robot, phi, damping=damping, friction=friction, omitted=omitted)
 
 
-def patched_urdf(
+def patch_urdf(
     robot: Robot,
     phi: npt.ArrayLike,
     *,
@@ -94,27 +94,30 @@ def patched_urdf(
     for the link that carries them is physically consistent; otherwise they become
     massless. The base link of a fixed base is left alone.
 
-    Parameters, returns and raises are those of `model_urdf`.
+    Parameters, returns and raises are those of `render_urdf`.
 
     Raises
     ------
     InputError
         Also for a robot without a URDF, and one whose links or joints are gone from the file.
     """
-    values = checked_bodies(robot, phi, "URDF")
+    values = check_bodies(robot, phi, "URDF")
     if robot.source is None:
         raise InputError(f"robot {robot.name!r} has no URDF; write a fresh one (urdf_from_robot)")
     tree = parse_xml(robot.source)
     locked = robot.locked
     document = Document(tree, robot.source, locked)
-    attributes = joint_attributes(robot, {"damping": damping, "friction": friction})
+    attributes = format_joint_attributes(robot, {"damping": damping, "friction": friction})
     notes = []
     for name, body in zip(robot.links, values, strict=True):
         notes += _patch_body(document, name, body)
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
         for attribute, value in dynamics.items():
-            _child(document.joint(joint.name), "dynamics").set(attribute, value)
-    return _text(tree.getroot(), robot.source), (*notes, *left_out(omitted, "URDF"))
+            _ensure_child(document.joint(joint.name), "dynamics").set(attribute, value)
+    return _render_document(tree.getroot(), robot.source), (
+        *notes,
+        *describe_omissions(omitted, "URDF"),
+    )
 
 
 class Document:
@@ -164,16 +167,16 @@ class Document:
         """Links behind fixed and locked joints, with their placements in `link`'s frame."""
         for name, joint in self._joints.items():
             value = self.locked.get(name or "", 0.0 if joint.get("type") == "fixed" else None)
-            if value is None or _reference(joint, "parent") != link:
+            if value is None or _read_link_reference(joint, "parent") != link:
                 continue
-            turn, shift = _origin(joint)
+            turn, shift = _read_origin(joint)
             if value != 0.0:
-                axis = _axis(joint)
+                axis = _read_axis(joint)
                 if joint.get("type") == "prismatic":
                     shift = shift + turn @ axis * value
                 else:
                     turn = turn @ pin.exp3(axis * value)
-            child = _reference(joint, "child")
+            child = _read_link_reference(joint, "child")
             yield self.link(child), turn, shift
             for element, rotation, translation in self.fixed_to(child or ""):
                 yield element, turn @ rotation, turn @ translation + shift
@@ -183,14 +186,15 @@ def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
     notes = []
     carried = [item for item in document.fixed_to(name) if item[0].find("inertial") is not None]
     rest = phi - sum(
-        (transform(_nominal(link), turn, shift) for link, turn, shift in carried), np.zeros(10)
+        (transform_body(_read_inertial(link), turn, shift) for link, turn, shift in carried),
+        np.zeros(10),
     )
     # a remainder of rounding errors alone is no body
     if carried and not (rest[0] > 1e-9 * phi[0] and is_consistent(rest)):
         rest = phi
-        gone = [str(link.get("name")) for link, _, _ in carried if _nominal(link)[0] != 0.0]
+        gone = [str(link.get("name")) for link, _, _ in carried if _read_inertial(link)[0] != 0.0]
         for link, _, _ in carried:
-            _remove(link, link.find("inertial"))
+            _remove_element(link, link.find("inertial"))
         if gone:
             notes.append(
                 f"link {name} carries the inertia of what is fixed to it: {', '.join(gone)} "
@@ -200,7 +204,7 @@ def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
     return notes
 
 
-def urdf_from_robot(
+def render_fresh_urdf(
     robot: Robot,
     phi: npt.ArrayLike,
     *,
@@ -210,14 +214,14 @@ def urdf_from_robot(
 ) -> tuple[bytes, tuple[str, ...]]:
     """A fresh minimal URDF of a robot that has none: links, joints, limits, inertials.
 
-    Parameters, returns and raises are those of `model_urdf`.
+    Parameters, returns and raises are those of `render_urdf`.
 
     Raises
     ------
     InputError
         Also for a robot that has a URDF, which is to be patched.
     """
-    values = checked_bodies(robot, phi, "URDF")
+    values = check_bodies(robot, phi, "URDF")
     if robot.source is not None and robot.source.suffix.lower() == ".urdf":
         raise InputError(f"{robot.source}: is a URDF already; patch it (patched_urdf)")
     root = etree.Element("robot", name=robot.name)
@@ -226,44 +230,44 @@ def urdf_from_robot(
         element = etree.SubElement(root, "link", name=link)
         if link in bodies:
             _write_inertial(element, bodies[link])
-    attributes = joint_attributes(robot, {"damping": damping, "friction": friction})
+    attributes = format_joint_attributes(robot, {"damping": damping, "friction": friction})
     moved = (robot.base_link, *(joint.link for joint in robot.joints))
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
-        element = _joint_element(joint, moved[joint.parent])
+        element = _build_joint_element(joint, moved[joint.parent])
         root.append(element)
         if dynamics:
             etree.SubElement(element, "dynamics", dynamics)
     etree.indent(root)
     text = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
-    return text + b"\n", left_out(omitted, "URDF")
+    return text + b"\n", describe_omissions(omitted, "URDF")
 
 
-def _joint_element(joint: Joint, parent: str) -> etree._Element:
+def _build_joint_element(joint: Joint, parent: str) -> etree._Element:
     endless = joint.kind == "revolute" and np.isinf(joint.lower) and np.isinf(joint.upper)
     element = etree.Element("joint", name=joint.name, type="continuous" if endless else joint.kind)
     etree.SubElement(
         element,
         "origin",
-        xyz=as_texts(joint.translation),
-        rpy=as_texts(pin.rpy.matrixToRpy(joint.rotation)),
+        xyz=format_exact_numbers(joint.translation),
+        rpy=format_exact_numbers(pin.rpy.matrixToRpy(joint.rotation)),
     )
     etree.SubElement(element, "parent", link=parent)
     etree.SubElement(element, "child", link=joint.link)
-    etree.SubElement(element, "axis", xyz=as_texts(joint.axis))
-    limits = {"effort": _limit(joint.effort), "velocity": _limit(joint.velocity)}
+    etree.SubElement(element, "axis", xyz=format_exact_numbers(joint.axis))
+    limits = {"effort": _format_limit(joint.effort), "velocity": _format_limit(joint.velocity)}
     if not endless:
-        limits |= {"lower": _limit(joint.lower), "upper": _limit(joint.upper)}
+        limits |= {"lower": _format_limit(joint.lower), "upper": _format_limit(joint.upper)}
     etree.SubElement(element, "limit", limits)
     return element
 
 
-def _limit(value: float) -> str:
+def _format_limit(value: float) -> str:
     if np.isfinite(value):
-        return as_text(value)
+        return format_exact_number(value)
     return UNLIMITED if value > 0.0 else f"-{UNLIMITED}"
 
 
-def _nominal(link: etree._Element) -> Array:
+def _read_inertial(link: etree._Element) -> Array:
     """10-vector of a link's <inertial> about the link's frame."""
     inertial = link.find("inertial")
     if inertial is None:
@@ -275,11 +279,11 @@ def _nominal(link: etree._Element) -> Array:
         for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
             name = "i" + "xyz"[row] + "xyz"[column]
             matrix[row, column] = matrix[column, row] = float(inertia.get(name, "0"))
-    turn, com = _origin(inertial)
+    turn, com = _read_origin(inertial)
     return from_com(m, com, turn @ matrix @ turn.T)
 
 
-def _origin(element: etree._Element) -> tuple[Array, Array]:
+def _read_origin(element: etree._Element) -> tuple[Array, Array]:
     origin = element.find("origin")
     if origin is None:
         return np.eye(3), np.zeros(3)
@@ -287,14 +291,14 @@ def _origin(element: etree._Element) -> tuple[Array, Array]:
     return pin.rpy.rpyToMatrix(rpy), np.array(origin.get("xyz", "0 0 0").split(), dtype=float)
 
 
-def _axis(joint: etree._Element) -> Array:
+def _read_axis(joint: etree._Element) -> Array:
     element = joint.find("axis")
     text = "1 0 0" if element is None else element.get("xyz", "1 0 0")
     axis = np.array(text.split(), dtype=float)
     return axis / float(np.linalg.norm(axis))
 
 
-def _reference(joint: etree._Element, tag: str) -> str | None:
+def _read_link_reference(joint: etree._Element, tag: str) -> str | None:
     element = joint.find(tag)
     return None if element is None else element.get("link")
 
@@ -304,20 +308,20 @@ def _write_inertial(link: etree._Element, phi: Array) -> None:
     inertial = link.find("inertial")
     if not np.any(phi):
         if inertial is not None:
-            _remove(link, inertial)
+            _remove_element(link, inertial)
         return
     mass, com, inertia = to_com(phi)
-    inertial = _child(link, "inertial")
-    origin = _child(inertial, "origin")
-    origin.set("xyz", as_texts(com))
+    inertial = _ensure_child(link, "inertial")
+    origin = _ensure_child(inertial, "origin")
+    origin.set("xyz", format_exact_numbers(com))
     origin.set("rpy", "0 0 0")
-    _child(inertial, "mass").set("value", as_text(mass))
-    moments = _child(inertial, "inertia")
+    _ensure_child(inertial, "mass").set("value", format_exact_number(mass))
+    moments = _ensure_child(inertial, "inertia")
     for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        moments.set("i" + "xyz"[row] + "xyz"[column], as_text(inertia[row, column]))
+        moments.set("i" + "xyz"[row] + "xyz"[column], format_exact_number(inertia[row, column]))
 
 
-def _child(parent: etree._Element, tag: str) -> etree._Element:
+def _ensure_child(parent: etree._Element, tag: str) -> etree._Element:
     """The child of that tag, created as the last one where missing, tidily indented."""
     found = parent.find(tag)
     if found is not None:
@@ -326,16 +330,16 @@ def _child(parent: etree._Element, tag: str) -> etree._Element:
     if len(parent):
         last = parent[-1]
         element.tail = last.tail
-        last.tail = parent.text if _blank(parent.text) else last.tail
+        last.tail = parent.text if _is_blank(parent.text) else last.tail
     else:
-        outer = _indentation(parent)
+        outer = _read_indentation(parent)
         element.tail = outer
-        parent.text = outer + _step(parent)
+        parent.text = outer + _read_indent_step(parent)
     parent.append(element)
     return element
 
 
-def _remove(parent: etree._Element, element: etree._Element | None) -> None:
+def _remove_element(parent: etree._Element, element: etree._Element | None) -> None:
     if element is None:
         return
     before = element.getprevious()
@@ -348,27 +352,27 @@ def _remove(parent: etree._Element, element: etree._Element | None) -> None:
     parent.remove(element)
 
 
-def _blank(text: str | None) -> bool:
+def _is_blank(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
-def _indentation(element: etree._Element) -> str:
+def _read_indentation(element: etree._Element) -> str:
     """Line break and spaces before an element."""
     before, parent = element.getprevious(), element.getparent()
     text = before.tail if before is not None else (parent.text if parent is not None else None)
     text = text or ""
-    return "\n" + text.rpartition("\n")[2] if "\n" in text and _blank(text) else "\n"
+    return "\n" + text.rpartition("\n")[2] if "\n" in text and _is_blank(text) else "\n"
 
 
-def _step(element: etree._Element) -> str:
+def _read_indent_step(element: etree._Element) -> str:
     """Spaces that one level of the document is indented by."""
     outer = element.getparent()
     if outer is None or outer.getparent() is None:
-        return "  " if outer is None else (_indentation(element).lstrip("\n") or "  ")
-    return _indentation(element).removeprefix(_indentation(outer)) or "  "
+        return "  " if outer is None else (_read_indentation(element).lstrip("\n") or "  ")
+    return _read_indentation(element).removeprefix(_read_indentation(outer)) or "  "
 
 
-def _text(root: etree._Element, path: Path) -> bytes:
+def _render_document(root: etree._Element, path: Path) -> bytes:
     """The document with its file's line ends and what stands around its root, as they were."""
     original = path.read_bytes()
     encoding = root.getroottree().docinfo.encoding or "UTF-8"
@@ -384,7 +388,7 @@ def _text(root: etree._Element, path: Path) -> bytes:
     return before[0] + text + after[1]
 
 
-def standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
+def render_standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
     """The URDF of standard parameters, and notes on what has no place in one.
 
     Parameters
@@ -397,10 +401,10 @@ def standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
     ComputationError
         When a body's parameters cannot be written.
     """
-    return model_urdf(
+    return render_urdf(
         idim.robot,
         idim.split(theta)[0],
-        damping=drive_values(idim, theta, "fv"),
-        friction=drive_values(idim, theta, "fc"),
+        damping=select_drive_values(idim, theta, "fv"),
+        friction=select_drive_values(idim, theta, "fc"),
         omitted=[p.name for p in idim.drives if p.symbol not in ("fv", "fc")],
     )

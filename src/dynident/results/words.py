@@ -13,14 +13,14 @@ LONGEST_NAME = 25
 """Columns that a joint's name may take in a table."""
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4) -> str:
     """A value to some significant digits; a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:#.{digits}g}".rstrip(".") if value else "0"
 
 
-def percent(value: float) -> str:
+def format_percent(value: float) -> str:
     """A percentage that neither drowns in digits nor vanishes."""
     if not math.isfinite(value):
         return "-"
@@ -29,24 +29,19 @@ def percent(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.2f}"
 
 
-def counted(count: int, word: str) -> str:
-    """``1 log``, ``2 logs``."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def shortened(text: str, width: int) -> str:
+def shorten_line(text: str, width: int) -> str:
     """One line of at most `width` characters, the last an ellipsis where it was longer."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: max(0, width - 1)] + "…"
 
 
-def common(values: Iterable[float]) -> str:
+def format_common_values(values: Iterable[float]) -> str:
     """A list in words: one value where all agree."""
     texts = [f"{v:g}" for v in values]
     return texts[0] if len(set(texts)) == 1 else " ".join(texts)
 
 
-def entry(key: str, text: str) -> list[str]:
+def format_entry(key: str, text: str) -> list[str]:
     """A keyword with its text beside it, wrapped."""
     indent = max(LABEL, len(key) + 2)
     return textwrap.wrap(
@@ -58,11 +53,11 @@ def entry(key: str, text: str) -> list[str]:
     )
 
 
-def table(
+def format_table(
     stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
 ) -> list[str]:
     """A text table; columns beyond the 80th character follow in a block of their own."""
-    names = [shortened(label, LONGEST_NAME) for label in labels]
+    names = [shorten_line(label, LONGEST_NAME) for label in labels]
     first = max(len(name) for name in (stub, *names))
     blocks: list[list[list[str]]] = []
     room = 0

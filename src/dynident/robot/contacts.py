@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 from pydantic import field_validator
 
-from dynident.core.arrays import frozen
+from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.core.schema import Name, Number, Spec
-from dynident.core.text import nearest
-from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
+from dynident.core.text import suggest_nearest
+from dynident.robot.geometry import list_moving_joints, load_urdf_model, place_joints
 from dynident.robot.model import Contact, Robot, Unknown
 
 
@@ -74,9 +74,9 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
     """
     if not contacts:
         return robot
-    path, _, model, carriers = urdf_model(robot, "in which contacts could be found")
-    placements = joint_placements(model, robot)
-    moving = moving_joints(carriers)
+    path, _, model, carriers = load_urdf_model(robot, "in which contacts could be found")
+    placements = place_joints(model, robot)
+    moving = list_moving_joints(carriers)
     links = {
         frame.name: frame
         for frame in model.frames
@@ -94,7 +94,7 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
         if wanted not in links:
             raise InputError(
                 f"{path}: contact {spec.name!r}: there is no link {wanted!r}"
-                f"{nearest(wanted, links)} (frame names the link)"
+                f"{suggest_nearest(wanted, links)} (frame names the link)"
             )
         if spec.name in [each.name for each in found]:
             raise InputError(f"{path}: contact {spec.name!r} is there twice")
@@ -112,11 +112,11 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
                 name=spec.name,
                 frame=wanted,
                 body=moving.index(carrier) + (0 if robot.floating else 1),
-                rotation=frozen(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
-                translation=frozen(placement.translation),
+                rotation=freeze_array(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
+                translation=freeze_array(placement.translation),
                 surface=spec.kind == "surface",
                 axes=spec.axes,
-                bias=frozen(np.array(spec.bias)),
+                bias=freeze_array(np.array(spec.bias)),
                 sign=spec.sign,
                 rpy=spec.rpy,
                 estimate=tuple(dict.fromkeys(spec.estimate)),

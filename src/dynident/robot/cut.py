@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.robot.drives import Drives
-from dynident.robot.geometry import joint_placements, moving_joints, urdf_model
+from dynident.robot.geometry import list_moving_joints, load_urdf_model, place_joints
 from dynident.robot.model import Contact, Robot
 
 
@@ -46,33 +46,35 @@ class Cut:
     links: frozenset[str]
 
 
-def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
+def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     """What a sensor at a link holds.
 
     Parameters
     ----------
     robot, frame, name
-        See `beyond`.
+        See `cut_off_limb`.
 
     Raises
     ------
     InputError
         For links that the file does not have, and cuts through coupled drives.
     """
-    path, _, model, carriers = urdf_model(robot, "at whose links it could be cut")
+    path, _, model, carriers = load_urdf_model(robot, "at whose links it could be cut")
     links = {each.name: k for k, each in enumerate(model.frames) if each.name not in model.names}
     if frame not in links:
-        raise InputError(f"{path}: there is no link {frame!r} to cut at{nearest(frame, links)}")
-    hanging = frames_beyond(model, links[frame])
-    placements = joint_placements(model, robot)
-    moving = moving_joints(carriers)
+        raise InputError(
+            f"{path}: there is no link {frame!r} to cut at{suggest_nearest(frame, links)}"
+        )
+    hanging = find_frames_beyond(model, links[frame])
+    placements = place_joints(model, robot)
+    moving = list_moving_joints(carriers)
     seat = model.frames[links[frame]]
     root = placements[int(seat.parentJoint)] * seat.placement
     base = carriers[int(seat.parentJoint)]
     chosen = [
         k
         for k, joint in enumerate(moving)
-        if joint != base and bool(hanging & {joint_frame(model, joint)})
+        if joint != base and bool(hanging & {find_joint_frame(model, joint)})
         and not (robot.floating and joint == 1)
     ]  # fmt: skip
     inside = {moving[k] for k in chosen}
@@ -91,12 +93,14 @@ def cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
         raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
     on = (placements[base].inverse() * root) if base in moving else root
     body = moving.index(base) + offset if base in moving else 0
-    at = frozen(on.rotation), frozen(on.translation)
+    at = freeze_array(on.rotation), freeze_array(on.translation)
     names = frozenset(model.frames[k].name for k in hanging)
-    return Cut(path, Contact(name or frame, frame, body, *at), numbers, frozen(inertia), names)
+    return Cut(
+        path, Contact(name or frame, frame, body, *at), numbers, freeze_array(inertia), names
+    )
 
 
-def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
+def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     """The part of a robot beyond a sensor, as a floating robot with the sensor as its contact.
 
     Parameters
@@ -119,7 +123,7 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
     InputError
         For links that the file does not have, and cuts through coupled drives.
     """
-    found = cut(robot, frame, name)
+    found = locate_cut(robot, frame, name)
     if not found.numbers:
         raise InputError(f"{found.path}: no joint moves beyond {frame}; cut nearer to the base")
     order = {number: new for new, number in enumerate(found.numbers, start=1)}
@@ -131,7 +135,9 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
         if parent == 0:
             rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
             joint = replace(
-                joint, rotation=frozen(rest.rotation), translation=frozen(rest.translation)
+                joint,
+                rotation=freeze_array(rest.rotation),
+                translation=freeze_array(rest.translation),
             )
         joints.append(replace(joint, parent=parent))
         nominal.append(robot.nominal[robot.body_index(number)])
@@ -141,13 +147,13 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
             further.append(replace(contact, body=order[contact.body]))
         elif contact.frame in found.links:
             placed = on.inverse() * pin.SE3(contact.rotation, contact.translation)
-            at = frozen(placed.rotation), frozen(placed.translation)
+            at = freeze_array(placed.rotation), freeze_array(placed.translation)
             further.append(replace(contact, body=0, rotation=at[0], translation=at[1]))
-    unit = frozen(np.eye(3)), frozen(np.zeros(3))
+    unit = freeze_array(np.eye(3)), freeze_array(np.zeros(3))
     return Robot(
         name=f"{robot.name} beyond {frame}",
         joints=tuple(joints),
-        nominal=frozen(np.array(nominal)),
+        nominal=freeze_array(np.array(nominal)),
         drives=Drives.direct(len(joints)),
         floating=True,
         base_link=frame,
@@ -160,12 +166,12 @@ def beyond(robot: Robot, frame: str, name: str | None = None) -> Robot:
     )
 
 
-def joint_frame(model: pin.Model, joint: int) -> int:
+def find_joint_frame(model: pin.Model, joint: int) -> int:
     """The frame of a joint."""
     return int(model.getFrameId(model.names[joint]))
 
 
-def frames_beyond(model: pin.Model, root: int) -> set[int]:
+def find_frames_beyond(model: pin.Model, root: int) -> set[int]:
     """Frames that hang on one, itself among them."""
     hanging = {root}
     for k in range(root + 1, len(model.frames)):

@@ -21,10 +21,10 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.robot.model import Joint
 from dynident.robot.spec import BaseSpec, DHJointSpec, InertialSpec
 
@@ -38,7 +38,7 @@ UNIT: dict[str, float] = {"deg": np.pi / 180.0, "rad": 1.0}
 """Radians per unit of angle."""
 
 
-def dh_joints(
+def build_dh_joints(
     table: Sequence[DHJointSpec],
     convention: Convention,
     *,
@@ -81,22 +81,22 @@ def dh_joints(
         for kind, word, known in (("name", row.name, names), ("link", link, links)):
             if word in known:
                 raise InputError(f"{place}: key 'joint[{number}].{kind}' repeats {word!r}")
-        parent = _parent(row, number, names, place)
-        before, after = _split(row, convention, unit)
-        joints.append(_joint(row, link, parent, rests[parent] * before, unit))
+        parent = _find_parent(row, number, names, place)
+        before, after = _split_transform(row, convention, unit)
+        joints.append(_build_joint(row, link, parent, rests[parent] * before, unit))
         rests.append(after)
         names.append(row.name)
         links.append(link)
     return tuple(joints)
 
 
-def dh_nominal(table: Sequence[DHJointSpec], floating: bool) -> Array:
+def read_dh_inertials(table: Sequence[DHJointSpec], floating: bool) -> Array:
     """Inertial parameters that the table states, shape (bodies, 10); zeros where none."""
-    stated = [nominal(row.inertial) for row in table]
-    return frozen([np.zeros(10), *stated] if floating else stated)
+    stated = [convert_inertial_spec(row.inertial) for row in table]
+    return freeze_array([np.zeros(10), *stated] if floating else stated)
 
 
-def nominal(inertial: InertialSpec | None) -> Array:
+def convert_inertial_spec(inertial: InertialSpec | None) -> Array:
     """10-vector of a stated inertia, zeros where there is none."""
     if inertial is None:
         return np.zeros(10)
@@ -105,27 +105,31 @@ def nominal(inertial: InertialSpec | None) -> Array:
     return from_com(inertial.mass, inertial.com, matrix)
 
 
-def _parent(row: DHJointSpec, number: int, names: list[str], place: str | Path) -> int:
+def _find_parent(row: DHJointSpec, number: int, names: list[str], place: str | Path) -> int:
     if row.parent is None:
         return number - 1
     if row.parent not in names:
         raise InputError(
             f"{place}: key 'joint[{number}].parent' is {row.parent!r}, which no earlier row is "
-            f"called{nearest(row.parent, names)}"
+            f"called{suggest_nearest(row.parent, names)}"
         )
     return names.index(row.parent)
 
 
-def _split(row: DHJointSpec, convention: Convention, unit: float) -> tuple[pin.SE3, pin.SE3]:
+def _split_transform(
+    row: DHJointSpec, convention: Convention, unit: float
+) -> tuple[pin.SE3, pin.SE3]:
     """The constant transforms before and after the joint's motion about its z axis."""
-    turned = _rotation("z", unit * row.theta0)
-    twisted = _rotation("x", unit * row.alpha)
+    turned = _make_rotation("z", unit * row.theta0)
+    twisted = _make_rotation("x", unit * row.alpha)
     if convention == "modified":
-        return twisted * _shift(row.a, 0.0) * turned * _shift(0.0, row.d), pin.SE3.Identity()
-    return turned, _shift(row.a, row.d) * twisted
+        return twisted * _make_translation(row.a, 0.0) * turned * _make_translation(
+            0.0, row.d
+        ), pin.SE3.Identity()
+    return turned, _make_translation(row.a, row.d) * twisted
 
 
-def _rotation(axis: Literal["x", "z"], angle: float) -> pin.SE3:
+def _make_rotation(axis: Literal["x", "z"], angle: float) -> pin.SE3:
     # exact quarter turns keep zeros zero, and so keep base parameters free of 1e-17 terms
     c, s = np.cos(angle), np.sin(angle)
     c, s = (0.0 if abs(c) < 1e-15 else c), (0.0 if abs(s) < 1e-15 else s)
@@ -134,20 +138,22 @@ def _rotation(axis: Literal["x", "z"], angle: float) -> pin.SE3:
     return pin.SE3(np.array([[c, -s, 0.0], [s, c, 0], [0, 0, 1]]), np.zeros(3))
 
 
-def _shift(x: float, z: float) -> pin.SE3:
+def _make_translation(x: float, z: float) -> pin.SE3:
     return pin.SE3(np.eye(3), np.array([x, 0.0, z]))
 
 
-def _joint(row: DHJointSpec, link: str, parent: int, placement: pin.SE3, unit: float) -> Joint:
+def _build_joint(
+    row: DHJointSpec, link: str, parent: int, placement: pin.SE3, unit: float
+) -> Joint:
     scale = unit if row.type == "revolute" else 1.0
     return Joint(
         name=row.name,
         link=link,
         kind=row.type,
         parent=parent,
-        rotation=frozen(placement.rotation),
-        translation=frozen(placement.translation),
-        axis=frozen([0.0, 0.0, 1.0]),
+        rotation=freeze_array(placement.rotation),
+        translation=freeze_array(placement.translation),
+        axis=freeze_array([0.0, 0.0, 1.0]),
         lower=-np.inf if row.lower is None else scale * row.lower,
         upper=np.inf if row.upper is None else scale * row.upper,
         velocity=np.inf if row.velocity is None else scale * row.velocity,

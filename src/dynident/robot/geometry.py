@@ -12,9 +12,9 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.robot.model import HUGE, Robot
-from dynident.robot.urdf import library_messages, parse_xml
+from dynident.robot.urdf import capture_library_messages, parse_xml
 
 if TYPE_CHECKING:
     import pinocchio as pin
@@ -29,7 +29,7 @@ Shape = Any
 """A geometry of coal, which has no types."""
 
 
-def link_points(robot: Robot, link: str) -> Array:
+def load_link_points(robot: Robot, link: str) -> Array:
     """Points whose convex hull contains a body, as its URDF draws it.
 
     Vertices of meshes, corners of boxes, and corners of polyhedra around spheres,
@@ -57,20 +57,24 @@ def link_points(robot: Robot, link: str) -> Array:
     import pinocchio as pin
 
     if link not in robot.links:
-        raise InputError(f"{robot.name}: there is no link {link!r}{nearest(link, robot.links)}")
+        raise InputError(
+            f"{robot.name}: there is no link {link!r}{suggest_nearest(link, robot.links)}"
+        )
     advice = f"so the shape of {link} is not known; give the points of its hull"
-    path, root, model, carriers = urdf_model(robot, advice)
-    body = moving_joints(carriers)[robot.links.index(link)]
+    path, root, model, carriers = load_urdf_model(robot, advice)
+    body = list_moving_joints(carriers)[robot.links.index(link)]
     members = {
         frame.name
         for frame in model.frames
         if frame.type == pin.FrameType.BODY and carriers[frame.parentJoint] == body
     }
     keep_geometry(root, members, path)
-    placements = joint_placements(model, robot)
+    placements = place_joints(model, robot)
     clouds = [
-        placed(placements[body].actInv(placements[shape.parentJoint] * shape.placement), shape)
-        for shape in shapes(model, root, path)
+        place_shape_points(
+            placements[body].actInv(placements[shape.parentJoint] * shape.placement), shape
+        )
+        for shape in read_shapes(model, root, path)
     ]
     if not clouds:
         raise InputError(
@@ -86,7 +90,7 @@ def link_points(robot: Robot, link: str) -> Array:
     return points
 
 
-def frame_placement(robot: Robot, name: str) -> tuple[str, Array, Array]:
+def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
     """Which body a frame of the robot's file is fixed to, and where on it.
 
     Parameters
@@ -109,20 +113,22 @@ def frame_placement(robot: Robot, name: str) -> tuple[str, Array, Array]:
     """
     if name in robot.links:
         return name, np.eye(3), np.zeros(3)
-    _, _, model, carriers = urdf_model(robot, f"so the place of frame {name!r} is not known")
-    moving = moving_joints(carriers)
+    _, _, model, carriers = load_urdf_model(robot, f"so the place of frame {name!r} is not known")
+    moving = list_moving_joints(carriers)
     frames = {f.name: f for f in model.frames if carriers[f.parentJoint] in moving}
     if name not in frames:
-        raise InputError(f"{robot.name}: there is no moving frame {name!r}{nearest(name, frames)}")
+        raise InputError(
+            f"{robot.name}: there is no moving frame {name!r}{suggest_nearest(name, frames)}"
+        )
     frame = frames[name]
     body = carriers[frame.parentJoint]
-    placements = joint_placements(model, robot)
+    placements = place_joints(model, robot)
     found = placements[body].actInv(placements[frame.parentJoint] * frame.placement)
     link = robot.links[moving.index(body)]
     return link, np.array(found.rotation), np.array(found.translation)
 
 
-def disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
+def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
     """Pairs of links that an SRDF says never collide, or may.
 
     Parameters
@@ -150,7 +156,7 @@ def disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
+def load_urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
     """The robot's URDF as the library reads it.
 
     Parameters
@@ -181,40 +187,40 @@ def urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Mod
     if path is None or root is None or root.tag == "mujoco":
         raise InputError(f"{robot.name}: the robot has no URDF, {advice}")
     free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
-    with library_messages():
+    with capture_library_messages():
         try:
             model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
-    carriers = [carrier(model, robot, joint) for joint in range(model.njoints)]
-    names = [model.names[j] for j in moving_joints(carriers)[int(robot.floating) :]]
+    carriers = [find_carrier(model, robot, joint) for joint in range(model.njoints)]
+    names = [model.names[j] for j in list_moving_joints(carriers)[int(robot.floating) :]]
     if names != list(robot.joint_names) or not set(robot.locked) <= set(model.names):
         raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
     return path, root, model, carriers
 
 
-def moving_joints(carriers: list[int]) -> list[int]:
+def list_moving_joints(carriers: list[int]) -> list[int]:
     """Joints of the model that move bodies, in the bodies' order, after the universe."""
     return [j for j in range(1, len(carriers)) if carriers[j] == j]
 
 
-def carrier(model: pin.Model, robot: Robot, joint: int) -> int:
+def find_carrier(model: pin.Model, robot: Robot, joint: int) -> int:
     """The joint that moves what a joint carries: itself, or the first that is not locked."""
     while model.names[joint] in robot.locked:
         joint = int(model.parents[joint])
     return joint
 
 
-def joint_placements(model: pin.Model, robot: Robot) -> list[pin.SE3]:
+def place_joints(model: pin.Model, robot: Robot) -> list[pin.SE3]:
     """Placements of all joints in the base frame, locked ones at their values."""
     import pinocchio as pin
 
     data = model.createData()
-    pin.forwardKinematics(model, data, locked_configuration(model, robot))
+    pin.forwardKinematics(model, data, build_locked_configuration(model, robot))
     return list(data.oMi)
 
 
-def locked_configuration(model: pin.Model, robot: Robot) -> Array:
+def build_locked_configuration(model: pin.Model, robot: Robot) -> Array:
     """The model's configuration with all joints at zero, but for the locked ones."""
     import pinocchio as pin
 
@@ -257,10 +263,10 @@ def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:
             link.remove(element)
         for mesh in link.iterfind("*/geometry/mesh"):
             place = f"{path}, line {mesh.sourceline}"
-            mesh.set("filename", str(mesh_file(mesh.get("filename", ""), path, place)))
+            mesh.set("filename", str(find_mesh_file(mesh.get("filename", ""), path, place)))
 
 
-def mesh_file(name: str, path: Path, place: str) -> Path:
+def find_mesh_file(name: str, path: Path, place: str) -> Path:
     """Where a mesh is.
 
     Parameters
@@ -296,7 +302,7 @@ def mesh_file(name: str, path: Path, place: str) -> Path:
     raise InputError(f"{place}: there is no mesh {name!r}{advice}")
 
 
-def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.GeometryObject]:
+def read_shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.GeometryObject]:
     """Everything that a URDF draws, on the joints of a model.
 
     Raises
@@ -309,7 +315,7 @@ def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.Geome
     text = etree.tostring(root, encoding="unicode")
     found: list[pin.GeometryObject] = []
     reason = ""
-    with library_messages() as said:
+    with capture_library_messages() as said:
         try:
             for kind in (pin.GeometryType.COLLISION, pin.GeometryType.VISUAL):
                 geometry = pin.buildGeomFromUrdfString(model, text, kind)
@@ -326,14 +332,14 @@ def shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.Geome
     return found
 
 
-def placed(placement: pin.SE3, shape: pin.GeometryObject) -> Array:
+def place_shape_points(placement: pin.SE3, shape: pin.GeometryObject) -> Array:
     """Points around a shape, in the frame that it is placed in."""
-    points = around(shape.geometry, shape.name)
+    points = surround_shape(shape.geometry, shape.name)
     with np.errstate(invalid="ignore", over="ignore"):  # of meshes that are refused thereafter
         return np.asarray(points @ placement.rotation.T + placement.translation)
 
 
-def around(shape: Shape, name: str) -> Array:
+def surround_shape(shape: Shape, name: str) -> Array:
     """Points whose convex hull contains a shape, in the shape's own frame [m].
 
     Raises
@@ -350,31 +356,31 @@ def around(shape: Shape, name: str) -> Array:
     )
 
 
-def around_box(box: Shape) -> Array:
+def surround_box(box: Shape) -> Array:
     """The eight corners."""
     signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
     return np.asarray(signs * box.halfSide)
 
 
-def around_cylinder(cylinder: Shape) -> Array:
+def surround_cylinder(cylinder: Shape) -> Array:
     """A prism around a cylinder along z."""
-    return revolved(np.full(2, cylinder.radius), cylinder.halfLength * np.array([-1.0, 1.0]))
+    return revolve_profile(np.full(2, cylinder.radius), cylinder.halfLength * np.array([-1.0, 1.0]))
 
 
-def around_capsule(capsule: Shape) -> Array:
+def surround_capsule(capsule: Shape) -> Array:
     """A polyhedron around a cylinder along z with half spheres on its ends."""
     radius = capsule.radius / np.cos(np.pi / 12.0)
     ends = capsule.halfLength * np.sign(LATITUDES)
-    return revolved(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES) + ends)
+    return revolve_profile(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES) + ends)
 
 
-def around_sphere(sphere: Shape) -> Array:
+def surround_sphere(sphere: Shape) -> Array:
     """A polyhedron around a sphere."""
     radius = sphere.radius / np.cos(np.pi / 12.0)
-    return revolved(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES))
+    return revolve_profile(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES))
 
 
-def revolved(radii: Array, heights: Array) -> Array:
+def revolve_profile(radii: Array, heights: Array) -> Array:
     """Corners of a polyhedron around a solid of revolution about z.
 
     Parameters
@@ -387,10 +393,10 @@ def revolved(radii: Array, heights: Array) -> Array:
     ndarray, shape (corners * SIDES, 3)
         Polygons whose sides touch the circles of the profile's corners from outside.
     """
-    return circles(radii / np.cos(np.pi / SIDES), heights, SIDES)
+    return sample_circles(radii / np.cos(np.pi / SIDES), heights, SIDES)
 
 
-def circles(radii: Array, heights: Array, points: int) -> Array:
+def sample_circles(radii: Array, heights: Array, points: int) -> Array:
     """Points on circles about z, shape (circles * points, 3)."""
     turns = 2.0 * np.pi * np.arange(points) / points
     circle = np.column_stack([np.cos(turns), np.sin(turns)])
@@ -400,10 +406,10 @@ def circles(radii: Array, heights: Array, points: int) -> Array:
 
 
 SHAPES: dict[str, Callable[..., Array]] = {
-    "Box": around_box,
-    "Cylinder": around_cylinder,
-    "Capsule": around_capsule,
-    "Sphere": around_sphere,
+    "Box": surround_box,
+    "Cylinder": surround_cylinder,
+    "Capsule": surround_capsule,
+    "Sphere": surround_sphere,
     "Convex": lambda mesh: np.array(mesh.points()),
     "BVHModel": lambda mesh: np.array(mesh.vertices()),
 }

@@ -11,17 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
-from dynident.core.inertia import inertia_matrix, to_com, transform
-from dynident.core.schema import read_toml, validated
-from dynident.core.text import nearest
-from dynident.robot.dh import BASE, UNIT, dh_joints, dh_nominal
+from dynident.core.inertia import to_com, to_inertia_matrix, transform_body
+from dynident.core.schema import read_toml, validate_data
+from dynident.core.text import suggest_nearest
+from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import expand_first, load_urdf, refuse_many
+from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
 
 def load_robot(
@@ -63,7 +63,7 @@ def load_robot(
     path = Path(path)
     loader = LOADERS.get(path.suffix.lower())
     if path.suffix.lower() == ".xacro":
-        raise expand_first(path, path)
+        raise make_xacro_error(path, path)
     if loader is None:
         raise InputError(
             f"{path}: a robot file ends in {', '.join(LOADERS)}, not in {path.suffix or 'nothing'}"
@@ -71,7 +71,7 @@ def load_robot(
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     robot = loader(path, floating, dict(locked or {}))
-    refuse_many(robot.n, path)
+    refuse_many_joints(robot.n, path)
     if gravity is not None:
         try:
             vector = np.asarray(gravity, dtype=float)
@@ -79,38 +79,42 @@ def load_robot(
             vector = np.empty(0)
         if vector.shape != (3,) or not np.all(np.abs(vector) < HUGE):
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
-        robot = replace(robot, gravity=frozen(vector))
-    return with_drives(robot, drives, transmission, path)
+        robot = replace(robot, gravity=freeze_array(vector))
+    return replace_drives(robot, drives, transmission, path)
 
 
-def _from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finished(load_urdf(path, floating, locked), locked, path)
+def _load_from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+    return _finish_loading(load_urdf(path, floating, locked), locked, path)
 
 
-def _from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
     data = read_toml(path)
     if isinstance(data.get("robot"), dict):
         of = data["robot"].get("file")
         here = f", in {path.parent / of}" if isinstance(of, str) else ""
         raise InputError(f"{path}: is a study, not a robot: its robot is key robot.file{here}")
-    spec = validated(RobotSpec, data, path)
+    spec = validate_data(RobotSpec, data, path)
     floating = floating or spec.floating
     if floating and spec.base is not None:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
     if spec.urdf is not None:
-        robot = _mounted(load_urdf(_beside(path, "urdf", spec.urdf), floating, locked), spec)
+        robot = _set_base_gravity(
+            load_urdf(_find_named_file(path, "urdf", spec.urdf), floating, locked), spec
+        )
     elif spec.mjcf is not None:
-        robot = _mounted(load_mjcf(_beside(path, "mjcf", spec.mjcf), floating, locked), spec)
+        robot = _set_base_gravity(
+            load_mjcf(_find_named_file(path, "mjcf", spec.mjcf), floating, locked), spec
+        )
     else:
-        robot = _from_table(spec, floating, path)
+        robot = _build_from_table(spec, floating, path)
     if spec.name is not None:
         robot = replace(robot, name=spec.name)
-    robot = _finished(robot, locked, path)
-    return with_drives(robot, spec.drive, spec.transmission, path)
+    robot = _finish_loading(robot, locked, path)
+    return replace_drives(robot, spec.drive, spec.transmission, path)
 
 
-def _beside(path: Path, key: str, name: str) -> Path:
+def _find_named_file(path: Path, key: str, name: str) -> Path:
     """The file that a robot file names."""
     source = path.parent / name
     if not source.is_file():
@@ -118,34 +122,36 @@ def _beside(path: Path, key: str, name: str) -> Path:
     return source
 
 
-def _from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finished(load_mjcf(path, floating, locked), locked, path)
+def _load_from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
+    return _finish_loading(load_mjcf(path, floating, locked), locked, path)
 
 
 LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
-    ".urdf": _from_urdf,
-    ".toml": _from_toml,
-    ".xml": _from_mjcf,
+    ".urdf": _load_from_urdf,
+    ".toml": _load_from_toml,
+    ".xml": _load_from_mjcf,
 }
 """Readers of robot files by suffix: (path, floating, locked joints) to a robot."""
 
 
-def _from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
+def _build_from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
     assert spec.convention is not None
-    joints = dh_joints(spec.joint, spec.convention, angles=spec.angles, base=spec.base, place=path)
+    joints = build_dh_joints(
+        spec.joint, spec.convention, angles=spec.angles, base=spec.base, place=path
+    )
     robot = Robot(
         name=path.stem,
         joints=joints,
-        nominal=dh_nominal(spec.joint, floating),
+        nominal=read_dh_inertials(spec.joint, floating),
         drives=Drives.direct(len(joints)),
         floating=floating,
         base_link=BASE,
         source=path,
     )
-    return robot if spec.gravity is None else replace(robot, gravity=frozen(spec.gravity))
+    return robot if spec.gravity is None else replace(robot, gravity=freeze_array(spec.gravity))
 
 
-def _mounted(robot: Robot, spec: RobotSpec) -> Robot:
+def _set_base_gravity(robot: Robot, spec: RobotSpec) -> Robot:
     """Gravity as the base link of a URDF or an MJCF sees it: its own placements stay as they are.
 
     Where a fixed base stands has no bearing on the dynamics, only how it is turned.
@@ -154,15 +160,15 @@ def _mounted(robot: Robot, spec: RobotSpec) -> Robot:
     if spec.base is not None:
         rotation = pin.rpy.rpyToMatrix(*(UNIT[spec.angles] * np.array(spec.base.rpy)))
         gravity = rotation.T @ gravity
-    return replace(robot, gravity=frozen(gravity))
+    return replace(robot, gravity=freeze_array(gravity))
 
 
-def _finished(robot: Robot, locked: Mapping[str, float], path: Path) -> Robot:
-    robot = lock(robot, locked, path)
-    return replace(robot, warnings=(*robot.warnings, *inertial_warnings(robot)))
+def _finish_loading(robot: Robot, locked: Mapping[str, float], path: Path) -> Robot:
+    robot = lock_joints(robot, locked, path)
+    return replace(robot, warnings=(*robot.warnings, *list_inertial_warnings(robot)))
 
 
-def inertial_warnings(robot: Robot) -> tuple[str, ...]:
+def list_inertial_warnings(robot: Robot) -> tuple[str, ...]:
     """What is wrong with the file's inertials, body by body.
 
     Parameters
@@ -181,7 +187,7 @@ def inertial_warnings(robot: Robot) -> tuple[str, ...]:
     for link, phi in zip(robot.links, robot.nominal, strict=True):
         if phi[0] == 0.0:
             found.append(f"link {link}: the robot file gives it no mass")
-        elif not _clearly_consistent(phi):
+        elif not _is_clearly_consistent(phi):
             found.append(
                 f"link {link}: the robot file's inertial is not physically consistent (its "
                 "pseudo-inertia is not positive definite), so no real body has it"
@@ -189,15 +195,15 @@ def inertial_warnings(robot: Robot) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _clearly_consistent(phi: Array) -> bool:
+def _is_clearly_consistent(phi: Array) -> bool:
     """Positive definite by more than the rounding of moving to the centre of mass."""
     mass, _, inertia = to_com(phi)
     moments = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    rounding = 1e-12 * float(np.trace(inertia_matrix(phi)))
+    rounding = 1e-12 * float(np.trace(to_inertia_matrix(phi)))
     return mass > 0.0 and bool(np.linalg.eigvalsh(moments)[0] > rounding)
 
 
-def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
+def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     """Fix joints at a value; what they move becomes part of the body that carries them.
 
     Parameters
@@ -225,9 +231,9 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     for key, value in locked.items():
         if not isinstance(value, Real) or not abs(value) < HUGE:
             raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
-        values[joint_index(names, key, f"{place}: locked")] = float(value)
+        values[find_joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1
-    where = carried(robot, {names[i]: v for i, v in values.items()})
+    where = find_carrying_joints(robot, {names[i]: v for i, v in values.items()})
     joints: list[Joint] = []
     nominal = [robot.nominal[0]] if robot.floating else []
     for index, joint in enumerate(robot.joints):
@@ -239,13 +245,13 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
                 replace(
                     joint,
                     parent=parent,
-                    rotation=frozen(turn @ joint.rotation),
-                    translation=frozen(turn @ joint.translation + shift),
+                    rotation=freeze_array(turn @ joint.rotation),
+                    translation=freeze_array(turn @ joint.translation + shift),
                 )
             )
             nominal.append(phi)
         elif number + offset >= 0:
-            nominal[number + offset] = nominal[number + offset] + transform(
+            nominal[number + offset] = nominal[number + offset] + transform_body(
                 phi, rotation, translation
             )
     if not joints and not robot.floating:
@@ -254,16 +260,18 @@ def lock(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     return replace(
         robot,
         joints=tuple(joints),
-        nominal=frozen(nominal),
+        nominal=freeze_array(nominal),
         drives=Drives(
-            *(frozen(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
-            *(frozen(each[left]) for each in (drives.zero, drives.gain)),
+            *(freeze_array(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
+            *(freeze_array(each[left]) for each in (drives.zero, drives.gain)),
         ),
         locked={names[i]: v for i, v in values.items()},
     )
 
 
-def carried(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, Array, Array]]:
+def find_carrying_joints(
+    robot: Robot, locked: Mapping[str, float]
+) -> list[tuple[int, Array, Array]]:
     """What carries the base and each joint's frame once some joints are locked.
 
     Parameters
@@ -298,7 +306,7 @@ def carried(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, Array,
     return where
 
 
-def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:
+def find_joint_index(names: Sequence[str], ref: str | int, place: str) -> int:
     """Index of a joint from its name or its 1-based number (also as text).
 
     Raises
@@ -312,10 +320,10 @@ def joint_index(names: Sequence[str], ref: str | int, place: str) -> int:
         return int(ref) - 1
     if str(ref).isdecimal():
         raise InputError(f"{place}: there is no joint {ref}; joints count from 1 to {len(names)}")
-    raise InputError(f"{place}: there is no joint {ref!r}{nearest(str(ref), names)}")
+    raise InputError(f"{place}: there is no joint {ref!r}{suggest_nearest(str(ref), names)}")
 
 
-def with_drives(
+def replace_drives(
     robot: Robot,
     drives: Sequence[DriveSpec],
     transmission: TransmissionSpec | None,
@@ -349,7 +357,7 @@ def with_drives(
     seen: set[int] = set()
     for number, spec in enumerate(drives, start=1):
         key = f"{place}: drive[{number}]"
-        joint = joint_index(names, spec.joint, f"{key}.joint")
+        joint = find_joint_index(names, spec.joint, f"{key}.joint")
         if joint in seen:
             raise InputError(f"{key}.joint: joint {names[joint]!r} has a drive already")
         seen.add(joint)
@@ -357,7 +365,7 @@ def with_drives(
         if spec.row is not None:
             turns[joint] = 0.0
             for ref, factor in spec.row.items():
-                turns[joint, joint_index(names, ref, f"{key}.row")] = factor
+                turns[joint, find_joint_index(names, ref, f"{key}.row")] = factor
             if turns[joint, joint] == 0.0:
                 raise InputError(
                     f"{key}.row: the drive does not turn with its own joint; "
@@ -365,13 +373,15 @@ def with_drives(
                 )
     reduction, zero = robot.drives.reduction, robot.drives.zero
     if transmission is not None:
-        reduction = _reduction(transmission, n, place)
-        zero = _zero(transmission, n, place)
-    changed = Drives(frozen(turns), frozen(reduction), frozen(zero), frozen(gain))
+        reduction = _read_reduction(transmission, n, place)
+        zero = _read_zero(transmission, n, place)
+    changed = Drives(
+        freeze_array(turns), freeze_array(reduction), freeze_array(zero), freeze_array(gain)
+    )
     return replace(robot, drives=changed)
 
 
-def _reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
+def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
     if spec.reduction is None:
         return np.eye(n)
     key = f"{place}: transmission.reduction"
@@ -390,7 +400,7 @@ def _reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
     return matrix
 
 
-def _zero(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
+def _read_zero(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
     zero = np.zeros(n) if spec.zero is None else np.array(spec.zero)
     if zero.shape != (n,):
         raise InputError(

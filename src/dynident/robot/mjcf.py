@@ -8,16 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
-from dynident.core.inertia import transform
-from dynident.core.text import nearest
+from dynident.core.inertia import transform_body
+from dynident.core.text import suggest_nearest
 from dynident.robot.drives import Drives
-from dynident.robot.mjcf_actuators import actuators
-from dynident.robot.mjcf_document import Attributes, Document, Element, read_document, turn
-from dynident.robot.mjcf_inertia import body_inertia
+from dynident.robot.mjcf_actuators import read_actuators
+from dynident.robot.mjcf_document import (
+    Attributes,
+    Document,
+    Element,
+    make_axis_rotation,
+    read_document,
+)
+from dynident.robot.mjcf_inertia import read_body_inertia
 from dynident.robot.model import GRAVITY, Joint, Robot
-from dynident.robot.urdf import refuse_many
+from dynident.robot.urdf import refuse_many_joints
 
 WORLD = "world"
 PARTS = (
@@ -40,7 +46,7 @@ KNOWN = {
 """Attributes of what is read whole; another one is a slip of the pen."""
 Placed = tuple[int, Array, Array]
 """A joint's number, and a placement (rotation, translation) in its frame."""
-BASE: Placed = (0, frozen(np.eye(3)), frozen(np.zeros(3)))
+BASE: Placed = (0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
 EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
 
 
@@ -154,7 +160,7 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     """
     model = read_model(path)
     document = model.document
-    warnings = list(_odd(model, set(locked)))
+    warnings = list(_list_unread_effects(model, set(locked)))
     root = model.root
     if floating and root.axes:
         raise InputError(
@@ -167,31 +173,31 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
             f"body {root.name} has a free joint ({root.free.place}), but floating is not set: it "
             "is taken as held where the file puts it",
         )
-    joints, placed = assembled(model, floating)
+    joints, placed = assemble_joints(model, floating)
     nominal = np.zeros((len(joints) + 1, 10))
-    weights = body_inertias(model)
+    weights = read_body_inertias(model)
     for body, (number, rotation, translation) in zip(model.bodies, placed, strict=True):
-        nominal[number] += transform(weights[body.name], rotation, translation)
+        nominal[number] += transform_body(weights[body.name], rotation, translation)
     if not joints and not floating:
         raise InputError(f"{path}: the robot has no moving joint")
-    refuse_many(len(joints) - len(locked), path)
+    refuse_many_joints(len(joints) - len(locked), path)
     name = document.root.own.get("model") or path.stem
-    driven = actuators(document)
+    driven = read_actuators(document)
     gears = [driven[each.name].gear if each.name in driven else 1.0 for each in joints]
     return Robot(
         name=name,
         joints=tuple(joints),
-        nominal=frozen(nominal[0 if floating else 1 :]),
-        drives=replace(Drives.direct(len(joints)), reduction=frozen(np.diag(gears))),
+        nominal=freeze_array(nominal[0 if floating else 1 :]),
+        drives=replace(Drives.direct(len(joints)), reduction=freeze_array(np.diag(gears))),
         floating=floating,
         base_link=WORLD if root.axes else root.name,
-        gravity=frozen(gravity_of(document)),
+        gravity=freeze_array(read_gravity(document)),
         source=path,
         warnings=tuple(warnings),
     )
 
 
-def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
+def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
     """The joints of a model, and where its bodies are.
 
     Parameters
@@ -206,7 +212,7 @@ def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
         For each body the 1-based number of the joint that moves it, 0 for the base, and its
         placement (rotation, translation) in that joint's frame.
     """
-    driven = actuators(model.document)
+    driven = read_actuators(model.document)
     joints: list[Joint] = []
     placed: list[Placed] = []
     for body in model.bodies:
@@ -215,7 +221,7 @@ def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
             translation = translation + rotation @ body.translation
             rotation = rotation @ body.rotation
         for axis, link in zip(body.axes, model.links_of(body), strict=False):
-            joint, (rotation, translation) = _joint(
+            joint, (rotation, translation) = _build_joint(
                 model.document, axis, link, number, rotation, translation
             )
             if axis.name in driven:
@@ -228,7 +234,7 @@ def assembled(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
     return joints, placed
 
 
-def _joint(
+def _build_joint(
     document: Document, axis: Axis, link: str, parent: int, rotation: Array, translation: Array
 ) -> tuple[Joint, tuple[Array, Array]]:
     """A joint of a body that stands at a placement, and the body's placement in its frame.
@@ -260,20 +266,20 @@ def _joint(
         link=link,
         kind="revolute" if hinge else "prismatic",
         parent=parent,
-        rotation=frozen(rotation @ turn(unit, -ref) if hinge else rotation),
-        translation=frozen(at if hinge else at - rotation @ unit * ref),
-        axis=frozen(unit),
+        rotation=freeze_array(rotation @ make_axis_rotation(unit, -ref) if hinge else rotation),
+        translation=freeze_array(at if hinge else at - rotation @ unit * ref),
+        axis=freeze_array(unit),
         lower=lower,
         upper=upper,
         effort=max(map(abs, own.limited("actuatorfrcrange", "actuatorfrclimited", True))),
-        damping=_first(own, "damping"),
+        damping=_read_first_coefficient(own, "damping"),
         friction=own.number("frictionloss"),
         armature=own.number("armature"),
     )
     return joint, (np.eye(3), -anchor)
 
 
-def _first(own: Attributes, key: str) -> float:
+def _read_first_coefficient(own: Attributes, key: str) -> float:
     """A coefficient that MuJoCo lets be a polynomial of the speed.
 
     Raises
@@ -287,7 +293,7 @@ def _first(own: Attributes, key: str) -> float:
     return values[0]
 
 
-def gravity_of(document: Document) -> Array:
+def read_gravity(document: Document) -> Array:
     """Gravity in the world, shape (3,) [m/s^2]."""
     gravity = np.array(GRAVITY)
     for section in document.sections("option"):
@@ -302,7 +308,7 @@ def gravity_of(document: Document) -> Array:
     return np.zeros(3) if weightless and weightless[-1] else gravity
 
 
-def body_inertias(model: Model) -> dict[str, Array]:
+def read_body_inertias(model: Model) -> dict[str, Array]:
     """Inertial parameters of each body in its own frame, by name.
 
     Raises
@@ -314,7 +320,7 @@ def body_inertias(model: Model) -> dict[str, Array]:
     total = document.compiler.total_mass
     counted = (*model.bodies, *(model.static if total > 0.0 else ()))
     found = {
-        body.name: body_inertia(document, body.name, body.inertial, body.geoms, body.hidden)
+        body.name: read_body_inertia(document, body.name, body.inertial, body.geoms, body.hidden)
         for body in counted
     }
     if total > 0.0:
@@ -343,9 +349,9 @@ def read_model(path: Path) -> Model:
     bodies: list[Body] = []
     world = Body(WORLD, document.root, -1, np.eye(3), np.zeros(3))
     for section in document.sections("worldbody"):
-        _walk(document, section, world, -1, "main", np.eye(3), np.zeros(3), bodies)
-    _name(bodies)
-    tops = [_top(bodies, index) for index in range(len(bodies))]
+        _gather_parts(document, section, world, -1, "main", np.eye(3), np.zeros(3), bodies)
+    _name_unnamed(bodies)
+    tops = [_find_top_body(bodies, index) for index in range(len(bodies))]
     moving = {
         top for top, body in zip(tops, bodies, strict=True) if body.axes or body.free is not None
     }
@@ -370,7 +376,7 @@ def read_model(path: Path) -> Model:
     return Model(document, kept, static)
 
 
-def _walk(
+def _gather_parts(
     document: Document,
     element: Element,
     body: Body,
@@ -390,12 +396,12 @@ def _walk(
             inner = child.own.get("childclass", childclass)
             document.known_class(inner, child)
             if child.tag == "frame":
-                _walk(document, child, body, place, inner, turned, shifted, bodies)
+                _gather_parts(document, child, body, place, inner, turned, shifted, bodies)
                 continue
             new = Body(child.own.get("name", ""), child, place, turned, shifted)
             bodies.append(new)
             here = len(bodies) - 1
-            _walk(document, child, new, here, inner, np.eye(3), np.zeros(3), bodies)
+            _gather_parts(document, child, new, here, inner, np.eye(3), np.zeros(3), bodies)
         elif child.tag == "joint" and own.text("type") != "free":
             body.axes.append(Axis(child.own.get("name", ""), own, rotation, translation))
         elif child.tag in ("joint", "freejoint"):
@@ -415,13 +421,13 @@ def _refuse_unknown(element: Element) -> None:
     if element.tag not in PARTS:
         raise InputError(
             f"{element.place}: <{element.tag}> is nothing that a body has"
-            f"{nearest(element.tag, PARTS)}"
+            f"{suggest_nearest(element.tag, PARTS)}"
         )
     for key in element.own:
         if element.tag in KNOWN and key not in KNOWN[element.tag] and not key.startswith("{"):
             raise InputError(
                 f"{element.place}: {element.name} has no attribute {key!r}"
-                f"{nearest(key, sorted(KNOWN[element.tag]))}"
+                f"{suggest_nearest(key, sorted(KNOWN[element.tag]))}"
             )
 
 
@@ -448,7 +454,7 @@ def _refuse_joints(body: Body) -> None:
         raise InputError(f"{body.free.place}: body {body.name!r} has a free joint and {what}")
 
 
-def _name(bodies: list[Body]) -> None:
+def _name_unnamed(bodies: list[Body]) -> None:
     """Give what has no name one, and refuse names that are taken."""
     for kind, named in (
         ("body", [(each.name, each.element) for each in bodies]),
@@ -461,14 +467,14 @@ def _name(bodies: list[Body]) -> None:
             seen |= {name} if name else set()
     taken = {body.name for body in bodies} | {WORLD}
     for number, body in enumerate(bodies, start=1):
-        body.name = body.name or _free(f"body{number}", taken)
+        body.name = body.name or _find_free_name(f"body{number}", taken)
     taken = {axis.name for body in bodies for axis in body.axes}
     for body in bodies:
         for axis in body.axes:
-            axis.name = axis.name or _free(f"{body.name}_joint", taken)
+            axis.name = axis.name or _find_free_name(f"{body.name}_joint", taken)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _find_free_name(name: str, taken: set[str]) -> str:
     """A name that is not taken, and is from now on."""
     found, number = name, 1
     while found in taken:
@@ -478,13 +484,13 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def _top(bodies: list[Body], index: int) -> int:
+def _find_top_body(bodies: list[Body], index: int) -> int:
     while bodies[index].parent >= 0:
         index = bodies[index].parent
     return index
 
 
-def _odd(model: Model, locked: set[str]) -> Iterator[str]:
+def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
     """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each.
 
     Raises
@@ -510,10 +516,10 @@ def _odd(model: Model, locked: set[str]) -> Iterator[str]:
         own = Attributes(section, section.own)
         if own.number("density") or own.number("viscosity"):
             yield f"{section.place}: forces of a fluid (density, viscosity) are not read"
-    yield from _coupled(model, locked)
+    yield from _list_couplings(model, locked)
 
 
-def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
+def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
     """What couples joints beside the tree.
 
     Raises
@@ -523,7 +529,7 @@ def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
     """
     document = model.document
     names = {axis.name for body in model.bodies for axis in body.axes} - locked
-    carried = _carried(model, locked)
+    carried = _find_carrying_joints(model, locked)
     for section in document.sections("equality"):
         for each in section.children:
             own = document.attributes(each, kind="equality")
@@ -539,7 +545,9 @@ def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
             elif each.tag in ("connect", "weld"):
                 bodies = [carried.get(name, 0) for name in ends[2:]]
                 if "site1" in own:
-                    bodies = [_site(model, carried, own.text(f"site{k}")) for k in (1, 2)]
+                    bodies = [
+                        _find_site_carrier(model, carried, own.text(f"site{k}")) for k in (1, 2)
+                    ]
                 if bodies[0] != bodies[1]:
                     raise InputError(
                         f"{each.place}: {each.name} closes a loop of bodies, which no tree has; "
@@ -574,7 +582,7 @@ def _coupled(model: Model, locked: set[str]) -> Iterator[str]:
             raise InputError(f"{each.place}: {each.name} is no rigid body; take it out")
 
 
-def _carried(model: Model, locked: set[str]) -> dict[str, int]:
+def _find_carrying_joints(model: Model, locked: set[str]) -> dict[str, int]:
     """For each body the last moving joint that carries it, counted from 1; 0 is the base."""
     found: dict[str, int] = {WORLD: 0, "": 0}
     numbers: list[int] = []
@@ -589,17 +597,17 @@ def _carried(model: Model, locked: set[str]) -> dict[str, int]:
     return found
 
 
-def _site(model: Model, carried: dict[str, int], name: str) -> int:
+def _find_site_carrier(model: Model, carried: dict[str, int], name: str) -> int:
     """The same for the body that has a site."""
     for body in model.bodies:
-        if any(site.own.get("name") == name for site in _own_sites(body.element)):
+        if any(site.own.get("name") == name for site in _find_own_sites(body.element)):
             return carried[body.name]
     return 0
 
 
-def _own_sites(element: Element) -> Iterator[Element]:
+def _find_own_sites(element: Element) -> Iterator[Element]:
     for child in element.children:
         if child.tag == "site":
             yield child
         elif child.tag == "frame":
-            yield from _own_sites(child)
+            yield from _find_own_sites(child)

@@ -37,7 +37,7 @@ class Actuator:
         return Actuator(1.0, self.effort + other.effort, self.kp + other.kp, self.kd + other.kd)
 
 
-def actuators(document: Document) -> dict[str, Actuator]:
+def read_actuators(document: Document) -> dict[str, Actuator]:
     """What acts on single joints, by the joint's name.
 
     Parameters
@@ -58,12 +58,12 @@ def actuators(document: Document) -> dict[str, Actuator]:
         for element in section.every(*ACTUATORS):
             joint = next((element.own[key] for key in DIRECT if key in element.own), "")
             if joint:
-                own = _actuator(document, element)
+                own = _read_actuator(document, element)
                 found[joint] = found[joint].beside(own) if joint in found else own
     return found
 
 
-def _actuator(document: Document, element: Element) -> Actuator:
+def _read_actuator(document: Document, element: Element) -> Actuator:
     """One actuator: ``force = gain ctrl + bias[1] length + bias[2] speed``, times its gear.
 
     Whatever their tags say, all kinds set the numbers of one and the same law, a class those

@@ -13,7 +13,7 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.robot.model import HUGE
 from dynident.robot.urdf import parse_xml
 
@@ -262,7 +262,7 @@ class Document:
         InputError
         """
         if name not in self.classes:
-            near = nearest(name, self.classes)
+            near = suggest_nearest(name, self.classes)
             raise InputError(f"{element.place}: there is no default class {name!r}{near}")
 
     def attributes(
@@ -345,20 +345,22 @@ class Document:
         if key == "euler":
             return self._euler(values)
         if key == "quat":
-            return from_quaternion(direction(values, own, key))
+            return convert_quaternion(normalise_direction(values, own, key))
         if key == "axisangle":
-            return turn(direction(values[:3], own, key), self.compiler.angle(float(values[3])))
+            return make_axis_rotation(
+                normalise_direction(values[:3], own, key), self.compiler.angle(float(values[3]))
+            )
         if key == "zaxis":
-            return upright(direction(values, own, key))
-        x = direction(values[:3], own, key)
-        y = direction(values[3:] - x * (x @ values[3:]), own, key)
+            return make_upright_rotation(normalise_direction(values, own, key))
+        x = normalise_direction(values[:3], own, key)
+        y = normalise_direction(values[3:] - x * (x @ values[3:]), own, key)
         return np.column_stack([x, y, np.cross(x, y)])
 
     def _euler(self, angles: Array) -> Array:
         rotation = np.eye(3)
         for letter, value in zip(self.compiler.euler, angles, strict=True):
             axis = np.eye(3)["xyz".index(letter.lower())]
-            step = turn(axis, self.compiler.angle(float(value)))
+            step = make_axis_rotation(axis, self.compiler.angle(float(value)))
             rotation = rotation @ step if letter.islower() else step @ rotation
         return rotation
 
@@ -385,7 +387,7 @@ def read_document(path: Path) -> Document:
     """
     includes: dict[tuple[Path, int], Path] = {}
     seen = {path.resolve()}
-    root = _read(path, path, seen, includes)
+    root = _read_file(path, path, seen, includes)
     if root.tag == "robot":
         raise InputError(f"{root.place}: is a URDF; give it a name that ends in .urdf")
     if root.tag != "mujoco":
@@ -393,7 +395,7 @@ def read_document(path: Path) -> Document:
     return Document(path, root, includes)
 
 
-def _read(
+def _read_file(
     path: Path, main: Path, seen: set[Path], includes: dict[tuple[Path, int], Path]
 ) -> Element:
     if path.stat().st_size > MOST_BYTES:
@@ -407,9 +409,9 @@ def _read(
             if child.tag != "include":
                 children.append(element(child))
                 continue
-            file = _included(child, path, main, seen)
+            file = _find_included_file(child, path, main, seen)
             includes[path, numbers[child]] = file
-            children += _read(file, main, seen, includes).children
+            children += _read_file(file, main, seen, includes).children
         own = {str(key): str(text) for key, text in node.attrib.items()}
         line: int = node.sourceline  # type: ignore[assignment]  # the stubs leave it open
         return Element(str(node.tag), own, tuple(children), path, line, numbers[node])
@@ -417,7 +419,7 @@ def _read(
     return element(root)
 
 
-def _included(node: etree._Element, path: Path, main: Path, seen: set[Path]) -> Path:
+def _find_included_file(node: etree._Element, path: Path, main: Path, seen: set[Path]) -> Path:
     """The file that is included: as seen from the main file, or else from the including one."""
     place, name = f"{path}, line {node.sourceline}", node.get("file")
     if not name:
@@ -434,7 +436,7 @@ def _included(node: etree._Element, path: Path, main: Path, seen: set[Path]) -> 
     return file
 
 
-def direction(vector: Array, own: Attributes, key: str) -> Array:
+def normalise_direction(vector: Array, own: Attributes, key: str) -> Array:
     """A vector's direction.
 
     Raises
@@ -448,24 +450,24 @@ def direction(vector: Array, own: Attributes, key: str) -> Array:
     return np.asarray(vector / size)
 
 
-def turn(axis: Array, angle: float) -> Array:
+def make_axis_rotation(axis: Array, angle: float) -> Array:
     """Rotation about a unit axis, shape (3, 3)."""
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
 
 
-def from_quaternion(quaternion: Array) -> Array:
+def convert_quaternion(quaternion: Array) -> Array:
     """Rotation of a unit quaternion w, x, y, z, shape (3, 3)."""
     w, v = quaternion[0], quaternion[1:]
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return np.asarray(np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross)
 
 
-def upright(axis: Array) -> Array:
+def make_upright_rotation(axis: Array) -> Array:
     """The smallest rotation that takes z to a unit axis, shape (3, 3)."""
     side = np.array([-axis[1], axis[0], 0.0])
     size = float(np.linalg.norm(side))
     if size < 1e-10:
-        return turn(np.array([1.0, 0.0, 0.0]), float(np.arctan2(0.0, axis[2])))
-    return turn(side / size, float(np.arctan2(size, axis[2])))
+        return make_axis_rotation(np.array([1.0, 0.0, 0.0]), float(np.arctan2(0.0, axis[2])))
+    return make_axis_rotation(side / size, float(np.arctan2(size, axis[2])))

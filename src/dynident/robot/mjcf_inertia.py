@@ -9,7 +9,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
-from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, upright
+from dynident.robot.mjcf_document import (
+    Attributes,
+    Compiler,
+    Document,
+    Element,
+    make_upright_rotation,
+)
 from dynident.robot.model import HUGE, TINY
 
 SPANNED = ("capsule", "cylinder", "ellipsoid", "box")
@@ -23,7 +29,7 @@ NONE = 1e-14
 """Geoms that weigh less do not count [kg]."""
 
 
-def body_inertia(
+def read_body_inertia(
     document: Document,
     name: str,
     inertial: Attributes | None,
@@ -61,14 +67,14 @@ def body_inertia(
                 f"{hidden.place}: body {name!r} has the inertia of its geoms, but not all of them "
                 "are spelled out; give the body an <inertial>"
             )
-        parts = [_geom(document, name, *geom) for geom in geoms]
+        parts = [_read_geom_inertia(document, name, *geom) for geom in geoms]
         phi = np.sum([part for part in parts if part[0] > NONE], axis=0, initial=0.0) + phi
     if inertial is not None and phi[0] == 0.0:
-        phi = stated_inertia(document, inertial)
-    return bounded(phi, compiler)
+        phi = read_stated_inertia(document, inertial)
+    return bound_inertia(phi, compiler)
 
 
-def stated_inertia(document: Document, own: Attributes) -> Array:
+def read_stated_inertia(document: Document, own: Attributes) -> Array:
     """The 10-vector of an ``<inertial>`` in its body's frame.
 
     Raises
@@ -94,7 +100,7 @@ def stated_inertia(document: Document, own: Attributes) -> Array:
     return from_com(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def bounded(phi: Array, compiler: Compiler) -> Array:
+def bound_inertia(phi: Array, compiler: Compiler) -> Array:
     """A body with the compiler's least mass and moments, balanced where it is told so."""
     if not (compiler.least_mass > 0.0 or compiler.least_inertia > 0.0 or compiler.balance):
         return phi
@@ -106,7 +112,7 @@ def bounded(phi: Array, compiler: Compiler) -> Array:
     return from_com(max(mass, compiler.least_mass), com, axes @ np.diag(moments) @ axes.T)
 
 
-def _geom(
+def _read_geom_inertia(
     document: Document, body: str, own: Attributes, rotation: Array, translation: Array
 ) -> Array:
     """The 10-vector of a geom in its body's frame.
@@ -132,14 +138,16 @@ def _geom(
             f"{own.element.place}: body {body!r} has the inertia of its geoms, of which one is "
             f"{what}; give the body an <inertial>"
         )
-    size, turned, shifted = _extent(document, own, shape)
-    volume, moments = _solid(shape, size)
+    size, turned, shifted = _read_geom_extent(document, own, shape)
+    volume, moments = _compute_solid_moments(shape, size)
     mass = stated if stated >= 0.0 else density * volume
     turned, shifted = rotation @ turned, translation + rotation @ shifted
     return from_com(mass, shifted, turned @ np.diag(mass * moments) @ turned.T)
 
 
-def _extent(document: Document, own: Attributes, shape: str) -> tuple[Array, Array, Array]:
+def _read_geom_extent(
+    document: Document, own: Attributes, shape: str
+) -> tuple[Array, Array, Array]:
     """Half sizes and placement of a geom."""
     if "fromto" not in own:
         least = SIZES[shape]
@@ -155,7 +163,7 @@ def _extent(document: Document, own: Attributes, shape: str) -> tuple[Array, Arr
     sides = 1 if shape in ("capsule", "cylinder") else 2
     size = np.array([radius] * sides + [0.5 * length])
     _refuse_flat(own, size)
-    return size, upright(along / length), ends.mean(axis=0)
+    return size, make_upright_rotation(along / length), ends.mean(axis=0)
 
 
 def _refuse_flat(own: Attributes, size: Array) -> None:
@@ -163,7 +171,7 @@ def _refuse_flat(own: Attributes, size: Array) -> None:
         raise InputError(f"{own.element.place}: {own.element.name} has no positive size")
 
 
-def _solid(shape: str, size: Array) -> tuple[float, Array]:
+def _compute_solid_moments(shape: str, size: Array) -> tuple[float, Array]:
     """Volume, and moments of inertia about the middle for a mass of 1."""
     if shape == "sphere":
         size = np.repeat(size, 3)

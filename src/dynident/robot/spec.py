@@ -51,7 +51,7 @@ class TransmissionSpec(Spec):
     zero: tuple[Number, ...] | None = None
 
 
-def weighable(mass: float) -> float:
+def refuse_tiny_mass(mass: float) -> float:
     """Refuse masses that only rounding can have left."""
     if 0.0 < mass < TINY:
         raise ValueError(f"is {mass:g} kg, which is no mass; write 0 for none")
@@ -71,7 +71,7 @@ class InertialSpec(Spec):
         xx xy yy xz yz zz about the centre of mass, axes of that frame [kg m^2].
     """
 
-    mass: Annotated[Size, Field(ge=0.0), AfterValidator(weighable)]
+    mass: Annotated[Size, Field(ge=0.0), AfterValidator(refuse_tiny_mass)]
     com: Sizes3 = (0.0, 0.0, 0.0)
     inertia: tuple[Size, Size, Size, Size, Size, Size] = (0.0,) * 6
 

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from dynident.core.arrays import frozen
+from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
 from dynident.robot.model import GRAVITY, HUGE, MOST_JOINTS, TINY, Joint, Robot
@@ -97,15 +97,15 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
                 f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
             )
     refuse_macros(root, path)
-    refuse_numbers(root, path)
+    refuse_bad_numbers(root, path)
     refuse_circles(root, path)
-    ratios, coupled = transmissions(root, path)
+    ratios, coupled = read_transmissions(root, path)
     warnings += coupled
     moving = sum(joint.get("type") != "fixed" for joint in root.iterchildren("joint"))
-    refuse_many(moving - len(locked), path)
+    refuse_many_joints(moving - len(locked), path)
     # as UTF-8 and without its document type, whatever the file is written in
     text = etree.tostring(root, encoding="unicode")
-    with library_messages() as said:
+    with capture_library_messages() as said:
         try:
             if floating:
                 model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
@@ -118,13 +118,13 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     if reason:
         told = [line.removeprefix("Error:").strip() for line in said if line.startswith("Error:")]
         raise InputError(f"{path}: {told[0] if told else reason}")
-    robot = from_pinocchio(model, path, floating)
+    robot = convert_pinocchio_model(model, path, floating)
     reduction = np.diag([ratios.get(name, 1.0) for name in robot.joint_names])
-    drives = replace(robot.drives, reduction=frozen(reduction))
+    drives = replace(robot.drives, reduction=freeze_array(reduction))
     return replace(robot, drives=drives, warnings=tuple(warnings))
 
 
-def expand_first(path: Path, place: str | Path) -> InputError:
+def make_xacro_error(path: Path, place: str | Path) -> InputError:
     """The refusal of xacro, with the command that makes a URDF of it."""
     stem = path.name.removesuffix(".xacro").removesuffix(".urdf")
     return InputError(
@@ -142,10 +142,10 @@ def refuse_macros(root: etree._Element, path: Path) -> None:
     """
     for element in root.iter(etree.Element):
         if "xacro" in str(element.tag).partition("}")[0]:
-            raise expand_first(path, f"{path}, line {element.sourceline}")
+            raise make_xacro_error(path, f"{path}, line {element.sourceline}")
 
 
-def transmissions(root: etree._Element, path: Path) -> tuple[dict[str, float], list[str]]:
+def read_transmissions(root: etree._Element, path: Path) -> tuple[dict[str, float], list[str]]:
     """Reductions of joints that have a transmission of their own, and words on the other ones.
 
     Parameters
@@ -190,7 +190,7 @@ def transmissions(root: etree._Element, path: Path) -> tuple[dict[str, float], l
     return ratios, warnings
 
 
-def refuse_numbers(root: etree._Element, path: Path) -> None:
+def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
     """Refuse numbers of joints and inertials that are none, and axes without a direction.
 
     Raises
@@ -223,7 +223,7 @@ def refuse_numbers(root: etree._Element, path: Path) -> None:
                 raise InputError(f"{place} has no direction")
 
 
-def refuse_many(joints: int, path: Path) -> None:
+def refuse_many_joints(joints: int, path: Path) -> None:
     """Refuse robots with more joints than can be identified at once.
 
     Raises
@@ -268,7 +268,7 @@ def refuse_circles(root: etree._Element, path: Path) -> None:
 
 
 @contextmanager
-def library_messages() -> Iterator[list[str]]:
+def capture_library_messages() -> Iterator[list[str]]:
     """Lines that a C++ library writes on stderr during a block, which are not shown."""
     lines: list[str] = []
     with ExitStack() as stack:
@@ -288,7 +288,7 @@ def library_messages() -> Iterator[list[str]]:
             lines += file.read().decode(errors="replace").splitlines()
 
 
-def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
+def convert_pinocchio_model(model: pin.Model, path: Path, floating: bool) -> Robot:
     """`Robot` of a Pinocchio model whose joints turn or slide about one axis each.
 
     Parameters
@@ -328,13 +328,13 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
                 link=moved.get(index, model.names[index]),
                 kind="revolute" if revolute else "prismatic",
                 parent=max(int(model.parents[index]) - first + 1, 0),
-                rotation=frozen(model.jointPlacements[index].rotation),
-                translation=frozen(model.jointPlacements[index].translation),
-                axis=frozen(screw[3:] if revolute else screw[:3]),
-                lower=limit(model.lowerPositionLimit[q]) if nq == 1 else -np.inf,
-                upper=limit(model.upperPositionLimit[q]) if nq == 1 else np.inf,
-                velocity=limit(model.velocityLimit[v]) or np.inf,
-                effort=limit(model.effortLimit[v]) or np.inf,
+                rotation=freeze_array(model.jointPlacements[index].rotation),
+                translation=freeze_array(model.jointPlacements[index].translation),
+                axis=freeze_array(screw[3:] if revolute else screw[:3]),
+                lower=read_limit(model.lowerPositionLimit[q]) if nq == 1 else -np.inf,
+                upper=read_limit(model.upperPositionLimit[q]) if nq == 1 else np.inf,
+                velocity=read_limit(model.velocityLimit[v]) or np.inf,
+                effort=read_limit(model.effortLimit[v]) or np.inf,
                 damping=float(model.damping[v]),
                 friction=float(model.upperDryFrictionLimit[v]),
             )
@@ -342,7 +342,7 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
     if not joints and not floating:
         raise InputError(f"{path}: the robot has no moving joint")
     bodies = range(1, model.njoints)
-    nominal = frozen(np.array([model.inertias[i].toDynamicParameters() for i in bodies]))
+    nominal = freeze_array(np.array([model.inertias[i].toDynamicParameters() for i in bodies]))
     return Robot(
         name=model.name,
         joints=tuple(joints),
@@ -350,11 +350,11 @@ def from_pinocchio(model: pin.Model, path: Path, floating: bool) -> Robot:
         drives=Drives.direct(len(joints)),
         floating=floating,
         base_link=moved.get(first - 1, "base"),
-        gravity=frozen(GRAVITY),
+        gravity=freeze_array(GRAVITY),
         source=path,
     )
 
 
-def limit(value: float) -> float:
+def read_limit(value: float) -> float:
     """Pinocchio's huge numbers mean that there is no limit."""
     return float(value) if abs(value) < 1e100 else float(np.copysign(np.inf, value))

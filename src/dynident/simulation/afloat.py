@@ -11,16 +11,16 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.progress import Progress, silent
-from dynident.dynamics.contacts import contact_motion
+from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.recording.floating import Base, matrices
+from dynident.recording.floating import Base, convert_quaternions
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.contacts import Foot, Ground
 from dynident.simulation.floating import FloatingMotion, simulate_floating
 from dynident.simulation.loop import Loop
-from dynident.simulation.sensors import Sensors, logged, position_noise, quantised
+from dynident.simulation.sensors import Sensors, logged, position_noise, quantise_positions
 
 Spread = Annotated[float, Field(ge=0.0)]
 STREAM = 100
@@ -54,7 +54,7 @@ class BaseSensors:
     moment: Spread = 0.0
 
 
-def feet_of(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:
+def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:
     """The contacts of a robot as feet: a point each, or the corners of a sole.
 
     Parameters
@@ -92,7 +92,7 @@ def record_floating(
     sensors: Sensors,
     beside: BaseSensors,
     name: str = "simulation",
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Recording:
     """Have a robot move on its contacts, and log it.
 
@@ -121,22 +121,22 @@ def record_floating(
     robot, reference = loop.idim.robot, loop.reference
     if sensors.jitter > 0.0:
         raise InputError("[noise] jitter is not simulated of floating robots; leave it out")
-    feet = feet_of(robot, sole)
+    feet = build_feet(robot, sole)
     motion = simulate_floating(loop, theta, feet, ground, tolerance=TOLERANCE, progress=progress)
     q = motion.q[:, 7:]
-    measured = quantised(q + position_noise(sensors, len(q)), sensors.count)
+    measured = quantise_positions(q + position_noise(sensors, len(q)), sensors.count)
     measured, tau = logged(sensors, motion.rate, measured, motion.tau, q)
     streams = np.random.SeedSequence([sensors.seed, STREAM]).spawn(5)
     noise = [np.random.default_rng(stream) for stream in streams]
     samples = len(q)
-    R = matrices(motion.q[:, 3:7])
+    R = convert_quaternions(motion.q[:, 3:7])
     w = motion.dq[:, 3:6]
     # classical = spatial + omega x v (Featherstone 2008, section 2.11)
     rise = motion.ddq[:, :3] + np.cross(w, motion.dq[:, :3])
     felt = rise - np.einsum("tji,j->ti", R, robot.gravity)
     base = Base(
         position=motion.q[:, :3] + beside.place * noise[0].standard_normal((samples, 3)),
-        orientation=turned(
+        orientation=turn_quaternions(
             motion.q[:, 3:7], beside.attitude * noise[1].standard_normal((samples, 3))
         ),
         gyro=w + beside.gyro * noise[2].standard_normal((samples, 3)),
@@ -147,7 +147,7 @@ def record_floating(
     tree = build_tree(robot)
     wrenches = {}
     for contact in robot.contacts:
-        wrench = as_logged(tree, robot, contact, motion)
+        wrench = measure_contact_wrench(tree, robot, contact, motion)
         spread = np.repeat([beside.force, beside.moment], 3)[: wrench.shape[1]]
         wrenches[contact.name] = wrench + spread * noise[4].standard_normal(wrench.shape)
     return Recording(
@@ -157,17 +157,19 @@ def record_floating(
     )  # fmt: skip
 
 
-def as_logged(tree: Tree, robot: Robot, contact: Contact, motion: FloatingMotion) -> Array:
+def measure_contact_wrench(
+    tree: Tree, robot: Robot, contact: Contact, motion: FloatingMotion
+) -> Array:
     """What a contact's sensor reads: in its axes, with its sign and its bias."""
     wrench = motion.wrenches[contact.name]
     if contact.axes == "world":
-        turn = contact_motion(tree, robot, contact, motion.q).turn
+        turn = follow_contact(tree, robot, contact, motion.q).turn
         parts = wrench.reshape(len(wrench), -1, 3)
         wrench = np.einsum("tij,tkj->tki", turn, parts).reshape(wrench.shape)
     return np.asarray(contact.sign * wrench + contact.bias[: contact.components])
 
 
-def turned(quaternion: Array, angles: Array) -> Array:
+def turn_quaternions(quaternion: Array, angles: Array) -> Array:
     """Quaternions x y z w, turned by small angles about the base's axes."""
     half = np.hstack([0.5 * angles, np.ones((len(angles), 1))])
     v, w, u, s = quaternion[:, :3], quaternion[:, 3:], half[:, :3], half[:, 3:]
@@ -177,7 +179,7 @@ def turned(quaternion: Array, angles: Array) -> Array:
     return np.asarray(product / np.linalg.norm(product, axis=1, keepdims=True))
 
 
-def floating_signals(log: Recording, contacts: Sequence[Contact]) -> dict[str, Array]:
+def collect_floating_signals(log: Recording, contacts: Sequence[Contact]) -> dict[str, Array]:
     """The columns of a recording beside its joints', by the names that logs have."""
     found: dict[str, Array] = {}
     base = log.base

@@ -20,7 +20,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers, frozen
+from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.jit import inner
 from dynident.core.makers import Read, Row
@@ -78,7 +78,7 @@ class Ground:
         length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
         if not (0.0 < length < np.inf and np.isfinite(self.height)):
             raise InputError("ground: normal needs 3 finite numbers, not all zero, and height one")
-        object.__setattr__(self, "normal", frozen(normal / length))
+        object.__setattr__(self, "normal", freeze_array(normal / length))
 
     @property
     def law(self) -> GroundLaw:
@@ -143,7 +143,7 @@ def foot(robot: Robot, link: str, sole: tuple[float, float] | None = None) -> Fo
         body=placed.body,
         rotation=placed.rotation,
         translation=placed.translation,
-        points=frozen([[*(size * corner), 0.0] for corner in corners]),
+        points=freeze_array([[*(size * corner), 0.0] for corner in corners]),
     )
 
 
@@ -239,7 +239,7 @@ def build_touch(points: int, longest: int) -> Touch:
 
 
 @inner
-def step_on(path, lengths, ground, points, q, R, p, S, V, c, tau):  # type: ignore[no-untyped-def]
+def apply_ground_forces(path, lengths, ground, points, q, R, p, S, V, c, tau):  # type: ignore[no-untyped-def]
     """Forces of the ground at one state, and their slopes, into c; taken from the torques."""
     n0, n1, n2 = ground.normal[0], ground.normal[1], ground.normal[2]
     for i in range(len(points.body)):
@@ -285,7 +285,7 @@ def step_on(path, lengths, ground, points, q, R, p, S, V, c, tau):  # type: igno
 
 
 @inner
-def give_way(path, lengths, ground, points, S, c, K, D):  # type: ignore[no-untyped-def]
+def add_ground_slopes(path, lengths, ground, points, S, c, K, D):  # type: ignore[no-untyped-def]
     """Add the slopes of the ground's forces to K and D, by positions and velocities.
 
     What is not symmetric is left out: how friction grows with the depth.
@@ -318,7 +318,7 @@ def give_way(path, lengths, ground, points, S, c, K, D):  # type: ignore[no-unty
 
 
 @inner
-def read_soles(points, R, p, c, wrench, touching):  # type: ignore[no-untyped-def]
+def sum_foot_wrenches(points, R, p, c, wrench, touching):  # type: ignore[no-untyped-def]
     """Each foot's wrench, summed over its points, in its frame about the frame's origin."""
     for f in range(len(points.carrier)):
         touching[f] = False

@@ -17,8 +17,8 @@ from pydantic import Field
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Numbers, Read, Row, Rows
-from dynident.core.schema import Number, one_of
-from dynident.core.text import nearest
+from dynident.core.schema import Number, make_choice_validator
+from dynident.core.text import suggest_nearest
 
 INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
 """What a controller sees of its joint, in the order of the last axis of B and D."""
@@ -83,11 +83,11 @@ class Controller:
             object.__setattr__(self, label, value)
         if not np.all(self.limit > 0.0):
             raise InputError("controller: limit has to be positive; leave it out for none")
-        _checked(self.rate)
+        _check_rate(self.rate)
         if not 0.0 <= self.delay < np.inf:
             raise InputError(f"controller: delay has to be zero or more, got {self.delay:g} s")
         if self.compensation not in COMPENSATIONS:
-            known = nearest(self.compensation, COMPENSATIONS)
+            known = suggest_nearest(self.compensation, COMPENSATIONS)
             raise InputError(f"controller: compensation {self.compensation!r} is not known{known}")
 
     @property
@@ -102,7 +102,7 @@ class Controller:
 
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
-        return replace(self, gain=self.gain * _each("factor", factor, self.n))
+        return replace(self, gain=self.gain * _spread_over_joints("factor", factor, self.n))
 
 
 class Common(TypedDict, total=False):
@@ -129,23 +129,25 @@ class Common(TypedDict, total=False):
     limit: Numbers
     rate: Annotated[float, Field(gt=0.0)] | None
     delay: Annotated[float, Field(ge=0.0)]
-    compensation: Annotated[str, one_of(COMPENSATIONS)]
-    velocity: Annotated[str, one_of(VELOCITIES)]
+    compensation: Annotated[str, make_choice_validator(COMPENSATIONS)]
+    velocity: Annotated[str, make_choice_validator(VELOCITIES)]
     lag: Annotated[int | Sequence[int], Read(Late | tuple[Late, ...])]
 
 
 def p(kp: Numbers, **common: Unpack[Common]) -> Controller:
     """Proportional: ``u = kp (qref - q)``."""
-    (kp,) = _gains(common, kp=kp)
-    return _build(_row({QREF: kp, Q: -kp}), common)
+    (kp,) = _check_gains(common, kp=kp)
+    return _build_controller(_stack_coefficients({QREF: kp, Q: -kp}), common)
 
 
 def pd(
     kp: Numbers, kd: Numbers, *, velocity_reference: bool = True, **common: Unpack[Common]
 ) -> Controller:
     """PD: ``u = kp (qref - q) + kd (dqref - dq)``, or without its dqref."""
-    kp, kd = _gains(common, kp=kp, kd=kd)
-    return _build(_row({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd}), common)
+    kp, kd = _check_gains(common, kp=kp, kd=kd)
+    return _build_controller(
+        _stack_coefficients({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd}), common
+    )
 
 
 def pid(
@@ -163,19 +165,23 @@ def pid(
     default ``sqrt(kd / ki)``, or ``kp / ki`` where kd is 0; infinite for none. A sampled
     integral goes by forward Euler.
     """
-    kp, ki, kd = _gains(common, kp=kp, ki=ki, kd=kd)
-    D = _row({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
-    error = _row({QREF: np.ones_like(kp), Q: -np.ones_like(kp)})
-    usual = np.where(kd != 0.0, np.sqrt(np.abs(_ratio(kd, ki))), np.abs(_ratio(kp, ki)))
-    return _build(D, common, _integral(error, ki, usual, tracking_time, common))
+    kp, ki, kd = _check_gains(common, kp=kp, ki=ki, kd=kd)
+    D = _stack_coefficients({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
+    error = _stack_coefficients({QREF: np.ones_like(kp), Q: -np.ones_like(kp)})
+    usual = np.where(
+        kd != 0.0, np.sqrt(np.abs(_divide_safely(kd, ki))), np.abs(_divide_safely(kp, ki))
+    )
+    return _build_controller(D, common, _build_integral(error, ki, usual, tracking_time, common))
 
 
 def p_p(
     kp: Numbers, kv: Numbers, velocity_feedforward: Numbers = 0.0, **common: Unpack[Common]
 ) -> Controller:
     """Position loop around velocity loop: ``u = kv (kp (qref - q) + ff dqref - dq)``."""
-    kp, kv, ff = _gains(common, kp=kp, kv=kv, velocity_feedforward=velocity_feedforward)
-    return _build(_row({QREF: kv * kp, Q: -kv * kp, DQREF: kv * ff, DQ: -kv}), common)
+    kp, kv, ff = _check_gains(common, kp=kp, kv=kv, velocity_feedforward=velocity_feedforward)
+    return _build_controller(
+        _stack_coefficients({QREF: kv * kp, Q: -kv * kp, DQREF: kv * ff, DQ: -kv}), common
+    )
 
 
 def p_pi(
@@ -192,10 +198,12 @@ def p_pi(
     ``u = kv e + ki * integral of e`` with ``e = kp (qref - q) + ff dqref - dq``.
     `tracking_time` as in `pid`, by default ``kv / ki``.
     """
-    kp, kv, ki, ff = _gains(common, kp=kp, kv=kv, ki=ki, velocity_feedforward=velocity_feedforward)
-    error = _row({QREF: kp, Q: -kp, DQREF: ff, DQ: -np.ones_like(kp)})
-    inner = _integral(error, ki, np.abs(_ratio(kv, ki)), tracking_time, common)
-    return _build(error * kv[:, None], common, inner)
+    kp, kv, ki, ff = _check_gains(
+        common, kp=kp, kv=kv, ki=ki, velocity_feedforward=velocity_feedforward
+    )
+    error = _stack_coefficients({QREF: kp, Q: -kp, DQREF: ff, DQ: -np.ones_like(kp)})
+    inner = _build_integral(error, ki, np.abs(_divide_safely(kv, ki)), tracking_time, common)
+    return _build_controller(error * kv[:, None], common, inner)
 
 
 def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Common]) -> Controller:
@@ -212,11 +220,13 @@ def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Commo
         For a numerator of higher degree than its denominator, a denominator of zero, coefficients
         that are not finite, lists of different lengths, and a rate that is not positive.
     """
-    tops, bottoms = _polynomials("num", num), _polynomials("den", den)
-    n = _count(common, {k: len(v) for k, v in (("num", tops), ("den", bottoms)) if len(v) > 1})
+    tops, bottoms = _trim_polynomials("num", num), _trim_polynomials("den", den)
+    n = _count_joints(
+        common, {k: len(v) for k, v in (("num", tops), ("den", bottoms)) if len(v) > 1}
+    )
     m = max(len(bottom) for bottom in bottoms) - 1
     A, B, C, direct = np.zeros((n, m, m)), np.zeros((n, m, 5)), np.zeros((n, m)), np.zeros(n)
-    rate = _checked(common.get("rate"))
+    rate = _check_rate(common.get("rate"))
     for j in range(n):
         top, bottom = tops[j % len(tops)], bottoms[j % len(bottoms)]
         k, above = len(bottom) - 1, len(top) - 1
@@ -228,9 +238,11 @@ def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Commo
         own, drive, read, direct[j] = np.eye(k, k=-1), np.eye(1, k)[0], b[1:] - b[0] * a[1:], b[0]
         own[:1] = -a[1:]
         if rate is not None:
-            own, drive, read, direct[j] = _tustin(own, drive, read, direct[j], rate)
+            own, drive, read, direct[j] = _discretise_by_tustin(own, drive, read, direct[j], rate)
         A[j, :k, :k], C[j, :k], B[j, :k, QREF], B[j, :k, Q] = own, read, drive, -drive
-    return _build(_row({QREF: direct, Q: -direct}), common, (A, B, C, np.zeros((n, m))))
+    return _build_controller(
+        _stack_coefficients({QREF: direct, Q: -direct}), common, (A, B, C, np.zeros((n, m)))
+    )
 
 
 def state_space(
@@ -250,11 +262,11 @@ def state_space(
     back = np.broadcast_to(antiwindup, np.shape(C)) if np.ndim(antiwindup) == 0 else antiwindup
     given = {k: np.asarray(v, float) for k, v in zip(axes, (A, B, C, back, D), strict=True)}
     # whatever else is wrong with a shape, the Controller says
-    n = _count(common, {k: len(v) for k, v in given.items() if v.ndim == axes[k] + 1})
+    n = _count_joints(common, {k: len(v) for k, v in given.items() if v.ndim == axes[k] + 1})
     *states, direct = (
         np.broadcast_to(v, (n, *v.shape)) if v.ndim == axes[k] else v for k, v in given.items()
     )
-    return _build(direct, common, tuple(states), exact=True)
+    return _build_controller(direct, common, tuple(states), exact=True)
 
 
 CONTROLLERS: dict[str, Callable[..., Controller]] = {
@@ -269,18 +281,18 @@ CONTROLLERS: dict[str, Callable[..., Controller]] = {
 """Makers by name."""
 
 
-def _checked(rate: float | None) -> float | None:
+def _check_rate(rate: float | None) -> float | None:
     if rate is not None and not 0.0 < rate < np.inf:
         raise InputError(f"controller: rate has to be positive, got {rate:g} Hz; or leave it out")
     return rate
 
 
-def _ratio(above: Array, below: Array) -> Array:
+def _divide_safely(above: Array, below: Array) -> Array:
     # infinite where `below` is zero
     return np.divide(above, below, out=np.full_like(above, np.inf), where=below != 0.0)
 
 
-def _count(common: Common, lengths: dict[str, int]) -> int:
+def _count_joints(common: Common, lengths: dict[str, int]) -> int:
     """Number of joints, on which all settings with one value a joint have to agree."""
     for label, setting in common.items():
         if label in ("gain", "limit", "lag") and np.ndim(setting):  # type: ignore[arg-type]
@@ -294,7 +306,7 @@ def _count(common: Common, lengths: dict[str, int]) -> int:
     return n
 
 
-def _each(label: str, value: npt.ArrayLike, n: int) -> Array:
+def _spread_over_joints(label: str, value: npt.ArrayLike, n: int) -> Array:
     """A setting as one value for each joint, shape (n,)."""
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (n,)):
@@ -302,21 +314,21 @@ def _each(label: str, value: npt.ArrayLike, n: int) -> Array:
     return np.broadcast_to(array, (n,))
 
 
-def _gains(common: Common, **values: Numbers) -> list[Array]:
+def _check_gains(common: Common, **values: Numbers) -> list[Array]:
     """Finite settings, each of shape (n,)."""
-    n = _count(common, {k: np.shape(v)[0] for k, v in values.items() if np.ndim(v)})
+    n = _count_joints(common, {k: np.shape(v)[0] for k, v in values.items() if np.ndim(v)})
     for label, value in values.items():
         if not np.all(np.isfinite(value)):
             raise InputError(f"{label} has a value that is not a finite number")
-    return [_each(label, value, n) for label, value in values.items()]
+    return [_spread_over_joints(label, value, n) for label, value in values.items()]
 
 
-def _row(entries: dict[int, Array]) -> Array:
+def _stack_coefficients(entries: dict[int, Array]) -> Array:
     """Coefficients of the inputs, shape (n, 5)."""
     return np.stack([entries.get(k, 0.0 * entries[min(entries)]) for k in range(len(INPUTS))], 1)
 
 
-def _polynomials(label: str, given: Polynomials) -> list[Array]:
+def _trim_polynomials(label: str, given: Polynomials) -> list[Array]:
     """Coefficients of one polynomial or of each joint's, leading zeros cut."""
     lists = [given] if all(np.ndim(c) == 0 for c in given) else given
     cut = [np.trim_zeros(np.atleast_1d(np.asarray(c, dtype=float)), "f") for c in lists]
@@ -326,7 +338,7 @@ def _polynomials(label: str, given: Polynomials) -> list[Array]:
     return cut
 
 
-def _tustin(A: Array, B: Array, C: Array, d: Array, rate: float) -> States:
+def _discretise_by_tustin(A: Array, B: Array, C: Array, d: Array, rate: float) -> States:
     """One joint's continuous system with ``s = 2 rate (z - 1) / (z + 1)``."""
     half, unit = A / (2.0 * rate), np.eye(len(A))
     back = np.linalg.inv(unit - half)
@@ -334,13 +346,19 @@ def _tustin(A: Array, B: Array, C: Array, d: Array, rate: float) -> States:
     return back @ (unit + half), drive, C @ back, d + 0.5 * (C @ drive)
 
 
-def _integral(e: Array, ki: Array, usual: Array, time: Numbers | None, common: Common) -> States:
+def _build_integral(
+    e: Array, ki: Array, usual: Array, time: Numbers | None, common: Common
+) -> States:
     """One state a joint, ki times the integral of ``e @ w``, with back-calculation."""
-    n, rate = len(ki), _checked(common.get("rate"))
+    n, rate = len(ki), _check_rate(common.get("rate"))
     # a back-calculation that is faster than the clock would overshoot
     period, shortest = (1.0, 0.0) if rate is None else (1.0 / rate, 1.0 / rate)
-    limited = np.isfinite(_each("limit", common.get("limit", np.inf), n))
-    time = np.maximum(usual, shortest) if time is None else _each("tracking_time", time, n)
+    limited = np.isfinite(_spread_over_joints("limit", common.get("limit", np.inf), n))
+    time = (
+        np.maximum(usual, shortest)
+        if time is None
+        else _spread_over_joints("tracking_time", time, n)
+    )
     on = (ki != 0.0).astype(float)
     if not np.all((time > 0.0) & (time >= shortest * (1.0 - 1e-9)) | (on * limited == 0.0)):
         raise InputError(
@@ -351,7 +369,9 @@ def _integral(e: Array, ki: Array, usual: Array, time: Numbers | None, common: C
     return A, (e * ki[:, None] * period)[:, None], on[:, None], back[:, None]
 
 
-def _differenced(states: States, D: Array, lag: Array, rate: float) -> tuple[States, Array]:
+def _difference_positions(
+    states: States, D: Array, lag: Array, rate: float
+) -> tuple[States, Array]:
     """The same controller with dq replaced by differences of remembered positions."""
     A, B, C, back = states
     n, m = C.shape
@@ -369,29 +389,33 @@ def _differenced(states: States, D: Array, lag: Array, rate: float) -> tuple[Sta
     return (a, b, c, np.pad(back, ((0, 0), (0, size - m)))), d
 
 
-def _build(D: Array, common: Common, states: States = (), exact: bool = False) -> Controller:
+def _build_controller(
+    D: Array, common: Common, states: States = (), exact: bool = False
+) -> Controller:
     """The controller of a direct term and states, with the common settings."""
     known = Common.__annotations__
     for key in (k for k in common if k not in known):
-        raise InputError(f"unknown controller setting {key!r}{nearest(key, known)}")
-    n, rate = len(D), _checked(common.get("rate"))
+        raise InputError(f"unknown controller setting {key!r}{suggest_nearest(key, known)}")
+    n, rate = len(D), _check_rate(common.get("rate"))
     if not states:
         states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
     velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
     if velocity not in VELOCITIES:
-        raise InputError(f"velocity {velocity!r} is not known{nearest(velocity, VELOCITIES)}")
+        raise InputError(
+            f"velocity {velocity!r} is not known{suggest_nearest(velocity, VELOCITIES)}"
+        )
     if compensation == "computed-torque" and not exact:
-        D = D + _row({DDQREF: np.ones(n)})
+        D = D + _stack_coefficients({DDQREF: np.ones(n)})
     if velocity == "differences":
         if rate is None:
             raise InputError("velocity 'differences' is of sampled controllers: give a rate")
-        lag = _each("lag", common.get("lag", 1), n)
+        lag = _spread_over_joints("lag", common.get("lag", 1), n)
         if not np.all((lag >= 1) & (lag <= MOST_LATE) & (lag == np.round(lag))):
             raise InputError(f"lag has to be a whole number of samples from 1 to {MOST_LATE}")
-        states, D = _differenced(states, D, lag, rate)
+        states, D = _difference_positions(states, D, lag, rate)
     elif "lag" in common:
         raise InputError("lag is for velocity = 'differences'")
-    gain = _each("gain", common.get("gain", 1.0), n)
-    limit = _each("limit", common.get("limit", np.inf), n)
+    gain = _spread_over_joints("gain", common.get("gain", 1.0), n)
+    limit = _spread_over_joints("limit", common.get("limit", np.inf), n)
     A, B, C, back = states
     return Controller(A, B, C, D, back, gain, limit, rate, common.get("delay", 0.0), compensation)

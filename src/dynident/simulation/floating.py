@@ -31,38 +31,44 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.jit import inner, spliced
-from dynident.core.progress import Progress, silent
-from dynident.dynamics.cholesky import factorise, solve
-from dynident.dynamics.spatial import move
+from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
+from dynident.dynamics.spatial import move_bodies
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Robot
 from dynident.simulation.contacts import (
     Foot,
     Ground,
     Points,
+    add_ground_slopes,
+    apply_ground_forces,
     build_points,
     build_touch,
-    give_way,
-    read_soles,
-    step_on,
+    sum_foot_wrenches,
 )
 from dynident.simulation.integrators import GAMMA
-from dynident.simulation.kernel import fastest, settle
-from dynident.simulation.law import between, interpolate, linear_output
+from dynident.simulation.kernel import find_runaway, normalise_quaternion
+from dynident.simulation.law import fill_linear_output, interpolate_reference, interpolate_signal
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Scratch, State, build_scratch
-from dynident.simulation.rollout import STRETCH, clocked, given, initial_state, reason
+from dynident.simulation.rollout import (
+    STRETCH,
+    build_initial_state,
+    build_law,
+    check_input_signal,
+    describe_failure,
+)
 from dynident.simulation.state import (
     DIVERGED,
     DONE,
     NOT_POSITIVE,
     STUCK,
-    act_slope,
-    drag,
-    inverse_terms,
-    remember,
-    resist_slope,
+    add_all_friction,
+    add_element_slopes,
+    add_friction_slope,
+    fill_mass_and_bias,
+    step_element_states,
 )
 from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
@@ -143,7 +149,7 @@ def simulate_floating(
     *,
     forward: Array | None = None,
     tolerance: float = 1e-3,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> FloatingMotion:
     """Have a floating robot stand, walk or fly: its joints follow a reference under control.
 
@@ -201,13 +207,13 @@ def simulate_floating(
             "friction that depends on the load of its drive is not simulated under contacts: a "
             "robot on its feet needs another friction model"
         )
-    law = clocked(loop)
-    state = initial_state(loop, law, plant, 0)
+    law = build_law(loop)
+    state = build_initial_state(loop, law, plant, 0)
     along = loop.reference
     inputs = Inputs(
         reference=np.ascontiguousarray([along.q, along.dq, along.ddq]),
-        forward=given(forward, samples, n, "feed-forward torque"),
-        external=given(loop.external, samples, dof, "external torque"),
+        forward=check_input_signal(forward, samples, n, "feed-forward torque"),
+        external=check_input_signal(loop.external, samples, dof, "external torque"),
         noise=np.zeros((0, n)),
         counts=np.zeros(n),
         period=1.0 / loop.rate,
@@ -215,7 +221,7 @@ def simulate_floating(
     room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, 1)
     touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(state)
     if loop.q0 is None:
-        lift(idim.tree, plant, points, ground, state.q, room)
+        place_on_ground(idim.tree, plant, points, ground, state.q, room)
     acting = plant
     if not len(plant.elements.gear):  # as of rollouts: compiled without them
         acting = plant._replace(elements=None)  # type: ignore[arg-type]
@@ -226,7 +232,7 @@ def simulate_floating(
     )  # fmt: skip
     for start in range(0, samples, STRETCH):
         stop = min(start + STRETCH, samples)
-        status, sample, velocity = go(
+        status, sample, velocity = advance_floating(
             idim.tree, acting, law, ground.law, points, loop.substeps, tolerance, inputs, state,
             room, touch, work, start, stop, out,
         )  # fmt: skip
@@ -237,7 +243,7 @@ def simulate_floating(
                 "the robot starts, the ground's stiffness and the gains, or raise the tolerance"
             )
         if status != DONE:
-            raise RolloutError(reason(loop, status, sample, velocity))
+            raise RolloutError(describe_failure(loop, status, sample, velocity))
         progress("simulation", stop / samples)
     wrenches = {f.name: out.wrench[:, k, : f.components] for k, f in enumerate(feet)}
     touching = {f.name: out.touching[:, k] for k, f in enumerate(feet)}
@@ -247,12 +253,14 @@ def simulate_floating(
     )  # fmt: skip
 
 
-def lift(tree: Tree, plant: Plant, points: Points, ground: Ground, q: Array, s: Scratch) -> None:
+def place_on_ground(
+    tree: Tree, plant: Plant, points: Points, ground: Ground, q: Array, s: Scratch
+) -> None:
     """Put the base where the lowest point just touches the ground, in place."""
     if not len(points.body):
         return
     still = np.zeros(tree.dof)
-    move(
+    move_bodies(
         tree.kind, tree.parent, tree.row, tree.rotation, tree.translation, tree.axis, tree.gravity,
         plant.phi, q, still, s.R, s.p, s.S, s.V, s.A, s.F, s.own,
     )  # fmt: skip
@@ -311,7 +319,7 @@ class Rows(NamedTuple):
 
 
 @inner
-def displace(q, step, out):  # type: ignore[no-untyped-def]
+def displace_configuration(q, step, out):  # type: ignore[no-untyped-def]
     """``q + step``: the base along the screw of its step, by the exponential of SE(3)."""
     v0, v1, v2, w0, w1, w2 = step[0], step[1], step[2], step[3], step[4], step[5]
     angle2 = w0 * w0 + w1 * w1 + w2 * w2
@@ -345,30 +353,34 @@ def displace(q, step, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def command(law, inputs, s, k, part, q, dq, z):  # type: ignore[no-untyped-def]
+def command_drives(law, inputs, s, k, part, q, dq, z):  # type: ignore[no-untyped-def]
     """Torque of the drives `part` of the way from sample k to the next, into s.now."""
     w, u, forward = s.w, s.now, inputs.forward
     for j in range(len(u)):
         for i in range(3):
-            w[j, i] = between(inputs.reference, i, k, part, inputs.period, j)
+            w[j, i] = interpolate_reference(inputs.reference, i, k, part, inputs.period, j)
         w[j, 3], w[j, 4] = q[7 + j], dq[6 + j]
-    linear_output(law.C, law.D, law.limit, w, z, s.v, s.raw)
+    fill_linear_output(law.C, law.D, law.limit, w, z, s.v, s.raw)
     for j in range(len(u)):
         u[j] = law.gain[j] * s.v[j]
     if len(forward):
-        interpolate(forward, k, part, s.push)
+        interpolate_signal(forward, k, part, s.push)
         add_vector(1.0, s.push, u)
 
 
 @spliced
-def load(tree, plant, law, ground, points, inputs, s, c, k, part, q, dq, z, memory, net):  # type: ignore[no-untyped-def]
+def sum_generalised_forces(  # type: ignore[no-untyped-def]
+    tree, plant, law, ground, points, inputs, s, c, k, part, q, dq, z, memory, net
+):
     """Generalised force ``tau + J^T f - bias`` at one state, into net; the mass matrix in s.M."""
-    inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    drag(plant, s, q, dq, memory)
-    step_on(tree.path, tree.path_length, ground, points, q, s.R, s.p, s.S, s.V, c, s.tau)
-    command(law, inputs, s, k, part, q, dq, z)
+    fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+    add_all_friction(plant, s, q, dq, memory)
+    apply_ground_forces(
+        tree.path, tree.path_length, ground, points, q, s.R, s.p, s.S, s.V, c, s.tau
+    )
+    command_drives(law, inputs, s, k, part, q, dq, z)
     if len(inputs.external):
-        interpolate(inputs.external, k, part, s.external)
+        interpolate_signal(inputs.external, k, part, s.external)
     for i in range(len(net)):
         net[i] = s.external[i] - s.tau[i]
     for j in range(len(s.now)):
@@ -376,21 +388,21 @@ def load(tree, plant, law, ground, points, inputs, s, c, k, part, q, dq, z, memo
 
 
 @spliced
-def soften(tree, plant, law, ground, points, s, c):  # type: ignore[no-untyped-def]
-    """Slopes of what is stiff by positions and velocities, after `load`: s.K and s.D."""
+def fill_stiff_slopes(tree, plant, law, ground, points, s, c):  # type: ignore[no-untyped-def]
+    """Stiff slopes by positions and velocities, after `sum_generalised_forces`: s.K and s.D."""
     s.K[:] = 0.0
     s.D[:] = 0.0
-    resist_slope(plant.gears, plant.friction, plant.width, s.sign, s.D)
-    act_slope(plant.gears, plant.elements, s.table, s.K, s.D)
+    add_friction_slope(plant.gears, plant.friction, plant.width, s.sign, s.D)
+    add_element_slopes(plant.gears, plant.elements, s.table, s.K, s.D)
     for j in range(len(s.now)):
         if s.v[j] == s.raw[j]:
             s.K[6 + j, 6 + j] -= law.gain[j] * law.D[j, 3]
             s.D[6 + j, 6 + j] -= law.gain[j] * law.D[j, 4]
-    give_way(tree.path, tree.path_length, ground, points, s.S, c, s.K, s.D)
+    add_ground_slopes(tree.path, tree.path_length, ground, points, s.S, c, s.K, s.D)
 
 
 @inner
-def less(factor, A, x, out):  # type: ignore[no-untyped-def]
+def subtract_product(factor, A, x, out):  # type: ignore[no-untyped-def]
     """``out -= factor A x``."""
     for i in range(len(out)):
         total = 0.0
@@ -400,7 +412,9 @@ def less(factor, A, x, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def go(tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work, start, stop, out):  # type: ignore[no-untyped-def]
+def advance_floating(  # type: ignore[no-untyped-def]
+    tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work, start, stop, out
+):
     """Roll on from sample `start` to `stop`, in `steps` a sample where the tolerance lets.
 
     Returns
@@ -420,59 +434,59 @@ def go(tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work
             h = inputs.period * stride / ticks
             g = GAMMA * h
             # friction's states, held over the step where they are in its middle
-            remember(
+            step_element_states(
                 plant.gears, plant.width, plant.rough, plant.elements, s, 0.5 * (last + h), q, dq,
                 memory, SQ, SV, SM,
             )  # fmt: skip
-            load(
+            sum_generalised_forces(
                 tree, plant, law, ground, points, inputs, s, c, k, tick / ticks, q, dq, z, memory,
                 net,
             )  # fmt: skip
             if tick == 0:
                 copy_matrix(s.M, work.L)
                 copy_vector(net, work.rise)
-                failed = factorise(work.L)
+                failed = factorise_ldl(work.L)
                 if failed >= 0:
                     return NOT_POSITIVE, k, failed
-                solve(work.L, work.rise)
+                solve_ldl(work.L, work.rise)
                 copy_vector(q, out.q[k])
                 copy_vector(dq, out.dq[k])
                 copy_vector(work.rise, out.ddq[k])
                 copy_vector(s.now, out.tau[k])
-                read_soles(points, s.R, s.p, c, out.wrench[k], out.touching[k])
+                sum_foot_wrenches(points, s.R, s.p, c, out.wrench[k], out.touching[k])
             # ---- the first stage, and the matrix of both
-            soften(tree, plant, law, ground, points, s, c)
+            fill_stiff_slopes(tree, plant, law, ground, points, s, c)
             copy_matrix(s.M, work.M)
             for i in range(dof):
                 for j in range(dof):
                     work.W[i, j] = s.M[i, j] + g * (s.D[i, j] + g * s.K[i, j])
-            failed = factorise(work.W)
+            failed = factorise_ldl(work.W)
             if failed >= 0:
                 return NOT_POSITIVE, k, failed
             copy_vector(net, k1v)
-            less(g, s.K, dq, k1v)
-            solve(work.W, k1v)
+            subtract_product(g, s.K, dq, k1v)
+            solve_ldl(work.W, k1v)
             for i in range(dof):
                 k1q[i] = dq[i] + g * k1v[i]
                 r[i] = h * k1q[i]
                 work.v[i] = dq[i] + h * k1v[i]
-            displace(q, r, work.q)
+            displace_configuration(q, r, work.q)
             # ---- the second
-            load(
+            sum_generalised_forces(
                 tree, plant, law, ground, points, inputs, s, c, k, (tick + stride) / ticks, work.q,
                 work.v, z, memory, net,
             )  # fmt: skip
-            failed = factorise(s.M)
+            failed = factorise_ldl(s.M)
             if failed >= 0:
                 return NOT_POSITIVE, k, failed
-            solve(s.M, net)
+            solve_ldl(s.M, net)
             for i in range(dof):
                 net[i] -= 2.0 * k1v[i]
                 r[i] = work.v[i] - 2.0 * k1q[i]
                 k2v[i] = 0.0
-            less(-1.0, work.M, net, k2v)
-            less(g, s.K, r, k2v)
-            solve(work.W, k2v)
+            subtract_product(-1.0, work.M, net, k2v)
+            subtract_product(g, s.K, r, k2v)
+            solve_ldl(work.W, k2v)
             # ---- half the step where the first stage alone would have gone elsewhere
             wide = -1
             for i in range(dof):
@@ -481,7 +495,7 @@ def go(tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work
                     wide = i
             if wide >= 0:
                 if stride == 1:
-                    return (DIVERGED if fastest(work.v) >= 0 else STUCK), k, wide
+                    return (DIVERGED if find_runaway(work.v) >= 0 else STUCK), k, wide
                 stride //= 2
                 copy_matrix(work.memory, memory)
                 continue
@@ -489,9 +503,9 @@ def go(tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work
                 k2q[i] = r[i] + g * k2v[i]
                 r[i] = 0.5 * h * (3.0 * k1q[i] + k2q[i])
                 dq[i] += 0.5 * h * (3.0 * k1v[i] + k2v[i])
-            displace(q, r, work.q)
+            displace_configuration(q, r, work.q)
             copy_vector(work.q, q)
-            failed = settle(q, dq)
+            failed = normalise_quaternion(q, dq)
             if failed >= 0:
                 return DIVERGED, k, failed
             copy_matrix(memory, work.memory)

@@ -22,8 +22,8 @@ from scipy import linalg
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
-from dynident.regression.statistics import automatic_lag
+from dynident.core.text import suggest_nearest
+from dynident.regression.statistics import choose_bartlett_lag
 
 KINDS = ("p-p", "pd")
 """Control laws whose gains can be identified: see `identify_gains`."""
@@ -171,13 +171,13 @@ def identify_gains(
         For signals that do not fit together, and joints whose gains they do not show.
     """
     if kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not known{nearest(kind, KINDS)}")
+        raise InputError(f"kind {kind!r} is not known{suggest_nearest(kind, KINDS)}")
     if not 0.0 < rate < np.inf:
         raise InputError(f"rate has to be positive, got {rate:g} Hz")
     if not lags or any(lag != int(lag) or lag < 1 for lag in lags):
         raise InputError(f"lags have to be whole numbers of samples from 1, got {list(lags)}")
     named = {"q": q, "qref": qref, "output": output, "dqref": dqref, "dq": dq}
-    signals = {k: _columns(k, v, np.shape(q)) for k, v in named.items() if v is not None}
+    signals = {k: _check_columns(k, v, np.shape(q)) for k, v in named.items() if v is not None}
     n = signals["q"].shape[1]
     bound = np.asarray(np.inf if limit is None else limit, dtype=float)
     if bound.shape not in ((), (n,)) or not np.all(bound > 0.0):
@@ -200,7 +200,7 @@ def identify_gains(
     )
 
 
-def _columns(label: str, signal: Array, shape: tuple[int, ...]) -> Array:
+def _check_columns(label: str, signal: Array, shape: tuple[int, ...]) -> Array:
     array = np.asarray(signal, dtype=float)
     if array.shape != shape or array.ndim not in (1, 2):
         raise InputError(f"{label} has shape {array.shape}, q has {shape}: (samples, joints) each")
@@ -213,14 +213,16 @@ _Law = tuple[str, int, str, Array]
 """Velocity, lag and reference of a `Candidate`; columns that it weighs, (samples, 2 or 3)."""
 
 
-def _laws(log: dict[str, Array], rate: float, kind: str, lags: list[int]) -> Iterator[_Law]:
+def _generate_laws(
+    log: dict[str, Array], rate: float, kind: str, lags: list[int]
+) -> Iterator[_Law]:
     """All ways to take velocity and its reference."""
     qref, q, dqref = log["qref"], log["q"], log.get("dqref")
     rules = [("backward", lag) for lag in lags] + [("central", 2)]
     if "dq" in log:
         rules.append(("measured", 0))
     for rule, lag in rules:
-        speed = log["dq"] if rule == "measured" else _difference(q, rule, lag, rate)
+        speed = log["dq"] if rule == "measured" else _difference_signal(q, rule, lag, rate)
         error = qref - q
         if kind == "p-p" and dqref is not None:
             yield rule, lag, "given", np.column_stack([error, -speed, dqref])
@@ -229,11 +231,11 @@ def _laws(log: dict[str, Array], rate: float, kind: str, lags: list[int]) -> Ite
         if dqref is not None:
             yield rule, lag, "given", np.column_stack([error, dqref - speed])
         elif kind == "pd" and rule != "measured":
-            slope = _difference(qref, rule, lag, rate)
+            slope = _difference_signal(qref, rule, lag, rate)
             yield rule, lag, "differences", np.column_stack([error, slope - speed])
 
 
-def _difference(signal: Array, rule: str, lag: int, rate: float) -> Array:
+def _difference_signal(signal: Array, rule: str, lag: int, rate: float) -> Array:
     """Differentiated signal, zero at the ends where there is nothing to difference."""
     slope = np.zeros_like(signal)
     if rule == "central":
@@ -243,12 +245,12 @@ def _difference(signal: Array, rule: str, lag: int, rate: float) -> Array:
     return slope
 
 
-def _instruments(log: dict[str, Array], rate: float, depth: list[int]) -> Array:
+def _build_instruments(log: dict[str, Array], rate: float, depth: list[int]) -> Array:
     """What position error and velocity follow: level of the reference, its sine and cosine
     (gravity); its slope (tracking) and that one's sign (friction), at all delays.
     """
     qref = log["qref"]
-    slope = _difference(qref, "backward", 1, rate)
+    slope = _difference_signal(qref, "backward", 1, rate)
     columns = [np.ones_like(qref), qref, np.sin(qref), np.cos(qref)]
     for delay in depth:
         late = np.concatenate([np.zeros(delay), slope[: len(slope) - delay]])
@@ -275,12 +277,12 @@ def _identify_joint(
         raise InputError(
             f"joint {j + 1}: {used} unsaturated samples, {FEWEST} are needed; use a longer log"
         )
-    basis = _orthonormal(_instruments(log, rate, delays) * keep[:, None])
+    basis = _orthonormalise_columns(_build_instruments(log, rate, delays) * keep[:, None])
     trials = []
-    for law in _laws(log, rate, kind, lags):
+    for law in _generate_laws(log, rate, kind, lags):
         for shift in SHIFTS:
             X, y = law[3] * keep[:, None], np.roll(output, -shift) * keep
-            fit = _fit(X, y, basis, used, max(lags) + 2)
+            fit = _fit_law(X, y, basis, used, max(lags) + 2)
             if fit is not None:
                 trials.append((fit, law, shift))
     if not trials:
@@ -293,9 +295,9 @@ def _identify_joint(
     trials.sort(key=lambda t: (t[0].strength < STRONG, getattr(t[0], order)))
     fit, law, shift = trials[0]
     X, y = law[3] * keep[:, None], np.roll(output, -shift) * keep
-    std = _standard_errors(X, y, fit, basis if strong else None, kind)
+    std = _estimate_standard_errors(X, y, fit, basis if strong else None, kind)
     name = "instrumental variables" if strong else "least squares"
-    return tuple(_candidate(*trial, kind, strong) for trial in trials), std, used, name
+    return tuple(_build_candidate(*trial, kind, strong) for trial in trials), std, used, name
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ class _Fit:
     strength: float
 
 
-def _orthonormal(Z: Array) -> Array:
+def _orthonormalise_columns(Z: Array) -> Array:
     """Orthonormal basis of the span of columns that may depend on each other."""
     scale = np.linalg.norm(Z, axis=0)
     Q, R = np.linalg.qr(Z[:, scale > 0.0] / scale[scale > 0.0])
@@ -318,7 +320,7 @@ def _orthonormal(Z: Array) -> Array:
     return np.asarray(Q @ U[:, : np.count_nonzero(size > 1e-9 * size[0])])
 
 
-def _fit(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | None:
+def _fit_law(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | None:
     """Fit by instruments and by least squares; None where the columns are dependent."""
     size, scale = float(np.linalg.norm(y)), np.linalg.norm(X, axis=0)
     if size == 0.0 or not np.all(scale > 0.0):
@@ -355,15 +357,15 @@ def _fit(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit | Non
     )
 
 
-def _gains_of(coefficients: Array, kind: str) -> tuple[float, float]:
+def _extract_gains(coefficients: Array, kind: str) -> tuple[float, float]:
     """Position and velocity gain from the coefficients of a law's columns."""
     first, second = float(coefficients[0]), float(coefficients[1])
     return (first / second if kind == "p-p" else first), second
 
 
-def _candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> Candidate:
+def _build_candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> Candidate:
     chosen = fit.coefficients if strong else fit.least_squares
-    kp, kv = _gains_of(chosen, kind)
+    kp, kv = _extract_gains(chosen, kind)
     velocity, lag, reference, _ = law
     feedforward = float(reference != "none")
     if kind == "p-p" and len(chosen) == 3:
@@ -373,11 +375,13 @@ def _candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> Can
         relative_error=fit.error if strong else fit.least_squares_error,
         misfit=fit.misfit,
         strength=fit.strength,
-        least_squares=_gains_of(fit.least_squares, kind),
+        least_squares=_extract_gains(fit.least_squares, kind),
     )
 
 
-def _standard_errors(X: Array, y: Array, fit: _Fit, basis: Array | None, kind: str) -> Array:
+def _estimate_standard_errors(
+    X: Array, y: Array, fit: _Fit, basis: Array | None, kind: str
+) -> Array:
     """Of kp and kv: Newey-West sandwich, by the delta method where kp is a quotient."""
     beta = fit.least_squares if basis is None else fit.coefficients
     residual = y - X @ beta
@@ -385,7 +389,7 @@ def _standard_errors(X: Array, y: Array, fit: _Fit, basis: Array | None, kind: s
     score = W * residual[:, None]
     S = score.T @ score
     # long: a taper shows little of the negative correlations of differenced noise
-    memory = max(automatic_lag((residual,)), int(np.sqrt(len(y))))
+    memory = max(choose_bartlett_lag((residual,)), int(np.sqrt(len(y))))
     for k in range(1, memory + 1):
         product = (1.0 - k / (memory + 1.0)) * (score[k:].T @ score[:-k])
         S += product + product.T

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner, spliced
-from dynident.simulation.law import linear_output, own_tangent, plain_torque
+from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
 from dynident.simulation.state import (
     DONE,
     NOT_POSITIVE,
     STUCK,
-    burden,
-    drag,
-    inverse_terms,
-    judged,
-    residual,
-    sensitivities,
+    add_all_friction,
+    add_load_to_mass,
+    differentiate_plant,
+    fill_drive_loads,
+    fill_mass_and_bias,
+    fill_residual,
+    fill_sensitivity_rhs,
+    judge_locking,
     solve_dense,
-    tangent,
-    weigh_down,
 )
 
 NEWTON = 60
@@ -29,17 +29,17 @@ SMALLEST_STEP = 1e-6
 
 
 @inner
-def answer(law, s, q, dq):  # type: ignore[no-untyped-def]
+def evaluate_law(law, s, q, dq):  # type: ignore[no-untyped-def]
     """Torques of a continuous law without states, at a motion and the stage's targets."""
     for j in range(len(s.now)):
         s.w[j, 3], s.w[j, 4] = q[j] + s.offset[j], dq[j]
-    linear_output(law.C, law.D, law.limit, s.w, s.zs, s.v, s.raw)
+    fill_linear_output(law.C, law.D, law.limit, s.w, s.zs, s.v, s.raw)
     for j in range(len(s.now)):
         s.now[j] = law.gain[j] * s.v[j] + s.push[j]
 
 
 @inner
-def answer_slope(law, s):  # type: ignore[no-untyped-def]
+def subtract_law_slope(law, s):  # type: ignore[no-untyped-def]
     """Take the slopes of such a law from those of the plant's torque."""
     for j in range(len(s.now)):
         if s.v[j] == s.raw[j]:
@@ -48,27 +48,27 @@ def answer_slope(law, s):  # type: ignore[no-untyped-def]
 
 
 @inner
-def answer_tangent(law, s):  # type: ignore[no-untyped-def]
+def fill_law_tangent(law, s):  # type: ignore[no-untyped-def]
     """What the loop's parameters do to such a law's torques at a given motion, into s.U."""
     for j in range(len(s.now)):
         for c in range(s.Sraw.shape[1]):
             s.Sraw[j, c] = 0.0
-    own_tangent(law.parameter, law.D, s.late, s.Sraw)
-    plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
+    add_parameter_tangent(law.parameter, law.D, s.late, s.Sraw)
+    fill_plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
 
 
 @spliced
-def stiffen(plant, s, g):  # type: ignore[no-untyped-def]
+def add_stage_stiffness(plant, s, g):  # type: ignore[no-untyped-def]
     """``M + g D + g^2 K``: what an acceleration takes that moves the stage itself, into s.M."""
     M, K, D = s.M, s.K, s.D
-    weigh_down(plant.bearing, plant.rotors, s.L, M, s.row)
+    add_load_to_mass(plant.bearing, plant.rotors, s.L, M, s.row)
     for i in range(len(M)):
         for j in range(len(M)):
             M[i, j] += g * (D[i, j] + g * K[i, j])
 
 
 @inner
-def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
+def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
     On a fixed base; states of friction are held, s.guess is where the iteration starts. The
@@ -87,12 +87,12 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
         for i in range(dof):
             dq[i] = v0[i] + g * trial[i]
             q[i] = q0[i] + g * dq[i]
-        inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-        burden(plant.bearing, plant.rotors, s, trial)
-        drag(plant, s, q, dq, memory)
+        fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+        fill_drive_loads(plant.bearing, plant.rotors, s, trial)
+        add_all_friction(plant, s, q, dq, memory)
         if continuous:
-            answer(law, s, q, dq)
-        size = residual(s, trial, step)
+            evaluate_law(law, s, q, dq)
+        size = fill_residual(s, trial, step)
         if size > previous and damping > SMALLEST_STEP:
             # the friction's bend was jumped over: halve the step
             damping *= 0.5
@@ -102,10 +102,10 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
         previous, damping = size, 1.0
         for i in range(dof):
             kv[i] = trial[i]
-        tangent(tree, plant, s, trial)
+        differentiate_plant(tree, plant, s, trial)
         if continuous:
-            answer_slope(law, s)
-        stiffen(plant, s, g)
+            subtract_law_slope(law, s)
+        add_stage_stiffness(plant, s, g)
         if not solve_dense(M, step):
             return NOT_POSITIVE, 0
         change = 0.0
@@ -118,16 +118,16 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
                 dq[i] = v0[i] + g * trial[i]
                 q[i] = q0[i] + g * dq[i]
                 kq[i] = dq[i]
-            status, failed = judged(plant.bearing, plant, s, q, dq, memory)
+            status, failed = judge_locking(plant.bearing, plant, s, q, dq, memory)
             if status != DONE:
                 return status, failed
             if s.X.shape[1]:
                 if continuous:
-                    answer_tangent(law, s)
-                if not differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):
+                    fill_law_tangent(law, s)
+                if not differentiate_stage(tree, plant, s, g, q, dq, SQ, SV, SM):
                     return NOT_POSITIVE, 0
             return DONE, -1
-    status, failed = judged(plant.bearing, plant, s, q, dq, memory)
+    status, failed = judge_locking(plant.bearing, plant, s, q, dq, memory)
     if status != DONE:
         return status, failed
     worst = 0
@@ -138,15 +138,15 @@ def implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  
 
 
 @inner
-def differentiate(tree, plant, s, g, q, dq, SQ, SV, SM):  # type: ignore[no-untyped-def]
+def differentiate_stage(tree, plant, s, g, q, dq, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """``(M + g D + g^2 K) d ddq = U - W - K (dq0 + g dv0) - D dv0`` at the solution."""
     dof, columns = s.X.shape
     for i in range(dof):
         for c in range(columns):
             SQ[i, c] += g * SV[i, c]
-    sensitivities(plant, s, SQ, SV, SM)
-    inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    stiffen(plant, s, g)
+    fill_sensitivity_rhs(plant, s, SQ, SV, SM)
+    fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+    add_stage_stiffness(plant, s, g)
     if not solve_dense(s.M, s.X):
         return False
     for i in range(dof):

@@ -53,7 +53,7 @@ class Integrator:
         return complex(self.propagator(np.array([[z]]))[0, 0])
 
 
-def tableau(rows: list[list[float]], b: list[float], order: int) -> Integrator:
+def build_integrator(rows: list[list[float]], b: list[float], order: int) -> Integrator:
     """An integrator from the rows of its matrix a."""
     a = np.zeros((len(b), len(b)))
     for i, row in enumerate(rows):
@@ -62,10 +62,12 @@ def tableau(rows: list[list[float]], b: list[float], order: int) -> Integrator:
 
 
 INTEGRATORS: dict[str, Integrator] = {
-    "ode1": tableau([[]], [1.0], 1),
-    "ode2": tableau([[], [1.0]], [0.5, 0.5], 2),
-    "ode3": tableau([[], [0.5], [0.0, 0.75]], [2.0 / 9.0, 3.0 / 9.0, 4.0 / 9.0], 3),
-    "ode4": tableau([[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4),
-    "sdirk2": tableau([[GAMMA], [1.0 - GAMMA, GAMMA]], [1.0 - GAMMA, GAMMA], 2),
+    "ode1": build_integrator([[]], [1.0], 1),
+    "ode2": build_integrator([[], [1.0]], [0.5, 0.5], 2),
+    "ode3": build_integrator([[], [0.5], [0.0, 0.75]], [2.0 / 9.0, 3.0 / 9.0, 4.0 / 9.0], 3),
+    "ode4": build_integrator(
+        [[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4
+    ),
+    "sdirk2": build_integrator([[GAMMA], [1.0 - GAMMA, GAMMA]], [1.0 - GAMMA, GAMMA], 2),
 }
 """Euler, Heun, Bogacki-Shampine (that of the papers), Runge-Kutta; Alexander's L-stable pair."""

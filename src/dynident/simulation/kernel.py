@@ -10,10 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner, spliced
-from dynident.simulation.implicit import implicit_stage
-from dynident.simulation.law import decide, interpolate, measure, next_state, state_tangent
-from dynident.simulation.ports import store
-from dynident.simulation.state import DIVERGED, DONE, remember, respond
+from dynident.simulation.implicit import solve_implicit_stage
+from dynident.simulation.law import (
+    decide_torque,
+    fill_next_state,
+    fill_state_tangent,
+    interpolate_signal,
+    measure_positions,
+)
+from dynident.simulation.ports import store_sample
+from dynident.simulation.state import DIVERGED, DONE, solve_response, step_element_states
 from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
@@ -21,7 +27,7 @@ FASTEST = 1e5
 
 
 @inner
-def configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
+def fill_configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
     """Rate of the configuration: of a free-flying base from its twist in its own axes."""
     if len(q) == len(dq):
         for i in range(len(q)):
@@ -43,7 +49,7 @@ def configuration_rate(q, dq, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def fastest(dq):  # type: ignore[no-untyped-def]
+def find_runaway(dq):  # type: ignore[no-untyped-def]
     """The first velocity that is out of bounds or no number, or -1."""
     for i in range(len(dq)):
         if not abs(dq[i]) < FASTEST:
@@ -52,38 +58,38 @@ def fastest(dq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def settle(q, dq):  # type: ignore[no-untyped-def]
+def normalise_quaternion(q, dq):  # type: ignore[no-untyped-def]
     """Renew the base's unit quaternion; the first velocity out of bounds, or -1."""
     if len(q) != len(dq):
         norm = np.sqrt(q[3] * q[3] + q[4] * q[4] + q[5] * q[5] + q[6] * q[6])
         for i in range(3, 7):
             q[i] /= norm
-    return fastest(dq)
+    return find_runaway(dq)
 
 
 @inner
-def ended(status, failed, dq):  # type: ignore[no-untyped-def]
+def choose_failure(status, failed, dq):  # type: ignore[no-untyped-def]
     """Why a stage failed, and at which velocity: one that ran away is what comes first."""
-    runaway = fastest(dq)
+    runaway = find_runaway(dq)
     if runaway >= 0:
         return DIVERGED, runaway
     return status, failed
 
 
 @spliced
-def look(tree, law, inputs, state, s, k, sub, substeps, U):  # type: ignore[no-untyped-def]
+def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  # type: ignore[no-untyped-def]
     """A sampled controller looks and decides; its torques of `delay` steps ago act: s.now and U."""
     q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
     SQ, SV, SZ, SU, zs, Zs = state.SQ, state.SV, state.SZ, state.SU, s.zs, s.Zs
     n, m, columns = z.shape[0], z.shape[1], SQ.shape[1]
     first, joints, delay = len(dq) - n, len(q) - n, law.delay
     if (k * substeps + sub) % law.hold == 0:
-        measure(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
+        measure_positions(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
         part = sub / substeps
-        decide(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
-        next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+        decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
+        fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
         if columns and m:
-            state_tangent(
+            fill_state_tangent(
                 law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
             )  # fmt: skip
             for j in range(n):
@@ -103,7 +109,7 @@ def look(tree, law, inputs, state, s, k, sub, substeps, U):  # type: ignore[no-u
 
 
 @spliced
-def reach(i, a, h, state, s, flowing):  # type: ignore[no-untyped-def]
+def reach_stage(i, a, h, state, s, flowing):  # type: ignore[no-untyped-def]
     """Where stage i stands, by the rates of those before it: s.qs, s.dqs, s.zs, and tangents."""
     columns, n = state.SQ.shape[1], len(state.z)
     copy_vector(state.q, s.qs)
@@ -118,11 +124,11 @@ def reach(i, a, h, state, s, flowing):  # type: ignore[no-untyped-def]
     for r in range(i):
         factor = h * a[i, r]
         if factor != 0.0:
-            flow(factor, s, r, s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, flowing)
+            add_stage_rates(factor, s, r, s.qs, s.dqs, s.zs, s.Qs, s.Vs, s.Zs, flowing)
 
 
 @spliced
-def flow(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignore[no-untyped-def]
+def add_stage_rates(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignore[no-untyped-def]
     """Move a state, and its sensitivities, by the rates of stage r."""
     add_vector(factor, s.kq[r], q)
     add_vector(factor, s.kv[r], dq)
@@ -136,7 +142,7 @@ def flow(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignore[no-untype
 
 
 @spliced
-def keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type: ignore[no-untyped-def]
+def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type: ignore[no-untyped-def]
     """A continuous controller's torques in stage i, into s.now and U, and its states' rates."""
     noise, dqs, zs, Qs, Vs, Zs = inputs.noise, s.dqs, s.zs, s.Qs, s.Vs, s.Zs
     n, columns = s.Snow.shape
@@ -146,11 +152,11 @@ def keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type:
         if len(noise):
             s.offset[j] += noise[k, j]
         s.measured[j] = s.qs[joints + j] + s.offset[j]
-    decide(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
+    decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
     if flowing:
-        next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, s.kz[i])
+        fill_next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, s.kz[i])
         if columns:
-            state_tangent(
+            fill_state_tangent(
                 law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i]
             )  # fmt: skip
     if columns:
@@ -158,7 +164,7 @@ def keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type:
 
 
 @inner
-def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
+def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
     Returns
@@ -180,49 +186,53 @@ def advance(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, sto
         for sub in range(substeps):
             begin, span = sub / substeps, 1.0 / substeps
             if law.hold > 0:
-                look(tree, law, inputs, state, s, k, sub, substeps, U)
+                run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U)
             # the friction's states are held over the step where they are in its middle
             part = 0.5 if k == 0 and sub == 0 else 1.0
-            remember(
+            step_element_states(
                 plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq, memory,
                 SQ, SV, SM,
             )  # fmt: skip
             for i in range(stages):
                 part = (sub + c[i]) / substeps
-                reach(i, a, h, state, s, flowing)
+                reach_stage(i, a, h, state, s, flowing)
                 if law.hold == 0:
-                    keep_up(tree, law, inputs, s, i, k, part, begin, span, flowing, U)
+                    run_continuous_controller(
+                        tree, law, inputs, s, i, k, part, begin, span, flowing, U
+                    )
                 sample = i == 0 and sub == 0
                 if not implicit or sample:
                     # an implicit integrator's sample is where it stands, not its stage
                     if len(external):
-                        interpolate(external, k, begin if sample else part, s.external)
-                    status, failed = respond(tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i])
+                        interpolate_signal(external, k, begin if sample else part, s.external)
+                    status, failed = solve_response(
+                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i]
+                    )
                     if status != DONE:
-                        status, failed = ended(status, failed, dqs)
+                        status, failed = choose_failure(status, failed, dqs)
                         return status, k, failed
-                    configuration_rate(qs, dqs, kq[i])
+                    fill_configuration_rate(qs, dqs, kq[i])
                 if sample:
-                    store(
+                    store_sample(
                         out, k - start, joints, first, q, dq, kv[0], s.now, law.bias, inputs.noise,
                         k, inputs.counts, SQ, SV, s.X, s.U,
                     )  # fmt: skip
                 if implicit:
                     if len(external):
-                        interpolate(external, k, part, s.external)
+                        interpolate_signal(external, k, part, s.external)
                     copy_vector(kv[max(0, i - 1)], s.guess)
-                    status, failed = implicit_stage(
+                    status, failed = solve_implicit_stage(
                         tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
                     )
                     if status != DONE:
-                        status, failed = ended(status, failed, dqs)
+                        status, failed = choose_failure(status, failed, dqs)
                         return status, k, failed
                 if columns:
                     copy_matrix(Vs, s.KQ[i])
                     copy_matrix(s.X, s.KV[i])
             for r in range(stages):
-                flow(h * b[r], s, r, q, dq, z, SQ, SV, SZ, flowing)
-            failed = settle(q, dq)
+                add_stage_rates(h * b[r], s, r, q, dq, z, SQ, SV, SZ, flowing)
+            failed = normalise_quaternion(q, dq)
             if failed >= 0:
                 return DIVERGED, k, failed
     return DONE, stop, -1

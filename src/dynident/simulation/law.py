@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, spliced
-from dynident.simulation.state import inverse_terms, model_tangent
+from dynident.simulation.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
 GAIN, BIAS, DELAY, SPEED, PLACE = 0, 1, 2, 3, 4
@@ -61,7 +61,7 @@ class Law(NamedTuple):
 
 
 @inner
-def linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
+def fill_linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
     """``v = sat(C z + D w)`` joint by joint; `raw` keeps the unlimited output."""
     for j in range(len(v)):
         u = 0.0
@@ -74,7 +74,7 @@ def linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
 
 
 @inner
-def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-def]
+def fill_next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-def]
     """``A z + B w + antiwindup (sat(u) - u)``: the next state, or its rate."""
     for j in range(len(v)):
         for i in range(A.shape[1]):
@@ -87,7 +87,7 @@ def next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-
 
 
 @inner
-def linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
+def fill_linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
     """Sensitivities of the unlimited output: of position, velocity and states."""
     columns = SQ.shape[1]
     for j in range(len(C)):
@@ -101,8 +101,8 @@ def linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-de
 
 
 @inner
-def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
-    """Sensitivities of `next_state`."""
+def fill_state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
+    """Sensitivities of `fill_next_state`."""
     columns = SQ.shape[1]
     for j in range(len(v)):
         limited = v[j] != raw[j]
@@ -118,12 +118,12 @@ def state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # ty
 
 
 @spliced
-def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-def]
+def fill_compensated_torque(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-def]
     """Torque u of the limited outputs s.v with a model's compensation, and its tangent."""
     n, columns = SU.shape
     computed = law.compensation == COMPUTED_TORQUE
     gain, v, raw, a, M = law.gain, s.v, s.raw, s.trial, s.M
-    inverse_terms(tree, law.phi, law.rotors, s, q, dq if computed else s.still)
+    fill_mass_and_bias(tree, law.phi, law.rotors, s, q, dq if computed else s.still)
     for j in range(n):
         a[j] = gain[j] * v[j] if computed else 0.0
     for j in range(n):
@@ -135,7 +135,7 @@ def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-
             u[j] += gain[j] * v[j]
     if columns == 0:
         return
-    model_tangent(tree, s, a)
+    linearise_bodies(tree, s, a)
     for j in range(n):
         for c in range(columns):
             SU[j, c] = 0.0
@@ -151,7 +151,7 @@ def compensated(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-
 
 
 @inner
-def between(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
+def interpolate_reference(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
     """Derivative i of joint j's reference, `part` of the way from sample k to the next.
 
     Cubic in position and velocity, whose slopes at the samples are known, and in acceleration
@@ -173,7 +173,7 @@ def between(reference, i, k, part, period, j):  # type: ignore[no-untyped-def]
 
 
 @inner
-def held_targets(reference, x, span, period, w, late):  # type: ignore[no-untyped-def]
+def average_held_targets(reference, x, span, period, w, late):  # type: ignore[no-untyped-def]
     """Mean over a step of targets that are held from sample to sample, at sample x on.
 
     Targets that change within a step act as their mean over it, which is linear in their
@@ -192,7 +192,7 @@ def held_targets(reference, x, span, period, w, late):  # type: ignore[no-untype
 
 
 @inner
-def own_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-def]
+def add_parameter_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-def]
     """Add what biases and the delay of the targets do to the outputs at a given motion."""
     for c in range(len(parameter)):
         kind, joint, column = parameter[c]
@@ -205,7 +205,7 @@ def own_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-def]
 
 
 @inner
-def plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untyped-def]
+def fill_plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untyped-def]
     """``gain * v``, and its tangent: of outputs beyond their limits none but that by the gain."""
     for j in range(len(v)):
         u[j] = law.gain[j] * v[j]
@@ -219,7 +219,7 @@ def plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untype
 
 
 @spliced
-def decide(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
+def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
     """What the controllers read (s.measured is given), their outputs, and their torque u.
 
     `part` is the share of sample k that has passed; the step has begun at `begin` and has the
@@ -229,21 +229,21 @@ def decide(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  #
     first = len(dq) - n
     reference, forward, w, v, raw = inputs.reference, inputs.forward, s.w, s.v, s.raw
     if law.held:
-        held_targets(reference, k + begin - law.late, span, inputs.period, w, s.late)
+        average_held_targets(reference, k + begin - law.late, span, inputs.period, w, s.late)
     else:
         for i in range(3):
             for j in range(n):
-                w[j, i] = between(reference, i, k, part, inputs.period, j)
+                w[j, i] = interpolate_reference(reference, i, k, part, inputs.period, j)
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
-    linear_output(law.C, law.D, law.limit, w, z, v, raw)
+    fill_linear_output(law.C, law.D, law.limit, w, z, v, raw)
     if columns:
-        linear_tangent(law.C, law.D, SQ, SV, SZ, first, s.Sraw)
-        own_tangent(law.parameter, law.D, s.late, s.Sraw)
+        fill_linear_tangent(law.C, law.D, SQ, SV, SZ, first, s.Sraw)
+        add_parameter_tangent(law.parameter, law.D, s.late, s.Sraw)
     if law.compensation == PLAIN:
-        plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)
+        fill_plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)
     else:
-        compensated(tree, law, s, s.measured, dq, SQ, SV, u, s.Snow)
+        fill_compensated_torque(tree, law, s, s.measured, dq, SQ, SV, u, s.Snow)
     if len(forward):
         following = min(k + 1, len(forward) - 1)
         for j in range(n):
@@ -252,7 +252,7 @@ def decide(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  #
 
 
 @inner
-def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
+def interpolate_signal(signal, k, share, out):  # type: ignore[no-untyped-def]
     """A sampled signal between samples k and k + 1, into `out`; the last sample is held."""
     following = min(k + 1, len(signal) - 1)
     for j in range(signal.shape[1]):
@@ -260,7 +260,7 @@ def interpolate(signal, k, share, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def measure(q, bias, noise, k, count, first, out):  # type: ignore[no-untyped-def]
+def measure_positions(q, bias, noise, k, count, first, out):  # type: ignore[no-untyped-def]
     """Joint positions as the encoder gives them: bias and noise added, rounded to counts."""
     for j in range(len(out)):
         value = q[first + j] + bias[j]

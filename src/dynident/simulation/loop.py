@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import MOST_LATE, Controller
 from dynident.simulation.integrators import INTEGRATORS
@@ -85,7 +85,7 @@ class Loop:
         idim, n = self.idim, self.idim.robot.n
         name = idim.robot.name
         if self.integrator not in INTEGRATORS:
-            known = nearest(self.integrator, INTEGRATORS)
+            known = suggest_nearest(self.integrator, INTEGRATORS)
             raise InputError(f"integrator {self.integrator!r} is not known{known}")
         if not 1 <= self.substeps <= MOST_STEPS:
             raise InputError(f"substeps must be from 1 to {MOST_STEPS}, got {self.substeps}")

@@ -14,8 +14,8 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.core.text import nearest
-from dynident.dynamics.idim import Idim, names_of
+from dynident.core.text import suggest_nearest
+from dynident.dynamics.idim import Idim, split_friction_names
 from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import spring
 from dynident.robot.drives import Drives
@@ -65,22 +65,24 @@ class Mount:
     start: Array | None = None
 
     def __post_init__(self) -> None:
-        known_axes(self.axes)
+        refuse_unknown_axes(self.axes)
         if np.shape(self.values) != (len(self.axes), len(SYMBOLS)):
             raise InputError(f"a mount of {len(self.axes)} axes needs as many rows of 3 values")
 
     @property
     def named(self) -> dict[str, float]:
         """Values by name: ``ks_pitch``."""
-        return dict(zip(names(self.axes), np.ravel(self.values).tolist(), strict=True))
+        return dict(
+            zip(list_mount_parameters(self.axes), np.ravel(self.values).tolist(), strict=True)
+        )
 
 
-def names(axes: Sequence[str]) -> tuple[str, ...]:
+def list_mount_parameters(axes: Sequence[str]) -> tuple[str, ...]:
     """Of a mount's parameters, axis by axis."""
     return tuple(f"{symbol}_{axis}" for axis in axes for symbol in SYMBOLS)
 
 
-def known_axes(axes: Sequence[str]) -> None:
+def refuse_unknown_axes(axes: Sequence[str]) -> None:
     """Refuse what is no axis, and the same twice.
 
     Raises
@@ -89,12 +91,12 @@ def known_axes(axes: Sequence[str]) -> None:
     """
     for axis in axes:
         if axis not in AXES:
-            raise InputError(f"mount: axis {axis!r} is not known{nearest(axis, AXES)}")
+            raise InputError(f"mount: axis {axis!r} is not known{suggest_nearest(axis, AXES)}")
     if len(set(axes)) < len(axes):
         raise InputError(f"mount: {', '.join(axes)} name an axis twice")
 
 
-def mount_of(values: Mapping[str, float]) -> Mount | None:
+def find_mount(values: Mapping[str, float]) -> Mount | None:
     """The mount whose parameters are among named values."""
     axes = tuple(axis for axis in AXES if f"{SYMBOLS[-1]}_{axis}" in values)
     if not axes:
@@ -140,7 +142,7 @@ class Mounted:
         return every
 
 
-def mounted(idim: Idim, axes: Sequence[str]) -> Mounted:
+def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
     """A robot's model on a mount.
 
     Raises
@@ -166,7 +168,7 @@ def mounted(idim: Idim, axes: Sequence[str]) -> Mounted:
         robot.name, tuple(joints), np.pad(robot.nominal, ((m, 0), (0, 0))), drives,
         gravity=robot.gravity,
     )  # fmt: skip
-    frictions = names_of(idim.friction)
+    frictions = split_friction_names(idim.friction)
     frictions *= robot.n if len(frictions) == 1 else 1
     springs = [Attached(k, spring()) for k in range(m)]
     others = [

@@ -15,8 +15,8 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import mass_matrix
-from dynident.friction.kernel import Elements, address
+from dynident.dynamics.inverse import compute_mass_matrix
+from dynident.friction.kernel import Elements, find_law_address
 from dynident.friction.model import FrictionModel
 
 
@@ -184,7 +184,7 @@ def build_plant(
             if parameter.weights is None:
                 continue
             if parameter.times and (each.linear[term] != 0.0 or term in each.of_term):
-                refuse_needs(each.model)
+                refuse_missing_signals(each.model)
             friction[each.gear] += each.linear[term] * np.array(parameter.weights)
             if term in each.of_term:
                 gear.append(each.gear)
@@ -254,7 +254,7 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
     """
     models = [each.model for each in laws]
     for model in models:
-        refuse_needs(model)
+        refuse_missing_signals(model)
     rows = [len(model.rows) for model in models]
     terms = [
         (e, row, each.of_term[term])
@@ -267,20 +267,20 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
         for e, each in enumerate(laws)
         for shape, column in each.of_shape.items()
     ]
-    addresses = [(address(model.law), address(model.step)) for model in models]
+    addresses = [(find_law_address(model.law), find_law_address(model.step)) for model in models]
     counts = [(len(model.rows), len(model.state)) for model in models]
     return Elements(
         gear=np.array([each.gear for each in laws], dtype=np.int64),
         address=np.array(addresses, dtype=np.int64).reshape(-1, 2),
         counts=np.array(counts, dtype=np.int64).reshape(-1, 2),
-        values=padded([each.linear[list(each.model.rows)] for each in laws]),
-        shape=padded([np.array(each.shape) for each in laws]),
-        rest=padded([np.array(model.state) for model in models]),
+        values=pad_rows([each.linear[list(each.model.rows)] for each in laws]),
+        shape=pad_rows([np.array(each.shape) for each in laws]),
+        rest=pad_rows([np.array(model.state) for model in models]),
         parameter=np.array([*terms, *shapes], dtype=np.int64).reshape(-1, 3),
     )
 
 
-def refuse_needs(model: FrictionModel) -> None:
+def refuse_missing_signals(model: FrictionModel) -> None:
     """Refuse friction that reads signals that a simulation does not have.
 
     Raises
@@ -295,7 +295,7 @@ def refuse_needs(model: FrictionModel) -> None:
         )
 
 
-def padded(rows: Sequence[Array]) -> Array:
+def pad_rows(rows: Sequence[Array]) -> Array:
     """Rows of different lengths as a matrix, filled up with zeros."""
     matrix = np.zeros((len(rows), max((len(row) for row in rows), default=0)))
     for row, values in zip(matrix, rows, strict=True):
@@ -303,7 +303,7 @@ def padded(rows: Sequence[Array]) -> Array:
     return matrix
 
 
-def mean_inertia(idim: Idim, theta: Array, q: Array) -> Array:
+def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
     """Mean diagonal of the joint-space mass matrix, rotors included.
 
     Parameters
@@ -320,5 +320,5 @@ def mean_inertia(idim: Idim, theta: Array, q: Array) -> Array:
     """
     bodies, _ = idim.split(theta)
     rotors = idim.rotors(theta)
-    M = mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    M = compute_mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
     return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

@@ -9,7 +9,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
 from dynident.friction.kernel import BY_STATE, Elements
-from dynident.simulation.law import measure
+from dynident.simulation.law import measure_positions
 from dynident.simulation.vectors import copy_matrix, copy_vector
 
 
@@ -203,14 +203,14 @@ def build_scratch(
 
 
 @inner
-def store(out, record, joints, first, q, dq, ddq, tau, bias, noise, k, count, SQ, SV, X, U):  # type: ignore[no-untyped-def]
+def store_sample(out, record, joints, first, q, dq, ddq, tau, bias, noise, k, count, SQ, SV, X, U):  # type: ignore[no-untyped-def]
     """Write one sample into the outputs that are wanted."""
     copy_vector(q, out.q[record])
     copy_vector(dq, out.dq[record])
     copy_vector(ddq, out.ddq[record])
     copy_vector(tau, out.tau[record])
     if len(out.measured):
-        measure(q, bias, noise, k, count, joints, out.measured[record])
+        measure_positions(q, bias, noise, k, count, joints, out.measured[record])
     if len(out.by_q):
         copy_matrix(SQ[first:], out.by_q[record])
     if len(out.by_dq):

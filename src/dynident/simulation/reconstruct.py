@@ -19,8 +19,8 @@ from scipy.sparse.linalg import splu
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.recording.filters import differences, zero_phase_lowpass
-from dynident.simulation.reference import Move, Reference, sum_of_moves
+from dynident.recording.filters import differentiate_twice, filter_zero_phase
+from dynident.simulation.reference import Move, Reference, sum_moves
 
 FIT_ROWS = 200
 """Samples of a piece to which its few numbers are fitted."""
@@ -115,11 +115,11 @@ def reconstruct(
         raise InputError(
             "reconstruct: give a positive rate, cutoff and tolerance and a rest between 0 and 0.2"
         )
-    pieces = _slices(runs, len(measured))
+    pieces = _slice_runs(runs, len(measured))
     motion, speed = np.empty_like(measured), np.empty_like(measured)
     for run in pieces:
-        motion[run] = zero_phase_lowpass(measured[run], cutoff, rate)
-        speed[run] = np.abs(differences(motion[run], rate)[0])
+        motion[run] = filter_zero_phase(measured[run], cutoff, rate)
+        speed[run] = np.abs(differentiate_twice(motion[run], rate)[0])
     # in shares of its range and of its largest speed, a joint compares with any other
     span, top = np.ptp(motion, axis=0), speed.max(axis=0)
     joints = np.flatnonzero(span > STILL * np.std(motion - measured, axis=0) + 1e-9)
@@ -153,8 +153,8 @@ def reconstruct(
             way[joints] = move.displacement * span[joints]
             full.append(replace(move, displacement=way))
         samples = run.stop - run.start
-        residual[run] = motion[run] - sum_of_moves(rate, samples, start, full).q
-        led = sum_of_moves(rate, samples, start, full, lag)
+        residual[run] = motion[run] - sum_moves(rate, samples, start, full).q
+        led = sum_moves(rate, samples, start, full, lag)
         for whole, part in zip(signals, (led.q, led.dq, led.ddq), strict=True):
             whole[run] = part
         all_moves += [replace(move, start=move.start + run.start / rate) for move in full]
@@ -166,7 +166,7 @@ def reconstruct(
     )
 
 
-def _slices(runs: Sequence[tuple[int, int]] | None, samples: int) -> list[slice]:
+def _slice_runs(runs: Sequence[tuple[int, int]] | None, samples: int) -> list[slice]:
     """Runs that follow one another over all samples."""
     given = [(0, samples)] if runs is None else [(int(start), int(stop)) for start, stop in runs]
     if [0, *(stop for _, stop in given)] != [*(start for start, _ in given), samples]:
@@ -198,7 +198,7 @@ class _Motion:
             for group in groups:
                 part = np.s_[:, group.start : group.stop]
                 shapes = self.shapes(position[part], speed[part])
-                levels = _levels(position[part], self.rate, shapes)
+                levels = _fit_levels(position[part], self.rate, shapes)
                 origin[group.start : group.stop] = levels[0]
                 for shape, way in zip(shapes, np.diff(levels, axis=0), strict=True):
                     displacement = np.zeros(len(origin))
@@ -211,7 +211,7 @@ class _Motion:
         """Root mean square of what moves leave."""
         total = count = 0.0
         for position, (origin, moves) in zip(self.positions, found, strict=True):
-            fit = sum_of_moves(self.rate, len(position), origin, moves)
+            fit = sum_moves(self.rate, len(position), origin, moves)
             total += float(np.sum((position - fit.q) ** 2))
             count += position.size
         return float(np.sqrt(total / count))
@@ -220,22 +220,22 @@ class _Motion:
         """Moves of joints in step, one after another, their ways not known yet."""
         pooled = speed.sum(axis=1)
         found = []
-        for begin, first, last, end in _windows(speed.max(axis=1), self.rest):
+        for begin, first, last, end in _find_windows(speed.max(axis=1), self.rest):
             rows = np.arange(begin, end, max(1, (end - begin) // FIT_ROWS))
             time, target = rows / self.rate, position[rows]
-            best, error = _fit(_guesses(pooled, [first, last], self.rate), time, target)
+            best, error = _fit_moves(_guess_moves(pooled, [first, last], self.rate), time, target)
             while len(best) < MOST_MOVES and error > self.tolerance:
-                cuts = _cuts(best, time, target, pooled, self.rate)
+                cuts = _choose_cuts(best, time, target, pooled, self.rate)
                 bounds = [first, *(cut for cut in cuts if first < cut < last), last]
-                more, less = _fit(_guesses(pooled, bounds, self.rate), time, target)
+                more, less = _fit_moves(_guess_moves(pooled, bounds, self.rate), time, target)
                 if less > WORTH * error:
                     break
                 best, error = more, less
-            found += [_move(numbers) for numbers in best]
+            found += [_build_move(numbers) for numbers in best]
         return sorted(found, key=lambda move: move.start)
 
 
-def _windows(pace: Array, rest: float) -> list[tuple[int, int, int, int]]:
+def _find_windows(pace: Array, rest: float) -> list[tuple[int, int, int, int]]:
     """Pieces in motion: the middle of the stop before, first and last sample, middle after."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], pace >= rest, [False]])))
     # what hardly leaves the band of rest is the end of a motion or noise, not a move
@@ -249,8 +249,8 @@ def _windows(pace: Array, rest: float) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def _guesses(pooled: Array, bounds: Sequence[int], rate: float) -> Array:
-    """Numbers of the moves between the bounds: see `_move`."""
+def _guess_moves(pooled: Array, bounds: Sequence[int], rate: float) -> Array:
+    """Numbers of the moves between the bounds: see `_build_move`."""
     rows = []
     for first, last in pairwise(bounds):
         part = pooled[first:last]
@@ -262,22 +262,22 @@ def _guesses(pooled: Array, bounds: Sequence[int], rate: float) -> Array:
     return np.array(rows)
 
 
-def _move(numbers: Array) -> Move:
+def _build_move(numbers: Array) -> Move:
     """Start, duration, share of the cruise, share of the rise in the ramps, smoothing."""
     start, duration, cruise, balance, smoothing = (float(number) for number in numbers)
     ramps = duration * (1.0 - cruise)
     return Move(start, duration, ramps * balance, ramps * (1.0 - balance), smoothing, np.zeros(1))
 
 
-def _left(numbers: Array, time: Array, target: Array) -> Array:
+def _subtract_moves(numbers: Array, time: Array, target: Array) -> Array:
     """What moves leave of a motion when their ways and the start fit it best."""
-    moves = [_move(row) for row in numbers.reshape(-1, 5)]
+    moves = [_build_move(row) for row in numbers.reshape(-1, 5)]
     basis = np.stack([np.ones(len(time)), *(move.profile(time)[0] for move in moves)], axis=1)
     orthogonal = np.linalg.qr(basis)[0]
     return target - orthogonal @ (orthogonal.T @ target)
 
 
-def _fit(guess: Array, time: Array, target: Array) -> tuple[Array, float]:
+def _fit_moves(guess: Array, time: Array, target: Array) -> tuple[Array, float]:
     """Least squares over the numbers of some moves; with the rms that is left."""
     length = time[-1] - time[0]
     low = np.tile([time[0] - length, 0.02 * length, 0.0, 0.05, 0.0], (len(guess), 1))
@@ -285,7 +285,7 @@ def _fit(guess: Array, time: Array, target: Array) -> tuple[Array, float]:
     margin = 1e-3 * (high - low)
 
     def residual(numbers: Array) -> Array:
-        return _left(numbers, time, target).ravel()
+        return _subtract_moves(numbers, time, target).ravel()
 
     result = least_squares(
         residual,
@@ -297,12 +297,14 @@ def _fit(guess: Array, time: Array, target: Array) -> tuple[Array, float]:
     return result.x.reshape(-1, 5), float(np.sqrt(np.mean(result.fun**2)))
 
 
-def _cuts(numbers: Array, time: Array, target: Array, pooled: Array, rate: float) -> list[int]:
+def _choose_cuts(
+    numbers: Array, time: Array, target: Array, pooled: Array, rate: float
+) -> list[int]:
     """Samples at which to cut for one move more: within the one that fits worst."""
     ends = sorted((float(row[0]), float(row[0] + row[1])) for row in numbers)
     inner = sorted(0.5 * (before[1] + after[0]) for before, after in pairwise(ends))
     bounds = np.sort(np.clip([ends[0][0], *inner, ends[-1][1]], time[0], time[-1]))
-    error = np.sum(_left(numbers, time, target) ** 2, axis=1)
+    error = np.sum(_subtract_moves(numbers, time, target) ** 2, axis=1)
     place = np.clip(np.searchsorted(bounds, time, side="right") - 1, 0, len(numbers) - 1)
     worst = int(np.argmax(np.bincount(place, error, minlength=len(numbers))))
     # where it slows down; in the middle where it does not
@@ -314,7 +316,7 @@ def _cuts(numbers: Array, time: Array, target: Array, pooled: Array, rate: float
     return sorted({cut, *(round(rate * t) for t in inner)})
 
 
-def _levels(position: Array, rate: float, moves: list[Move]) -> Array:
+def _fit_levels(position: Array, rate: float, moves: list[Move]) -> Array:
     """Positions before, between and behind moves, by least squares over a run.
 
     Each is the weight of a bump that climbs with the move before and falls with the one

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.recording.recording import Recording
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import Motion, rollout
@@ -30,12 +30,12 @@ class Recorded:
     motion: Motion = field(repr=False)
 
 
-def record(
+def record_rollout(
     loop: Loop,
     theta: Array,
     sensors: Sensors,
     name: str = "simulation",
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Recorded:
     """Roll a loop out and log it.
 

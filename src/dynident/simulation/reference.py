@@ -18,7 +18,7 @@ from pydantic import Field
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Numbers, Table, Vector
-from dynident.recording.filters import differences
+from dynident.recording.filters import differentiate_twice
 
 MOST_SAMPLES = 10**8
 """A longer reference is a mistake in the units of rate or duration."""
@@ -45,9 +45,9 @@ class Reference:
     ddq: Array
 
     def __post_init__(self) -> None:
-        _positive(rate=self.rate)
+        _check_positive(rate=self.rate)
         for label in ("q", "dq", "ddq"):
-            signal = _numbers(label, getattr(self, label), 2)
+            signal = _check_numbers(label, getattr(self, label), 2)
             if signal.shape != np.shape(self.q):
                 raise InputError(
                     f"reference: {label} has shape {signal.shape}, q has {np.shape(self.q)}; "
@@ -55,7 +55,7 @@ class Reference:
                 )
             signal.setflags(write=False)
             object.__setattr__(self, label, signal)
-        _enough(len(self.q))
+        _check_samples(len(self.q))
 
     @property
     def duration(self) -> float:
@@ -103,12 +103,12 @@ class Move:
     displacement: Array
 
     def __post_init__(self) -> None:
-        _positive(duration=self.duration, rise=self.rise, fall=self.fall)
+        _check_positive(duration=self.duration, rise=self.rise, fall=self.fall)
         if not (self.rise + self.fall <= self.duration * (1.0 + 1e-9) and 0 <= self.smoothing <= 1):
             raise InputError(
                 "move: rise and fall exceed its duration, or smoothing is not in [0, 1]"
             )
-        displacement = _numbers("displacement", self.displacement, 1)
+        displacement = _check_numbers("displacement", self.displacement, 1)
         displacement.setflags(write=False)
         object.__setattr__(self, "displacement", displacement)
 
@@ -122,8 +122,8 @@ class Move:
         """
         # The speed is a ramp up at the start minus a ramp up that ends with the move.
         t = np.clip(time - self.start, 0.0, self.duration)
-        up = _ramp(t / self.rise, self.smoothing)
-        down = _ramp((t - (self.duration - self.fall)) / self.fall, self.smoothing)
+        up = _evaluate_ramp(t / self.rise, self.smoothing)
+        down = _evaluate_ramp((t - (self.duration - self.fall)) / self.fall, self.smoothing)
         speed = 1.0 / (self.duration - 0.5 * (self.rise + self.fall))
         return (
             speed * (self.rise * up[0] - self.fall * down[0]),
@@ -132,7 +132,7 @@ class Move:
         )
 
 
-def held_means(signal: Array, at: Array, span: float = 1.0) -> Array:
+def average_held_signals(signal: Array, at: Array, span: float = 1.0) -> Array:
     """Means of signals that are held from sample to sample.
 
     Parameters
@@ -153,7 +153,7 @@ def held_means(signal: Array, at: Array, span: float = 1.0) -> Array:
     return np.asarray(share * signal[before] + (1.0 - share) * signal[after])
 
 
-def _ramp(u: Array, smoothing: float) -> tuple[Array, Array, Array]:
+def _evaluate_ramp(u: Array, smoothing: float) -> tuple[Array, Array, Array]:
     """A quantity that climbs from 0 at u = 0 to 1 at u = 1: its integral, itself, its slope."""
     half = 0.5 * smoothing
     peak = 1.0 / (1.0 - half)
@@ -168,7 +168,7 @@ def _ramp(u: Array, smoothing: float) -> tuple[Array, Array, Array]:
     return np.where(upper, u - 0.5 + area, area), np.where(upper, 1.0 - value, value), slope
 
 
-def sum_of_moves(
+def sum_moves(
     rate: float, samples: int, origin: ArrayLike, moves: Sequence[Move], lead: ArrayLike = 0.0
 ) -> Reference:
     """Moves one after another or overlapping, from a resting position.
@@ -185,10 +185,10 @@ def sum_of_moves(
     lead : float or array_like, shape (n,)
         Time by which each joint is ahead of the moves [s].
     """
-    _positive(rate=rate)
-    q = np.tile(_numbers("origin", origin, 1), (_enough(samples), 1))
+    _check_positive(rate=rate)
+    q = np.tile(_check_numbers("origin", origin, 1), (_check_samples(samples), 1))
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
-    ahead = _vector("lead", lead, q.shape[1])
+    ahead = _check_vector("lead", lead, q.shape[1])
     for early in np.unique(ahead):
         joints = np.flatnonzero(ahead == early)
         arrived = np.zeros((samples + 1, len(joints)))
@@ -220,15 +220,19 @@ def sampled(
     dq, ddq : array_like, shape (samples, n), optional
         Logged derivatives; where only `dq` is given, `ddq` is differenced from it.
     """
-    _positive(rate=rate)
+    _check_positive(rate=rate)
     least = 5 if dq is None or ddq is None else 2  # differences take five samples
-    position = _numbers("q", q, 2, least)
-    first = None if dq is None else _numbers("dq", dq, 2, least)
-    second = None if ddq is None else _numbers("ddq", ddq, 2)
+    position = _check_numbers("q", q, 2, least)
+    first = None if dq is None else _check_numbers("dq", dq, 2, least)
+    second = None if ddq is None else _check_numbers("ddq", ddq, 2)
     if second is None:
-        second = differences(position, rate)[1] if first is None else differences(first, rate)[0]
+        second = (
+            differentiate_twice(position, rate)[1]
+            if first is None
+            else differentiate_twice(first, rate)[0]
+        )
     if first is None:
-        first = differences(position, rate)[0]
+        first = differentiate_twice(position, rate)[0]
     return Reference(rate, position, first, second)
 
 
@@ -259,9 +263,9 @@ def fourier(
         For coefficients of other shapes, harmonics at half the rate or above, values that are not
         positive, and too few or too many samples.
     """
-    _positive(rate=rate, duration=duration, frequency=frequency)
-    centre = _numbers("offset", offset, 1)
-    a, b = _numbers("sine", sine, 2), _numbers("cosine", cosine, 2)
+    _check_positive(rate=rate, duration=duration, frequency=frequency)
+    centre = _check_numbers("offset", offset, 1)
+    a, b = _check_numbers("sine", sine, 2), _check_numbers("cosine", cosine, 2)
     if a.shape != b.shape or len(a) != len(centre):
         raise InputError(
             f"reference: sine has shape {a.shape}, cosine {b.shape}, offset {centre.shape}; "
@@ -270,7 +274,7 @@ def fourier(
     if a.shape[1] * frequency >= 0.5 * rate:
         highest = f"{a.shape[1] * frequency:g} Hz"
         raise InputError(f"reference: {highest} is not below half the rate; raise the rate")
-    samples = _enough(round(min(duration * rate, 2.0 * MOST_SAMPLES)))
+    samples = _check_samples(round(min(duration * rate, 2.0 * MOST_SAMPLES)))
     phase = (2.0 * np.pi * frequency / rate) * np.arange(samples)
     q = np.tile(centre, (samples, 1))
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
@@ -319,11 +323,11 @@ def bang_bang(
         For fewer than two points, limits of another count or not positive, a smoothing outside of
         [0, 1), a negative pause, and too few or too many samples.
     """
-    _positive(rate=rate)
-    way = _numbers("points", points, 2, least=2)
-    fastest = _vector("velocity", velocity, way.shape[1])
-    steepest = _vector("acceleration", acceleration, way.shape[1])
-    _positive(velocity=fastest, acceleration=steepest)
+    _check_positive(rate=rate)
+    way = _check_numbers("points", points, 2, least=2)
+    fastest = _check_vector("velocity", velocity, way.shape[1])
+    steepest = _check_vector("acceleration", acceleration, way.shape[1])
+    _check_positive(velocity=fastest, acceleration=steepest)
     if not (0.0 <= smoothing < 1.0 and 0.0 <= pause < np.inf):
         given = f"{smoothing:g} and {pause:g} s"
         raise InputError(f"reference: smoothing is in [0, 1), pause 0 or more; got {given}")
@@ -342,7 +346,7 @@ def bang_bang(
             clock += duration
         clock += pause
     samples = np.ceil(min(clock * rate, 2.0 * MOST_SAMPLES) - 1e-6) + 1
-    return sum_of_moves(rate, _enough(int(samples)), way[0], moves)
+    return sum_moves(rate, _check_samples(int(samples)), way[0], moves)
 
 
 def quintic(
@@ -369,20 +373,22 @@ def quintic(
         For another count of times than of points, times that do not increase, velocities of
         another shape, and too few or too many samples.
     """
-    _positive(rate=rate)
-    way = _numbers("points", points, 2, least=2)
-    clock = _numbers("times", times, 1)
+    _check_positive(rate=rate)
+    way = _check_numbers("points", points, 2, least=2)
+    clock = _check_numbers("times", times, 1)
     if len(clock) != len(way):
         raise InputError(f"reference: {len(clock)} times for {len(way)} points; give one each")
     spans = np.diff(clock)
     if spans.min() <= 0.0:
         place = int(np.argmin(spans > 0.0)) + 2
         raise InputError(f"reference: time {place} is not after the one before; sort the times")
-    speed = np.zeros_like(way) if velocities is None else _numbers("velocities", velocities, 2)
+    speed = (
+        np.zeros_like(way) if velocities is None else _check_numbers("velocities", velocities, 2)
+    )
     if speed.shape != way.shape:
         raise InputError(f"reference: velocities have shape {speed.shape}, points {way.shape}")
     length = min((clock[-1] - clock[0]) * rate, 2.0 * MOST_SAMPLES)
-    samples = _enough(int(length + 1e-6) + 1)
+    samples = _check_samples(int(length + 1e-6) + 1)
     time = np.minimum(np.arange(samples) / rate, clock[-1] - clock[0])
     piece = np.searchsorted(clock[1:-1] - clock[0], time, side="right")
     u = ((time - (clock[:-1] - clock[0])[piece]) / spans[piece])[:, None]
@@ -411,14 +417,14 @@ REFERENCES: dict[str, Callable[..., Reference]] = {
 """Makers of references by name."""
 
 
-def _positive(**values: float | Array) -> None:
+def _check_positive(**values: float | Array) -> None:
     """Refuse rates, times and limits that are not positive."""
     for label, value in values.items():
         if not 0.0 < np.min(value) <= np.max(value) < np.inf:
             raise InputError(f"reference: {label} {value!s} has to be positive and finite")
 
 
-def _enough(samples: int) -> int:
+def _check_samples(samples: int) -> int:
     """Refuse references too short to follow or too long to hold."""
     if not 2 <= samples <= MOST_SAMPLES:
         count = "fewer than two" if samples < 2 else f"more than {MOST_SAMPLES}"
@@ -426,7 +432,7 @@ def _enough(samples: int) -> int:
     return samples
 
 
-def _numbers(label: str, values: ArrayLike, dimensions: int, least: int = 1) -> Array:
+def _check_numbers(label: str, values: ArrayLike, dimensions: int, least: int = 1) -> Array:
     """A copy of finite numbers, refused in another layout or with fewer rows than `least`."""
     layout = ("a list of numbers", "a table of numbers, its rows equally long,")[dimensions - 1]
     try:
@@ -442,9 +448,9 @@ def _numbers(label: str, values: ArrayLike, dimensions: int, least: int = 1) -> 
     return array
 
 
-def _vector(label: str, values: ArrayLike, length: int) -> Array:
+def _check_vector(label: str, values: ArrayLike, length: int) -> Array:
     """A finite number for each joint; a single one stands for all."""
-    vector = _numbers(label, np.full(length, values) if np.ndim(values) == 0 else values, 1)
+    vector = _check_numbers(label, np.full(length, values) if np.ndim(values) == 0 else values, 1)
     if len(vector) != length:
         raise InputError(f"reference: {label} has {len(vector)} entries for {length} joints")
     return vector

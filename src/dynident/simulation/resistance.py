@@ -12,28 +12,34 @@ from dynident.core.jit import jit
 from dynident.dynamics.idim import Idim
 from dynident.friction.kernel import BY_STATE
 from dynident.simulation.plant import build_plant
-from dynident.simulation.state import act, act_slope, resist, resist_slope, turn
+from dynident.simulation.state import (
+    add_element_slopes,
+    add_element_torques,
+    add_friction_slope,
+    add_friction_torques,
+    fill_drive_speeds,
+)
 
 Resistance = Callable[[Array, Array], tuple[Array, Array]]
 """Torque and its slope by each joint's own speed, of positions and speeds."""
 
 
 @jit
-def resistance_at(plant, q, dq, table):  # type: ignore[no-untyped-def]
+def evaluate_resistance(plant, q, dq, table):  # type: ignore[no-untyped-def]
     """Torque of all friction and elements, and the diagonal of its slope by the speeds."""
     gears, width, each = plant.gears, plant.width, plant.elements
     drives, n = gears.shape
     speed, sign, tau = np.zeros(drives), np.zeros(drives), np.zeros(n)
     K, D = np.zeros((n, n)), np.zeros((n, n))
-    turn(gears, width, plant.rough, dq, speed, sign)
-    resist(gears, plant.friction, speed, sign, tau)
-    resist_slope(gears, plant.friction, width, sign, D)
-    act(gears, width, each, None, speed, sign, q, each.rest, table, tau)
-    act_slope(gears, each, table, K, D)
+    fill_drive_speeds(gears, width, plant.rough, dq, speed, sign)
+    add_friction_torques(gears, plant.friction, speed, sign, tau)
+    add_friction_slope(gears, plant.friction, width, sign, D)
+    add_element_torques(gears, width, each, None, speed, sign, q, each.rest, table, tau)
+    add_element_slopes(gears, each, table, K, D)
     return tau, np.diag(D).copy()
 
 
-def resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
+def make_resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
     """Friction, offsets and elements of a model on a fixed base, as a function of the motion.
 
     Parameters
@@ -57,7 +63,7 @@ def resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
     table = np.zeros(shape)
 
     def at(q: Array, dq: Array) -> tuple[Array, Array]:
-        tau, slope = resistance_at(plant, q, dq, table)
+        tau, slope = evaluate_resistance(plant, q, dq, table)
         return tau, slope
 
     return at

@@ -9,11 +9,11 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, RolloutError
-from dynident.core.text import nearest
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.kernel import advance
+from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
     BIAS,
     COMPUTED_TORQUE,
@@ -26,7 +26,7 @@ from dynident.simulation.law import (
     Law,
 )
 from dynident.simulation.loop import Loop
-from dynident.simulation.mount import mounted
+from dynident.simulation.mount import mount_model
 from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Outputs, State, build_scratch
 from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
@@ -179,24 +179,26 @@ def sensitive_rollout(
     RolloutError
     """
     if loop.mount is not None:
-        yield from mounted_rollout(loop, theta, columns, wanted, own)
+        yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
     idim, robot = loop.idim, loop.idim.robot
     if len(columns) and robot.floating:
         raise InputError("sensitivities need a fixed base")
     for name in wanted:
         if name not in SENSITIVITIES:
-            raise InputError(f"sensitivity {name!r} is not known{nearest(name, SENSITIVITIES)}")
+            raise InputError(
+                f"sensitivity {name!r} is not known{suggest_nearest(name, SENSITIVITIES)}"
+            )
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
-    law = clocked(loop, own, len(columns))
-    state = initial_state(loop, law, plant, c)
+    law = build_law(loop, own, len(columns))
+    state = build_initial_state(loop, law, plant, c)
     inputs = Inputs(
         reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
-        forward=feed_forward(loop),
-        external=given(loop.external, loop.samples, dof, "external torque"),
-        noise=given(loop.noise, loop.samples, n, "position noise"),
+        forward=predict_feed_forward(loop),
+        external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
+        noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
         counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
         period=1.0 / loop.rate,
     )
@@ -217,12 +219,12 @@ def sensitive_rollout(
             np.empty((rows, n)),
             *(np.empty((rows * (c > 0 and s in wanted), n, c)) for s in SENSITIVITIES),
         )
-        status, sample, velocity = advance(
+        status, sample, velocity = advance_rollout(
             idim.tree, acting, law, scheme.a, scheme.b, scheme.c, loop.substeps, h, inputs, state,
             room, start, stop, out,
         )  # fmt: skip
         if status != DONE:
-            raise RolloutError(reason(loop, status, sample, velocity))
+            raise RolloutError(describe_failure(loop, status, sample, velocity))
         if not (np.all(np.isfinite(state.SQ)) and np.all(np.isfinite(state.SV))):
             raise RolloutError(
                 f"the sensitivities overflow before t = {stop / loop.rate:.4f} s: the loop is "
@@ -232,7 +234,7 @@ def sensitive_rollout(
         yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
 
 
-def mounted_rollout(
+def roll_out_mounted(
     loop: Loop,
     theta: Array,
     columns: Sequence[int] | Integers,
@@ -246,7 +248,7 @@ def mounted_rollout(
     """
     mount = loop.mount
     assert mount is not None
-    model, m = mounted(loop.idim, mount.axes), len(mount.axes)
+    model, m = mount_model(loop.idim, mount.axes), len(mount.axes)
     # where targets begin, not where encoders read: no parameter moves that
     level = loop.reference.q[loop.lead] if mount.level is None else mount.level
     every = model.theta(mount, theta, level)
@@ -257,7 +259,9 @@ def mounted_rollout(
     chosen += [model.place(own[k].kind) for k in of_mount]
     others = [replace(own[k], joint=own[k].joint + m) for k in of_loop]
     order = np.argsort([*range(len(columns)), *(len(columns) + k for k in of_mount + of_loop)])
-    for part in sensitive_rollout(with_mount(loop, model.idim, m), every, chosen, wanted, others):
+    for part in sensitive_rollout(
+        add_mount_joints(loop, model.idim, m), every, chosen, wanted, others
+    ):
         motion = part.motion
         seen = Motion(
             motion.rate,
@@ -272,7 +276,7 @@ def mounted_rollout(
         yield Stretch(part.start, seen, *by)
 
 
-def with_mount(loop: Loop, idim: Idim, m: int) -> Loop:
+def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
     """The same loop of a model with m joints more in front, on which nothing acts."""
     begin = None if loop.mount is None else loop.mount.start
     q, dq = np.zeros((2, m)) if begin is None else begin
@@ -280,7 +284,7 @@ def with_mount(loop: Loop, idim: Idim, m: int) -> Loop:
     dq0 = loop.reference.dq[0] if loop.dq0 is None else loop.dq0
 
     def wider(signal: Array | None, fill: float = 0.0) -> Array | None:
-        return None if signal is None else before(signal, m, fill, -1)
+        return None if signal is None else pad_in_front(signal, m, fill, -1)
 
     control, reference = loop.controller, loop.reference
     return replace(
@@ -288,19 +292,19 @@ def with_mount(loop: Loop, idim: Idim, m: int) -> Loop:
         idim=idim,
         controller=replace(
             control,
-            A=before(control.A, m),
-            B=before(control.B, m),
-            C=before(control.C, m),
-            D=before(control.D, m),
-            antiwindup=before(control.antiwindup, m),
-            gain=before(control.gain, m, 1.0),
-            limit=before(control.limit, m, np.inf),
+            A=pad_in_front(control.A, m),
+            B=pad_in_front(control.B, m),
+            C=pad_in_front(control.C, m),
+            D=pad_in_front(control.D, m),
+            antiwindup=pad_in_front(control.antiwindup, m),
+            gain=pad_in_front(control.gain, m, 1.0),
+            limit=pad_in_front(control.limit, m, np.inf),
         ),
         reference=replace(
             reference,
-            q=before(reference.q, m, axis=1),
-            dq=before(reference.dq, m, axis=1),
-            ddq=before(reference.ddq, m, axis=1),
+            q=pad_in_front(reference.q, m, axis=1),
+            dq=pad_in_front(reference.dq, m, axis=1),
+            ddq=pad_in_front(reference.ddq, m, axis=1),
         ),
         width=wider(loop.width, 1.0),
         external=wider(loop.external),
@@ -315,14 +319,14 @@ def with_mount(loop: Loop, idim: Idim, m: int) -> Loop:
     )
 
 
-def before(values: Array, m: int, fill: float = 0.0, axis: int = 0) -> Array:
+def pad_in_front(values: Array, m: int, fill: float = 0.0, axis: int = 0) -> Array:
     """Values with m more in front along an axis."""
     shape = list(np.shape(values))
     shape[axis] = m
     return np.concatenate([np.full(shape, fill), values], axis=axis)
 
 
-def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
+def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
     """The controller on the integrator's clock, and which of its parameters are differentiated.
 
     Raises
@@ -362,7 +366,7 @@ def clocked(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
     )
 
 
-def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
+def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
     """The robot on its reference, controllers at rest there, and friction in its first state.
 
     Raises
@@ -400,7 +404,7 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
     return State(
         q=q,
         dq=np.array(dq, dtype=float),
-        z=resting_states(loop.controller, np.asarray(q)[len(q) - n :]),
+        z=solve_resting_states(loop.controller, np.asarray(q)[len(q) - n :]),
         ring=np.zeros((law.delay + 1, n)),
         at=np.zeros(1, dtype=np.int64),
         memory=plant.elements.rest.copy(),
@@ -412,7 +416,7 @@ def initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
     )
 
 
-def resting_states(controller: Controller, q: Array) -> Array:
+def solve_resting_states(controller: Controller, q: Array) -> Array:
     """Controller states that stay where they are while the robot rests on its reference.
 
     ``A z + B w = 0``, or ``= z`` of a sampled one; integrators, which may rest anywhere,
@@ -427,7 +431,7 @@ def resting_states(controller: Controller, q: Array) -> Array:
     return z
 
 
-def feed_forward(loop: Loop) -> Array:
+def predict_feed_forward(loop: Loop) -> Array:
     """Model torques along the reference, or no rows."""
     n = loop.idim.robot.n
     if loop.controller.compensation != "feed-forward" or loop.model is None:
@@ -437,7 +441,7 @@ def feed_forward(loop: Loop) -> Array:
     return loop.idim.torque(loop.model, along.q, along.dq, along.ddq, conditions=conditions)
 
 
-def given(signal: Array | None, samples: int, width: int, what: str) -> Array:
+def check_input_signal(signal: Array | None, samples: int, width: int, what: str) -> Array:
     """An optional input as the kernel takes it: no rows where there is none.
 
     Raises
@@ -453,7 +457,7 @@ def given(signal: Array | None, samples: int, width: int, what: str) -> Array:
     return np.array(signal, dtype=float, order="C")
 
 
-def reason(loop: Loop, status: int, sample: int, velocity: int) -> str:
+def describe_failure(loop: Loop, status: int, sample: int, velocity: int) -> str:
     """Why a rollout ended early, in one line."""
     robot = loop.idim.robot
     joint = velocity - (robot.dof - robot.n)

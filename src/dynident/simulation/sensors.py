@@ -61,7 +61,7 @@ class Sensors:
     def __post_init__(self) -> None:
         n = np.size(self.count)
         for label in ROWS:
-            object.__setattr__(self, label, _row(label, getattr(self, label), n))
+            object.__setattr__(self, label, _check_row(label, getattr(self, label), n))
         silent = np.flatnonzero((self.ripple > 0.0) & (self.ripple_order == 0.0))
         if len(silent):
             raise InputError(
@@ -101,10 +101,12 @@ def position_noise(sensors: Sensors, samples: int) -> Array:
     ndarray, shape (samples, n)
         [rad or m]
     """
-    return _stream(sensors, POSITION).standard_normal((samples, sensors.n)) * sensors.position
+    return (
+        _make_generator(sensors, POSITION).standard_normal((samples, sensors.n)) * sensors.position
+    )
 
 
-def quantised(q: Array, count: Array) -> Array:
+def quantise_positions(q: Array, count: Array) -> Array:
     """Positions to the nearest count of the encoder.
 
     Parameters
@@ -158,20 +160,20 @@ def logged(
         when the jitter is above the sampling period.
     """
     _check_signals(sensors, rate, q_measured=q_measured, tau=tau, q_true=q_true)
-    noise = _stream(sensors, TORQUE).standard_normal(tau.shape) * sensors.torque
+    noise = _make_generator(sensors, TORQUE).standard_normal(tau.shape) * sensors.torque
     if sensors.jitter == 0.0:
-        return q_measured.copy(), tau + _ripple(sensors, q_true) + noise
+        return q_measured.copy(), tau + _evaluate_ripple(sensors, q_true) + noise
     shown = position_noise(sensors, len(q_true))
     _check_measured(sensors, q_measured, q_true + shown)
-    at = sampling_instants(sensors, rate, len(tau)) * rate
-    moved = local_cubic(q_true, at)
+    at = draw_sampling_instants(sensors, rate, len(tau)) * rate
+    moved = interpolate_by_cubics(q_true, at)
     return (
-        quantised(moved + shown, sensors.count),
-        local_cubic(tau, at) + _ripple(sensors, moved) + noise,
+        quantise_positions(moved + shown, sensors.count),
+        interpolate_by_cubics(tau, at) + _evaluate_ripple(sensors, moved) + noise,
     )
 
 
-def sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array:
+def draw_sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array:
     """When each row of the log is truly sampled: in the order of time, within the motion.
 
     Parameters
@@ -187,11 +189,11 @@ def sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array:
         [s] from the first control instant.
     """
     uniform = np.arange(samples) / rate
-    late = _stream(sensors, JITTER).standard_normal(samples) * sensors.jitter
+    late = _make_generator(sensors, JITTER).standard_normal(samples) * sensors.jitter
     return np.asarray(np.clip(np.sort(uniform + late), 0.0, uniform[-1]))
 
 
-def local_cubic(signal: Array, at: Array) -> Array:
+def interpolate_by_cubics(signal: Array, at: Array) -> Array:
     """A uniformly sampled signal between its samples, by cubics through the four nearest.
 
     Parameters
@@ -215,15 +217,15 @@ def local_cubic(signal: Array, at: Array) -> Array:
     return np.asarray(inner - before * (x - 3.0) * c / 2.0 + before * (x - 2.0) * d / 6.0)
 
 
-def _ripple(sensors: Sensors, q: Array) -> Array:
+def _evaluate_ripple(sensors: Sensors, q: Array) -> Array:
     return np.asarray(sensors.ripple * np.sin(sensors.ripple_order * q))
 
 
-def _stream(sensors: Sensors, signal: int) -> np.random.Generator:
+def _make_generator(sensors: Sensors, signal: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(sensors.seed).spawn(3)[signal])
 
 
-def _row(label: str, values: object, n: int) -> Array:
+def _check_row(label: str, values: object, n: int) -> Array:
     """A read-only copy of one number per joint."""
     try:
         row = np.array(values, dtype=float)

@@ -12,8 +12,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.dynamics.forward import derivatives
-from dynident.dynamics.inverse import inverse_dynamics, mass_matrix
+from dynident.dynamics.forward import differentiate_dynamics
+from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
@@ -47,7 +47,7 @@ class LinearPlant:
     by_dq: Array
 
 
-def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
+def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     """The robot of a loop about its start, at rest.
 
     Parameters
@@ -69,12 +69,15 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
         q[6] = 1.0
     q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
     still = np.zeros((1, dof))
-    M = mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
-    K, D = (part[0].copy() for part in derivatives(idim.tree, plant.phi, q[None], still, still))
-    refuse_wild(loop, M, D, K)
+    M = compute_mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
+    K, D = (
+        part[0].copy()
+        for part in differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
+    )
+    refuse_wild_matrices(loop, M, D, K)
     values, vectors = np.linalg.eigh(M)
     if values[0] <= 0.0:
-        name = named(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
+        name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
         raise InputError(
             f"the mass matrix is not positive definite where the motion starts ({name}): these "
             "parameters are no robot's"
@@ -82,13 +85,13 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     gears = np.hstack([np.zeros((len(plant.gears), dof - n)), plant.gears])
     with np.errstate(over="ignore"):
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
-    refuse_wild(loop, np.diag(slope))
+    refuse_wild_matrices(loop, np.diag(slope))
     D += gears.T @ (slope[:, None] * gears)
-    refuse_wild(loop, D)
+    refuse_wild_matrices(loop, D)
     elements = plant.elements
     load = np.zeros(len(gears))
     if plant.bearing is not None:
-        weight = inverse_dynamics(idim.tree, plant.phi, q[None], still, still)[0]
+        weight = evaluate_inverse_dynamics(idim.tree, plant.phi, q[None], still, still)[0]
         load = plant.bearing @ weight[dof - n :]
     states = int(elements.counts[:, 1].sum())
     B, by_z = np.zeros((dof, states)), np.zeros((states, states))
@@ -97,20 +100,20 @@ def linear_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     for e, i in enumerate(elements.gear):
         m, g = int(elements.counts[e, 1]), gears[i]
         at = (q[len(q) - n :] @ plant.gears[i], 1.0 - steep, steep / plant.width[i])
-        table = elements.values[e] @ standing(elements, e, 0, (*at, float(load[i])), 0.0)
+        table = elements.values[e] @ tabulate_at_rest(elements, e, 0, (*at, float(load[i])), 0.0)
         D += table[BY_SPEED] * np.outer(g, g)
         K += table[BY_POSITION] * np.outer(g, g)
         if m:
             own = slice(z, z := z + m)
             B[:, own] = np.outer(g, table[BY_STATE : BY_STATE + m])
-            step = standing(elements, e, 1, (*at, 0.0), h)
+            step = tabulate_at_rest(elements, e, 1, (*at, 0.0), h)
             by_z[own, own] = step[:, BY_STATE : BY_STATE + m]
             by_q[own] = np.outer(step[:, BY_POSITION], g)
             by_dq[own] = np.outer(step[:, BY_SPEED], g)
     return LinearPlant(M, D, K, B, by_z, by_q, by_dq)
 
 
-def refuse_wild(loop: Loop, *matrices: Array) -> None:
+def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
     """Refuse numbers that linear algebra would stumble over.
 
     Raises
@@ -123,12 +126,12 @@ def refuse_wild(loop: Loop, *matrices: Array) -> None:
         if not np.all(size < LARGEST):
             wild = np.concatenate([np.zeros(loop.idim.robot.dof - len(size)), ~(size < LARGEST)])
             raise InputError(
-                f"the inertia or the friction of {named(loop, np.tile(wild, 2))} is no robot's: "
-                "check its parameters and the width of its Coulomb friction"
+                f"the inertia or the friction of {name_fastest_joint(loop, np.tile(wild, 2))} is "
+                "no robot's: check its parameters and the width of its Coulomb friction"
             )
 
 
-def standing(
+def tabulate_at_rest(
     elements: Elements, e: int, which: int, at: tuple[float, float, float, float], period: float
 ) -> Array:
     """Table of element e's law (0) or step (1) at rest.
@@ -153,7 +156,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
         Naming the joint that is too stiff, and what to change.
     """
     scheme = INTEGRATORS[loop.integrator]
-    plant = linear_plant(loop, theta, steep=True)
+    plant = linearise_plant(loop, theta, steep=True)
     M, D, K = plant.M, plant.D, plant.K
     n, dof = loop.idim.robot.n, len(M)
     joints = slice(dof - n, dof)
@@ -169,9 +172,9 @@ def check_integration(loop: Loop, theta: Array) -> None:
 
     def refuse(fast: float, vector: Array) -> None:
         raise InputError(
-            f"{named(loop, vector)} is too stiff for {loop.integrator} at steps of {h:g} s (rate "
-            f"{fast:.3g} 1/s at standstill): raise substeps or the width of its Coulomb "
-            "friction, or take sdirk2"
+            f"{name_fastest_joint(loop, vector)} is too stiff for {loop.integrator} at steps of "
+            f"{h:g} s (rate {fast:.3g} 1/s at standstill): raise substeps or the width of its "
+            "Coulomb friction, or take sdirk2"
         )
 
     if not scheme.implicit:
@@ -206,7 +209,7 @@ def check_loop(loop: Loop, theta: Array) -> None:
     InputError
         Naming the joint that grows fastest.
     """
-    growth, name = loop_growth(loop, theta)
+    growth, name = compute_loop_growth(loop, theta)
     if growth > SLOWEST_GROWTH:
         raise InputError(
             f"the loop of {name} is unstable: it grows at {growth:.3g} 1/s; check the signs and "
@@ -214,7 +217,7 @@ def check_loop(loop: Loop, theta: Array) -> None:
         )
 
 
-def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
+def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     """Largest growth rate of the closed loop beyond standstill, and its joint [1/s].
 
     Model compensation and free-flying bases are left out: zero growth.
@@ -222,7 +225,7 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     control, robot = loop.controller, loop.idim.robot
     if robot.floating or control.compensation not in ("none", "feed-forward"):
         return 0.0, robot.joint_names[0]
-    plant = linear_plant(loop, theta, steep=False)
+    plant = linearise_plant(loop, theta, steep=False)
     M, D, K = plant.M, plant.D, plant.K
     n, m = robot.n, control.states
     gain = control.gain
@@ -243,7 +246,7 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
         closed = np.block([[free + push @ feed, push @ read_z], [drive, own]])
         values, vectors = np.linalg.eig(closed)
         worst = int(np.argmax(values.real))
-        return float(values[worst].real), named(loop, vectors[: 2 * n, worst])
+        return float(values[worst].real), name_fastest_joint(loop, vectors[: 2 * n, worst])
     # exact over a control period with the torque held (zero-order hold), then delayed
     from scipy.linalg import expm
 
@@ -270,14 +273,14 @@ def loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
             )
         closed[: 2 * n, size - n :] = act
     if not np.all(np.isfinite(closed)):
-        return np.inf, named(loop, np.tile(~np.isfinite(closed[:n]).all(axis=1), 2))
+        return np.inf, name_fastest_joint(loop, np.tile(~np.isfinite(closed[:n]).all(axis=1), 2))
     values, vectors = np.linalg.eig(closed)
     worst = int(np.argmax(np.abs(values)))
     growth = float(np.log(max(abs(values[worst]), 1e-300)) * control.rate)
-    return growth, named(loop, vectors[: 2 * n, worst])
+    return growth, name_fastest_joint(loop, vectors[: 2 * n, worst])
 
 
-def named(loop: Loop, vector: Array) -> str:
+def name_fastest_joint(loop: Loop, vector: Array) -> str:
     """The joint that moves most in an eigenvector."""
     robot = loop.idim.robot
     dof = robot.dof

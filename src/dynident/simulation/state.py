@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner, spliced
-from dynident.dynamics.cholesky import factorise, solve, solve_columns
-from dynident.dynamics.spatial import accelerate, gather, move
-from dynident.dynamics.tangent import inertial_columns, linearise
+from dynident.dynamics.cholesky import factorise_ldl, solve_ldl, solve_ldl_columns
+from dynident.dynamics.spatial import accelerate_bodies, gather_subtrees, move_bodies
+from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
 from dynident.friction.kernel import (
     BY_LOAD,
     BY_POSITION,
@@ -18,8 +18,8 @@ from dynident.friction.kernel import (
     BY_STATE,
     VALUE,
     At,
-    consult,
-    weighed,
+    consult_law,
+    weigh_column,
 )
 from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
@@ -45,7 +45,7 @@ def smooth_sign(x):  # type: ignore[no-untyped-def]
 
 
 @inner
-def drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
+def compute_drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
     """How fast drive i turns; the first n drives are the joints' own."""
     n = gears.shape[1]
     if i < n:
@@ -57,7 +57,7 @@ def drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def pass_on(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
+def add_drive_torque(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
     """Add drive i's torque f to those of the joints, through the transpose of its gear."""
     n = gears.shape[1]
     if i < n:
@@ -68,7 +68,7 @@ def pass_on(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
 
 
 @inner
-def pass_slope(gears, i, first, slope, K):  # type: ignore[no-untyped-def]
+def add_drive_slope(gears, i, first, slope, K):  # type: ignore[no-untyped-def]
     """Add a slope of drive i's torque to the derivatives K by positions or velocities."""
     n = gears.shape[1]
     if i < n:
@@ -80,7 +80,7 @@ def pass_slope(gears, i, first, slope, K):  # type: ignore[no-untyped-def]
 
 
 @inner
-def pass_column(gears, i, first, value, column, W):  # type: ignore[no-untyped-def]
+def write_drive_entry(gears, i, first, value, column, W):  # type: ignore[no-untyped-def]
     """Write drive i's entry of the regressor into a column of W."""
     for j in range(gears.shape[1]):
         if gears[i, j] != 0.0:
@@ -88,49 +88,49 @@ def pass_column(gears, i, first, value, column, W):  # type: ignore[no-untyped-d
 
 
 @inner
-def turn(gears, width, rough, dq, speed, sign):  # type: ignore[no-untyped-def]
+def fill_drive_speeds(gears, width, rough, dq, speed, sign):  # type: ignore[no-untyped-def]
     """Speeds of all drives, and their signs where anything depends on them."""
     first = len(dq) - gears.shape[1]
     for i in range(len(gears)):
-        speed[i] = drive_speed(gears, i, first, dq)
+        speed[i] = compute_drive_speed(gears, i, first, dq)
         if rough[i]:
             sign[i] = smooth_sign(speed[i] / width[i])
 
 
 @inner
-def resist(gears, friction, speed, sign, tau):  # type: ignore[no-untyped-def]
+def add_friction_torques(gears, friction, speed, sign, tau):  # type: ignore[no-untyped-def]
     """Add the drives' friction ``a + b v + c s(v)`` to the torques."""
     first = len(tau) - gears.shape[1]
     for i in range(len(gears)):
         f = friction[i, 0] + friction[i, 1] * speed[i] + friction[i, 2] * sign[i]
-        pass_on(gears, i, first, f, tau)
+        add_drive_torque(gears, i, first, f, tau)
 
 
 @inner
-def resist_slope(gears, friction, width, sign, D):  # type: ignore[no-untyped-def]
+def add_friction_slope(gears, friction, width, sign, D):  # type: ignore[no-untyped-def]
     """Add the slope of that to ``d tau / d dq``."""
     first = len(D) - gears.shape[1]
     for i in range(len(gears)):
         bend = friction[i, 2] * (1.0 - sign[i] * sign[i]) / width[i]
-        pass_slope(gears, i, first, friction[i, 1] + bend, D)
+        add_drive_slope(gears, i, first, friction[i, 1] + bend, D)
 
 
 @inner
-def drive_columns(gears, gear, column, share, speed, sign, ddq, W):  # type: ignore[no-untyped-def]
+def write_drive_columns(gears, gear, column, share, speed, sign, ddq, W):  # type: ignore[no-untyped-def]
     """The columns of rotors and of that friction, with the smoothed sign, into W."""
     first = len(W) - gears.shape[1]
     for c in range(len(gear)):
         i = gear[c]
         value = share[c, 0] + share[c, 1] * speed[i] + share[c, 2] * sign[i]
         if share[c, 3] != 0.0:
-            value += share[c, 3] * drive_speed(gears, i, first, ddq)
-        pass_column(gears, i, first, value, column[c], W)
+            value += share[c, 3] * compute_drive_speed(gears, i, first, ddq)
+        write_drive_entry(gears, i, first, value, column[c], W)
 
 
 @inner
-def sight(gears, i, width, speed, sign, q, load, period):  # type: ignore[no-untyped-def]
+def observe_drive(gears, i, width, speed, sign, q, load, period):  # type: ignore[no-untyped-def]
     """What the laws see of drive i."""
-    position = drive_speed(gears, i, len(q) - gears.shape[1], q)
+    position = compute_drive_speed(gears, i, len(q) - gears.shape[1], q)
     slope = (1.0 - sign[i] * sign[i]) / width[i]
     return At(speed[i], position, sign[i], slope, load, 0.0, period)
 
@@ -140,7 +140,7 @@ def sight(gears, i, width, speed, sign, q, load, period):  # type: ignore[no-unt
 
 
 @spliced
-def loads(bearing, load):  # type: ignore[no-untyped-def]
+def select_loads(bearing, load):  # type: ignore[no-untyped-def]
     """The loads, where there are any."""
     if bearing is None:
         return None
@@ -148,7 +148,7 @@ def loads(bearing, load):  # type: ignore[no-untyped-def]
 
 
 @inner
-def borne(load, i):  # type: ignore[no-untyped-def]
+def read_drive_load(load, i):  # type: ignore[no-untyped-def]
     """Load of drive i."""
     if load is None:
         return 0.0
@@ -156,8 +156,8 @@ def borne(load, i):  # type: ignore[no-untyped-def]
 
 
 @inner
-def burden(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
-    """Loads of the drives at an acceleration, into s.load, after `inverse_terms`.
+def fill_drive_loads(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
+    """Loads of the drives at an acceleration, into s.load, after `fill_mass_and_bias`.
 
     ``bearing (M ddq + bias)`` of the rigid bodies: s.M has the rotors, which are no load.
     """
@@ -175,31 +175,34 @@ def burden(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def act(gears, width, each, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
+def add_element_torques(gears, width, each, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
     if each is not None:
         first = len(tau) - gears.shape[1]
         for e in range(len(each.gear)):
             i = each.gear[e]
-            at = sight(gears, i, width, speed, sign, q, borne(load, i), 0.0)
-            consult(each.address[e, 0], at, each.shape[e], memory[e], table[e])
-            pass_on(gears, i, first, weighed(each.values[e], table[e], VALUE), tau)
+            at = observe_drive(gears, i, width, speed, sign, q, read_drive_load(load, i), 0.0)
+            consult_law(each.address[e, 0], at, each.shape[e], memory[e], table[e])
+            add_drive_torque(gears, i, first, weigh_column(each.values[e], table[e], VALUE), tau)
 
 
 @inner
-def act_slope(gears, each, table, K, D):  # type: ignore[no-untyped-def]
-    """Add the slopes of the elements to the derivatives of the torques, after `act`."""
+def add_element_slopes(gears, each, table, K, D):  # type: ignore[no-untyped-def]
+    """Add the elements' slopes to the derivatives of the torques, after `add_element_torques`."""
     if each is not None:
         first = len(D) - gears.shape[1]
         for e in range(len(each.gear)):
             i, values = each.gear[e], each.values[e]
-            pass_slope(gears, i, first, weighed(values, table[e], BY_POSITION), K)
-            pass_slope(gears, i, first, weighed(values, table[e], BY_SPEED), D)
+            add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_POSITION), K)
+            add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_SPEED), D)
 
 
 @inner
-def lever(bearing, gears, each, table, L):  # type: ignore[no-untyped-def]
-    """How friction passes loads on, after `act`: L, ``d friction = L d (rigid bodies' torque)``."""
+def fill_load_slopes(bearing, gears, each, table, L):  # type: ignore[no-untyped-def]
+    """How friction passes loads on: L, ``d friction = L d (rigid bodies' torque)``.
+
+    After `add_element_torques`.
+    """
     if bearing is not None:
         n, dof = bearing.shape[1], len(L)
         first = dof - n
@@ -208,14 +211,14 @@ def lever(bearing, gears, each, table, L):  # type: ignore[no-untyped-def]
                 L[i, j] = 0.0
         for e in range(len(each.gear)):
             i = each.gear[e]
-            slope = weighed(each.values[e], table[e], BY_LOAD)
+            slope = weigh_column(each.values[e], table[e], BY_LOAD)
             for j in range(n):
                 for k in range(n):
                     L[first + j, first + k] += gears[i, j] * slope * bearing[i, k]
 
 
 @inner
-def lean(L, k, A, row):  # type: ignore[no-untyped-def]
+def add_column_product(L, k, A, row):  # type: ignore[no-untyped-def]
     """``A[:, k] += L A[:, k]``."""
     for i in range(len(L)):
         row[i] = 0.0
@@ -226,47 +229,47 @@ def lean(L, k, A, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def weigh_down(bearing, rotors, L, M, row):  # type: ignore[no-untyped-def]
+def add_load_to_mass(bearing, rotors, L, M, row):  # type: ignore[no-untyped-def]
     """``M + L (M - rotors)``: what an acceleration takes where friction bears the bodies."""
     if bearing is not None:
         for k in range(len(M)):
             for i in range(len(M)):
                 M[i, k] -= rotors[i, k]
-            lean(L, k, M, row)
+            add_column_product(L, k, M, row)
             for i in range(len(M)):
                 M[i, k] += rotors[i, k]
 
 
 @inner
-def weigh_slopes(bearing, slot, L, K, D, W, row):  # type: ignore[no-untyped-def]
+def add_load_to_slopes(bearing, slot, L, K, D, W, row):  # type: ignore[no-untyped-def]
     """The same of what moves the rigid bodies' torque, before the slopes of friction itself."""
     if bearing is not None:
         for k in range(len(K)):
-            lean(L, k, K, row)
-            lean(L, k, D, row)
+            add_column_product(L, k, K, row)
+            add_column_product(L, k, D, row)
         for b in range(slot.shape[0]):
             for p in range(10):
                 if slot[b, p] >= 0:
-                    lean(L, slot[b, p], W, row)
+                    add_column_product(L, slot[b, p], W, row)
 
 
 @inner
-def locked(bearing, gears, each, table):  # type: ignore[no-untyped-def]
-    """The first drive whose friction takes up all of its load, after `act`; or -1."""
+def find_locked_drive(bearing, gears, each, table):  # type: ignore[no-untyped-def]
+    """The first drive whose friction takes up all its load, after `add_element_torques`; or -1."""
     if bearing is not None:
         for i in range(len(gears)):
             slope = 0.0
             for e in range(len(each.gear)):
                 if each.gear[e] == i:
-                    slope += weighed(each.values[e], table[e], BY_LOAD)
+                    slope += weigh_column(each.values[e], table[e], BY_LOAD)
             if not slope > -1.0:
                 return i
     return -1
 
 
 @inner
-def act_columns(gears, each, table, W):  # type: ignore[no-untyped-def]
-    """The columns of the elements' linear parameters and shapes into W, after `act`."""
+def write_element_columns(gears, each, table, W):  # type: ignore[no-untyped-def]
+    """Columns of the elements' linear parameters and shapes into W, after `add_element_torques`."""
     if each is not None:
         first = len(W) - gears.shape[1]
         for c in range(len(each.parameter)):
@@ -275,12 +278,12 @@ def act_columns(gears, each, table, W):  # type: ignore[no-untyped-def]
             if place < rows:
                 value = table[e, place, VALUE]
             else:
-                value = weighed(each.values[e], table[e], BY_STATE + states + place - rows)
-            pass_column(gears, each.gear[e], first, value, each.parameter[c, 2], W)
+                value = weigh_column(each.values[e], table[e], BY_STATE + states + place - rows)
+            write_drive_entry(gears, each.gear[e], first, value, each.parameter[c, 2], W)
 
 
 @inner
-def recall(gears, each, table, SM, X):  # type: ignore[no-untyped-def]
+def subtract_memory_terms(gears, each, table, SM, X):  # type: ignore[no-untyped-def]
     """Take what the elements' states add from X, before the mass matrix divides it."""
     if each is not None:
         n = gears.shape[1]
@@ -288,17 +291,17 @@ def recall(gears, each, table, SM, X):  # type: ignore[no-untyped-def]
         for e in range(len(each.gear)):
             i = each.gear[e]
             for k in range(each.counts[e, 1]):
-                f = weighed(each.values[e], table[e], BY_STATE + k)
+                f = weigh_column(each.values[e], table[e], BY_STATE + k)
                 for j in range(n):
                     if gears[i, j] != 0.0:
                         add_vector(-gears[i, j] * f, SM[e, k], X[first + j])
 
 
 @inner
-def remember(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # type: ignore[no-untyped-def]
+def step_element_states(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """Step the elements' states over a time h at the speed that is now, and their tangents."""
     if each is not None:
-        turn(gears, width, rough, dq, s.speed, s.sign)
+        fill_drive_speeds(gears, width, rough, dq, s.speed, s.sign)
         n, columns, fresh = gears.shape[1], SQ.shape[1], s.fresh
         first = len(SV) - n
         for e in range(len(each.gear)):
@@ -306,8 +309,8 @@ def remember(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # typ
             if states == 0:
                 continue
             rules = s.table[e]
-            at = sight(gears, i, width, s.speed, s.sign, q, 0.0, h)
-            consult(each.address[e, 1], at, each.shape[e], memory[e], rules)
+            at = observe_drive(gears, i, width, s.speed, s.sign, q, 0.0, h)
+            consult_law(each.address[e, 1], at, each.shape[e], memory[e], rules)
             for k in range(states):
                 memory[e, k] = rules[k, VALUE]
                 for c in range(columns):
@@ -328,14 +331,14 @@ def remember(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # typ
 
 
 @spliced
-def inverse_terms(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
+def fill_mass_and_bias(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
     """Mass matrix, rotors included, and the torques at zero acceleration: s.M and s.tau."""
     kind, parent, row, M = tree.kind, tree.parent, tree.row, s.M
-    move(
+    move_bodies(
         kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
         q, dq, s.R, s.p, s.S, s.V, s.A, s.F, s.own,
     )  # fmt: skip
-    gather(
+    gather_subtrees(
         kind, parent, row, tree.path, tree.path_length, s.S, s.F, s.own, s.C, s.f, M, s.tau
     )  # fmt: skip
     for i in range(len(M)):
@@ -344,22 +347,22 @@ def inverse_terms(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
 
 
 @inner
-def acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def]
+def solve_acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def]
     """``M ddq = applied + external - tau``; the row where M fails, or -1. M is factorised."""
     dof, n = len(M), len(applied)
-    failed = factorise(M)
+    failed = factorise_ldl(M)
     if failed >= 0:
         return failed
     for i in range(dof):
         ddq[i] = external[i] - tau[i]
     for j in range(n):
         ddq[dof - n + j] += applied[j]
-    solve(M, ddq)
+    solve_ldl(M, ddq)
     return -1
 
 
 @spliced
-def residual(s, ddq, out):  # type: ignore[no-untyped-def]
+def fill_residual(s, ddq, out):  # type: ignore[no-untyped-def]
     """``s.now + s.external - s.tau - s.M ddq`` into the column `out`; the sum of its squares."""
     dof, n, M = len(s.M), len(s.now), s.M
     size = 0.0
@@ -375,58 +378,60 @@ def residual(s, ddq, out):  # type: ignore[no-untyped-def]
 
 
 @spliced
-def model_tangent(tree, s, ddq):  # type: ignore[no-untyped-def]
-    """After `inverse_terms`: derivatives of the rigid bodies' torque, s.K and s.D."""
+def linearise_bodies(tree, s, ddq):  # type: ignore[no-untyped-def]
+    """After `fill_mass_and_bias`: derivatives of the rigid bodies' torque, s.K and s.D."""
     kind, parent, row = tree.kind, tree.parent, tree.row
-    accelerate(kind, parent, row, s.S, s.V, s.own, ddq, s.extra, s.A, s.F)
-    linearise(
+    accelerate_bodies(kind, parent, row, s.S, s.V, s.own, ddq, s.extra, s.A, s.F)
+    linearise_dynamics(
         kind, parent, row, tree.path, tree.path_length, tree.gravity, s.S, s.V, s.A, s.F, s.own,
         s.C, s.B, s.T, s.f, s.K, s.D,
     )  # fmt: skip
 
 
 @spliced
-def drag(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
+def add_all_friction(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     """Add all friction to s.tau; leaves the drives' speeds and signs, and the laws' tables.
 
-    Under the loads of `burden`, where any depends on them; s.L then is how.
+    Under the loads of `fill_drive_loads`, where any depends on them; s.L then is how.
     """
     gears, width = plant.gears, plant.width
-    turn(gears, width, plant.rough, dq, s.speed, s.sign)
-    resist(gears, plant.friction, s.speed, s.sign, s.tau)
-    load = loads(plant.bearing, s.load)
-    act(gears, width, plant.elements, load, s.speed, s.sign, q, memory, s.table, s.tau)
-    lever(plant.bearing, gears, plant.elements, s.table, s.L)
+    fill_drive_speeds(gears, width, plant.rough, dq, s.speed, s.sign)
+    add_friction_torques(gears, plant.friction, s.speed, s.sign, s.tau)
+    load = select_loads(plant.bearing, s.load)
+    add_element_torques(
+        gears, width, plant.elements, load, s.speed, s.sign, q, memory, s.table, s.tau
+    )
+    fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
 
 
 @spliced
-def tangent(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
+def differentiate_plant(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
     """Derivatives of the plant's torque by position, velocity, parameters: s.K, s.D, s.W.
 
-    After `drag` at the same state.
+    After `add_all_friction` at the same state.
     """
     gears = plant.gears
-    model_tangent(tree, s, ddq)
-    inertial_columns(
+    linearise_bodies(tree, s, ddq)
+    fill_inertial_columns(
         tree.kind, tree.path, tree.path_length, plant.slot, s.R, s.p, s.S, s.V, s.A, s.motion,
         s.e, s.W,
     )  # fmt: skip
-    weigh_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
-    resist_slope(gears, plant.friction, plant.width, s.sign, s.D)
-    drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
-    act_slope(gears, plant.elements, s.table, s.K, s.D)
-    act_columns(gears, plant.elements, s.table, s.W)
+    add_load_to_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
+    add_friction_slope(gears, plant.friction, plant.width, s.sign, s.D)
+    write_drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
+    add_element_slopes(gears, plant.elements, s.table, s.K, s.D)
+    write_element_columns(gears, plant.elements, s.table, s.W)
 
 
 @spliced
-def sensitivities(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
+def fill_sensitivity_rhs(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """What the mass matrix turns into those of the acceleration, into s.X."""
-    sensitivity(s.K, s.D, s.W, s.U, SQ, SV, s.X)
-    recall(plant.gears, plant.elements, s.table, SM, s.X)
+    combine_sensitivities(s.K, s.D, s.W, s.U, SQ, SV, s.X)
+    subtract_memory_terms(plant.gears, plant.elements, s.table, SM, s.X)
 
 
 @inner
-def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
+def combine_sensitivities(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
     """``U - W - K SQ - D SV``: what the mass matrix turns into d ddq / d beta."""
     n, columns = out.shape
     for i in range(n):
@@ -439,8 +444,8 @@ def sensitivity(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
 
 
 @spliced
-def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-def]
-    """``torques = tau(q, dq, ddq)`` solved for ddq, after `inverse_terms`: (status, row).
+def solve_under_load(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-def]
+    """``torques = tau(q, dq, ddq)`` solved for ddq, after `fill_mass_and_bias`: (status, row).
 
     Friction under load depends on the torque that the drive bears, and so on the acceleration
     itself: ``r + rotors ddq + f(r) = torques`` with the rigid bodies' torque ``r = M ddq + bias``
@@ -449,12 +454,12 @@ def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-d
     or on the other, a motion is not determined.
     """
     if bearing is None:
-        drag(plant, s, q, dq, memory)
-        failed = acceleration(s.M, s.tau, s.now, s.external, ddq)
+        add_all_friction(plant, s, q, dq, memory)
+        failed = solve_acceleration(s.M, s.tau, s.now, s.external, ddq)
         return (DONE if failed < 0 else NOT_POSITIVE), failed
     dof, n, J = len(ddq), len(s.now), s.J
     copy_matrix(s.M, J)
-    failed = factorise(J)
+    failed = factorise_ldl(J)
     if failed >= 0:
         return NOT_POSITIVE, failed
     copy_vector(s.tau, s.bias)
@@ -462,9 +467,9 @@ def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-d
     trial, step, previous = s.trial, s.step, np.inf
     for iteration in range(STEPS):
         copy_vector(s.bias, s.tau)
-        burden(bearing, plant.rotors, s, trial)
-        drag(plant, s, q, dq, memory)
-        size = residual(s, trial, step)
+        fill_drive_loads(bearing, plant.rotors, s, trial)
+        add_all_friction(plant, s, q, dq, memory)
+        size = fill_residual(s, trial, step)
         if size > previous and iteration % HALVINGS:
             # a bend was jumped over: halve the step
             for i in range(dof):
@@ -473,7 +478,7 @@ def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-d
         previous = size
         copy_vector(trial, ddq)
         copy_matrix(s.M, J)
-        weigh_down(bearing, plant.rotors, s.L, J, s.row)
+        add_load_to_mass(bearing, plant.rotors, s.L, J, s.row)
         if not solve_dense(J, step):
             return LOCKED, dof - n
         change, largest = 0.0, 1.0
@@ -484,14 +489,14 @@ def yielded(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-d
         if change <= SETTLED * largest:
             copy_vector(trial, ddq)
             copy_vector(s.bias, s.tau)
-            burden(bearing, plant.rotors, s, ddq)
-            return judged(bearing, plant, s, q, dq, memory)
-    status, failed = judged(bearing, plant, s, q, dq, memory)
+            fill_drive_loads(bearing, plant.rotors, s, ddq)
+            return judge_locking(bearing, plant, s, q, dq, memory)
+    status, failed = judge_locking(bearing, plant, s, q, dq, memory)
     return (STUCK, dof - n) if status == DONE else (status, failed)
 
 
 @inner
-def judged(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
+def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     """Whether no drive locks itself under its load, or the opposite one: (status, row).
 
     Leaves the tables and s.L of s.load itself.
@@ -502,8 +507,8 @@ def judged(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     for _ in range(2):
         for i in range(len(s.load)):
             s.load[i] = -s.load[i]
-        drag(plant, s, q, dq, memory)
-        stuck = max(stuck, locked(bearing, plant.gears, plant.elements, s.table))
+        add_all_friction(plant, s, q, dq, memory)
+        stuck = max(stuck, find_locked_drive(bearing, plant.gears, plant.elements, s.table))
     if stuck < 0:
         return DONE, -1
     joint = 0
@@ -514,7 +519,7 @@ def judged(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
 
 
 @spliced
-def respond(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
+def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
 
     Returns
@@ -522,23 +527,23 @@ def respond(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-
     (status, row)
         DONE, or why not, and at which velocity.
     """
-    inverse_terms(tree, plant.phi, plant.rotors, s, q, dq)
-    status, failed = yielded(plant.bearing, plant, s, q, dq, memory, ddq)
+    fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+    status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
     if status == DONE and s.X.shape[1]:
-        tangent(tree, plant, s, ddq)
-        sensitivities(plant, s, SQ, SV, SM)
-        divide(plant.bearing, plant.rotors, s)
+        differentiate_plant(tree, plant, s, ddq)
+        fill_sensitivity_rhs(plant, s, SQ, SV, SM)
+        solve_sensitivities(plant.bearing, plant.rotors, s)
     return status, failed
 
 
 @inner
-def divide(bearing, rotors, s):  # type: ignore[no-untyped-def]
+def solve_sensitivities(bearing, rotors, s):  # type: ignore[no-untyped-def]
     """Sensitivities by what an acceleration takes: the mass matrix that is factorised, or more."""
     if bearing is None:
-        solve_columns(s.M, s.X)
+        solve_ldl_columns(s.M, s.X)
     else:
         copy_matrix(s.M, s.J)
-        weigh_down(bearing, rotors, s.L, s.J, s.row)
+        add_load_to_mass(bearing, rotors, s.L, s.J, s.row)
         solve_dense(s.J, s.X)
 
 

@@ -16,7 +16,7 @@ SIMULATED = 64
 """Draws that are simulated for a band of positions: its edges within a fifth of a deviation."""
 
 
-def torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibration:
+def measure_torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibration:
     """Of the torques of a log, on its fitted rows: filtered and decimated.
 
     Parameters
@@ -32,7 +32,7 @@ def torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibrat
     for rows in problem.rows():
         for g, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)):
             if len(y):
-                hits[:, g] += inside(X @ beta[problem.columns[g]], y, sigma[g])
+                hits[:, g] += count_inside_band(X @ beta[problem.columns[g]], y, sigma[g])
                 counts[g] += len(y)
     shares = hits / np.maximum(1.0, counts)
     (log,) = problem.samples
@@ -40,7 +40,7 @@ def torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibrat
     return Calibration(log.name, "torque", names, len(draws), *shares)
 
 
-def position_calibration(
+def measure_position_calibration(
     draws: Draws, problem: Problem, simulation: Simulation, sigma: Array
 ) -> Calibration:
     """Of the positions of a log: each draw simulated freely from the first sample on.
@@ -76,13 +76,14 @@ def position_calibration(
     measured = np.vstack([log.measured[start:stop] for start, stop, _ in loops])
     band = np.array(found)
     shares = np.array([
-        inside(band[:, :, j].T, measured[:, j], sigma[j]) for j in range(measured.shape[1])
+        count_inside_band(band[:, :, j].T, measured[:, j], sigma[j])
+        for j in range(measured.shape[1])
     ]).T / len(measured)  # fmt: skip
     names = problem.robot.joint_names
     return Calibration(log.name, "position", names, len(found), *shares)
 
 
-def inside(drawn: Array, measured: Array, sigma: float) -> Array:
+def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:
     """How many of the measured are inside the band, without noise and with it.
 
     Parameters

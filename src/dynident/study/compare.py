@@ -12,23 +12,23 @@ import numpy as np
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, DynidentError, InputError
-from dynident.core.options import table
-from dynident.core.progress import Progress, Stopwatch, silent
-from dynident.core.text import nearest, one_line
-from dynident.core.threads import one_thread
+from dynident.core.options import collect_options
+from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.text import format_one_line, suggest_nearest
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import SIMULATION, names_of, without_replicates
+from dynident.estimators.options import SIMULATION, names_of, switch_bootstrap_off
 from dynident.friction.models import FRICTIONS
-from dynident.recording.filters import edge
+from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
-from dynident.regression.statistics import long_run_ratio
+from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.results.comparison import Candidate, Comparison, Failure, Scores
 from dynident.results.identification import Identification
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import Study, read_study_samples, study_robot
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
@@ -51,13 +51,13 @@ Fold = tuple[tuple[Samples, ...], tuple[Samples, ...]]
 """Logs that are fitted, and logs that are scored."""
 
 
-@one_thread
+@limit_to_one_thread
 def compare(
     study: Study,
     methods: Sequence[str] = METHODS,
     frictions: Sequence[str] = MODELS,
     blocks: int = BLOCKS,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Comparison:
     """Identify a study by several methods with several friction models, and compare them.
 
@@ -94,19 +94,21 @@ def compare(
     robot = study_robot(study)
     logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
     for k, section in enumerate(study.log):
-        logs[section.use].append(study_samples(section, robot, study.prepare))
+        logs[section.use].append(read_study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(study.log))
     fitted, held_out = tuple(logs["identify"]), tuple(logs["validate"])
     if held_out:
-        folds = [(fitted, cut(held_out, spans)) for spans in blocks_of(held_out, blocks)]
+        folds = [
+            (fitted, cut_logs(held_out, spans)) for spans in split_into_blocks(held_out, blocks)
+        ]
     else:
         folds = [
-            (cut(fitted, complement(fitted, spans)), cut(fitted, spans))
-            for spans in blocks_of(fitted, blocks)
+            (cut_logs(fitted, complement_spans(fitted, spans)), cut_logs(fitted, spans))
+            for spans in split_into_blocks(fitted, blocks)
         ]
     if not all(own and other for own, other in folds):
         raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
-    refuse_empty(Problem(robot, fitted, frictions[0], study.robot.rotor), folds, blocks)
+    refuse_empty_blocks(Problem(robot, fitted, frictions[0], study.robot.rotor), folds, blocks)
     pairs = [(method, friction) for method in methods for friction in frictions]
     candidates: list[Candidate] = []
     kinds: tuple[str, ...] = ()
@@ -119,10 +121,12 @@ def compare(
         done(0.0)
         try:
             problem = Problem(robot, fitted, friction, study.robot.rotor)
-            kinds = kinds_of(problem.on((*fitted, *held_out)))
-            candidates.append(candidate(study, problem, method, folds, held_out, kinds, done))
+            kinds = list_row_kinds(problem.on((*fitted, *held_out)))
+            candidates.append(
+                evaluate_candidate(study, problem, method, folds, held_out, kinds, done)
+            )
         except DynidentError as error:
-            failures.append(Failure(method, friction, one_line(error)))
+            failures.append(Failure(method, friction, format_one_line(error)))
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
@@ -147,12 +151,12 @@ def check_names(kind: str, given: Sequence[str], known: Iterable[str]) -> None:
         raise InputError(f"no {kind} is given")
     for name in given:
         if name not in known:
-            raise InputError(f"{kind} {name!r} is not known{nearest(name, known)}")
+            raise InputError(f"{kind} {name!r} is not known{suggest_nearest(name, known)}")
     if len(set(given)) < len(given):
         raise InputError(f"{kind}s {', '.join(given)} are not all different")
 
 
-def blocks_of(logs: Sequence[Samples], count: int) -> list[list[Span]]:
+def split_into_blocks(logs: Sequence[Samples], count: int) -> list[list[Span]]:
     """Contiguous blocks of equal length of all that a fit may use of some logs, in time order."""
     stretches = [(k, a, b) for k, log in enumerate(logs) for a, b in log.segments]
     ends = np.cumsum([0, *(b - a for _, a, b in stretches)])
@@ -167,11 +171,11 @@ def blocks_of(logs: Sequence[Samples], count: int) -> list[list[Span]]:
     return found
 
 
-def complement(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
+def complement_spans(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
     """What is left beside a block, but for the samples at its ends that filters mix with it."""
     left = []
     for k, log in enumerate(logs):
-        guard = max(2, *(edge(hz, log.rate) for hz in log.position_hz))
+        guard = max(2, *(count_filter_edge(hz, log.rate) for hz in log.position_hz))
         for start, stop in log.segments:
             first = start
             for a, b in ((a, b) for i, a, b in spans if i == k and start <= a and b <= stop):
@@ -181,7 +185,7 @@ def complement(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
     return left
 
 
-def cut(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
+def cut_logs(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
     """Logs of which only some stretches are rows, where these are long enough for a row."""
     found = []
     for k, log in enumerate(logs):
@@ -192,12 +196,12 @@ def cut(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
     return tuple(found)
 
 
-def kind_of(group: RowGroup) -> str:
+def find_row_kind(group: RowGroup) -> str:
     """What errors of a group of rows are counted with: all that has its sigma."""
     return group.noise or group.name
 
 
-def refuse_empty(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
+def refuse_empty_blocks(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
     """Refuse blocks in which no equation of a floating robot's log lasts.
 
     Raises
@@ -210,15 +214,17 @@ def refuse_empty(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
             for logs in fold:
                 problem.on(logs)
     except InputError as error:
-        raise InputError(f"{one_line(error)}; or ask for fewer blocks than {blocks}") from error
+        raise InputError(
+            f"{format_one_line(error)}; or ask for fewer blocks than {blocks}"
+        ) from error
 
 
-def kinds_of(problem: Problem) -> tuple[str, ...]:
+def list_row_kinds(problem: Problem) -> tuple[str, ...]:
     """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
-    return tuple(dict.fromkeys(kind_of(group) for group in problem.groups))
+    return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
 
 
-def candidate(
+def evaluate_candidate(
     study: Study,
     problem: Problem,
     method: str,
@@ -233,16 +239,16 @@ def candidate(
 
     def fitted(here: Problem, **other: Any) -> Identification:
         # what the doctor looks for is the log's, whatever the model: it has a command of its own
-        options = {**options_of(study, here, method), "doctor": False, **other}
+        options = {**select_method_options(study, here, method), "doctor": False, **other}
         result = identify(here, method, **options)
         seconds.append(result.timings["total"])
         done(len(seconds) / fits)
         return result
 
     whole = fitted(problem, validation=held_out)
-    plainly = without_replicates(method)
+    plainly = switch_bootstrap_off(method)
     sums = [
-        squares(whole if held_out else fitted(problem.on(own), **plainly), others, kinds)
+        sum_squared_errors(whole if held_out else fitted(problem.on(own), **plainly), others, kinds)
         for own, others in folds
     ]
     squared_error, squared_torque, absolute, largest, rows = (
@@ -253,7 +259,7 @@ def candidate(
         relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
     found = whole.estimate
     errors = found.residuals.error
-    names = [kind_of(group) for group in found.residuals.groups]
+    names = [find_row_kind(group) for group in found.residuals.groups]
     sigmas = list(dict.fromkeys(names))
     by_sigma = np.zeros((2, len(sigmas)))
     for name, error in zip(names, errors, strict=True):
@@ -269,7 +275,7 @@ def candidate(
         held_out=Scores(squared_error, squared_torque, relative_error),
         squared=by_sigma[0],
         rows=by_sigma[1],
-        ratio=long_run_ratio(errors),
+        ratio=estimate_long_run_ratio(errors),
         seconds=float(np.median(seconds)),
         verdict=whole.verdict.state,
         held=()
@@ -279,10 +285,10 @@ def candidate(
     )
 
 
-def options_of(study: Study, problem: Problem, method: str) -> dict[str, Any]:
+def select_method_options(study: Study, problem: Problem, method: str) -> dict[str, Any]:
     """What of a study's options is the method's own; a search's state is of one search."""
     names = {*names_of(method)} - {SEARCH_STATE}
-    common = table(EVERY_METHOD)
+    common = collect_options(EVERY_METHOD)
     given = study.identify.model_dump(exclude={"method"}, exclude_none=True)
     options = {key: value for key, value in given.items() if key in names or key in common}
     if study.constraint and CONSTRAINTS in names:
@@ -294,7 +300,7 @@ def options_of(study: Study, problem: Problem, method: str) -> dict[str, Any]:
     return options
 
 
-def squares(
+def sum_squared_errors(
     result: Identification, logs: Sequence[Samples], kinds: Sequence[str]
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
@@ -313,7 +319,7 @@ def squares(
     """
     problem = Problem.of(result.base, logs)
     beta = result.base.matrix @ result.theta
-    places = [kinds.index(kind_of(group)) for group in problem.groups]
+    places = [kinds.index(find_row_kind(group)) for group in problem.groups]
     found = np.zeros((5, len(kinds)))
     for rows in problem.rows():
         for g, columns, X, y in zip(places, problem.columns, rows.X, rows.y, strict=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from dynident.consistency.constraints import CONSTRAINTS, Constraint
-from dynident.consistency.constraints.checks import entry
-from dynident.core.makers import given_to, maker_section
-from dynident.core.schema import Name, Spec, one_of
+from dynident.consistency.constraints.checks import name_constraint_in_errors
+from dynident.core.makers import build_maker_section, collect_arguments
+from dynident.core.schema import Name, Spec, make_choice_validator
 
 
 class ConstraintKind(Spec):
@@ -19,13 +19,13 @@ class ConstraintKind(Spec):
         Name in `dynident.consistency.constraints.CONSTRAINTS`.
     """
 
-    kind: Annotated[Name, one_of(CONSTRAINTS)]
+    kind: Annotated[Name, make_choice_validator(CONSTRAINTS)]
 
 
 if TYPE_CHECKING:
     ConstraintSection = ConstraintKind
 else:
-    ConstraintSection = maker_section("ConstraintSection", ConstraintKind, CONSTRAINTS)
+    ConstraintSection = build_maker_section("ConstraintSection", ConstraintKind, CONSTRAINTS)
 
 
 def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constraint, ...]:
@@ -39,6 +39,8 @@ def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constrai
     built = []
     for k, section in enumerate(sections, 1):
         make = CONSTRAINTS[section.kind]
-        with entry(k):
-            built.append(make(**given_to(make, section, f"constraint {section.kind!r}", ("kind",))))
+        with name_constraint_in_errors(k):
+            built.append(
+                make(**collect_arguments(make, section, f"constraint {section.kind!r}", ("kind",)))
+            )
     return tuple(built)

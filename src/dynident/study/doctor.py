@@ -10,21 +10,21 @@ from typing import Any
 import tomlkit
 
 from dynident.core.errors import InputError
-from dynident.core.options import options_of
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.options import list_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
-from dynident.regression.generalised import plain
+from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.examine import Finding, examine
-from dynident.results.diagnosis.signals import Sign, signs
+from dynident.results.diagnosis.examine import Finding, examine_logs
+from dynident.results.diagnosis.signals import Sign, find_signs
 from dynident.results.diagnosis.standing import check_bearing
 from dynident.robot.model import Robot
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, study_idim, study_robot, study_samples
+from dynident.study.study import Study, build_study_idim, read_study_samples, study_robot
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Report:
     mendable: bool
 
 
-@one_thread
-def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ...]:
+@limit_to_one_thread
+def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
     """Look for everything in every log of a study, one report each in their order.
 
     Raises
@@ -71,14 +71,14 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     logs = []
     for k, section in enumerate(study.log):
         progress("reading", k / len(study.log))
-        logs.append(study_samples(section, robot, study.prepare))
+        logs.append(read_study_samples(section, robot, study.prepare))
     progress("doctor", 0.0)
     reports = []
-    if all(plain(robot, log) for log in logs):
-        every = examine(base_parameters(study_idim(study, robot)), logs, thorough=True)
+    if all(has_only_joint_torques(robot, log) for log in logs):
+        every = examine_logs(base_parameters(build_study_idim(study, robot)), logs, thorough=True)
         notes: tuple[tuple[Sign, ...], ...] = ((),) * len(logs)
     else:
-        every, notes = examine_generalised(study, robot, logs)
+        every, notes = examine_generalised_logs(study, robot, logs)
     for section, samples, findings, beside in zip(study.log, logs, every, notes, strict=True):
         mending, unit, rate, gravity = section.mending(), None, None, None
         for found in findings:
@@ -92,7 +92,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
             Report(
                 samples.name,
                 findings,
-                (*signs(robot, samples), *beside),
+                (*find_signs(robot, samples), *beside),
                 mending,
                 unit,
                 rate,
@@ -103,7 +103,7 @@ def examine_study(study: Study, progress: Progress = silent) -> tuple[Report, ..
     return tuple(reports)
 
 
-def examine_generalised(
+def examine_generalised_logs(
     study: Study, robot: Robot, logs: Sequence[Samples]
 ) -> tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]:
     """What is wrong with logs of a floating robot, of contacts or locked joints.
@@ -138,7 +138,7 @@ def examine_generalised(
     return tuple(every), tuple(notes)
 
 
-def mended_study(path: Path, reports: Sequence[Report]) -> str:
+def render_mended_study(path: Path, reports: Sequence[Report]) -> str:
     """The text of a study with its logs mended; all else, comments too, stays as it is.
 
     Parameters
@@ -150,24 +150,24 @@ def mended_study(path: Path, reports: Sequence[Report]) -> str:
     """
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     for table, report in zip(document["log"], reports, strict=True):
-        for undone in {option.name for option in options_of(Mending)} & {*table}:
+        for undone in {option.name for option in list_options(Mending)} & {*table}:
             del table[undone]
         for key, value in report.mending.given.items():
-            table[key] = listed(value)
+            table[key] = convert_to_toml(value)
         if report.unit is not None:
             units = table.setdefault("units", tomlkit.inline_table())
-            units["q"] = listed(report.unit)
+            units["q"] = convert_to_toml(report.unit)
         if report.rate is not None:
             table["rate"] = report.rate
         if report.gravity is not None:
-            document["robot"]["gravity"] = listed(report.gravity)
+            document["robot"]["gravity"] = convert_to_toml(report.gravity)
     return tomlkit.dumps(document)
 
 
-def listed(value: Any) -> Any:
+def convert_to_toml(value: Any) -> Any:
     """Tuples as lists, as TOML has them, tables on one line."""
     if isinstance(value, dict):
         table = tomlkit.inline_table()
-        table.update({key: listed(own) for key, own in value.items()})
+        table.update({key: convert_to_toml(own) for key, own in value.items()})
         return table
     return list(value) if isinstance(value, tuple) else value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from dynident.core.errors import InputError, SectionError
-from dynident.core.makers import given_to, maker_section
-from dynident.core.schema import Name, Number, Spec, one_of
-from dynident.core.text import nearest
+from dynident.core.makers import build_maker_section, collect_arguments
+from dynident.core.schema import Name, Number, Spec, make_choice_validator
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.parameters import Attached
-from dynident.friction.elements import ELEMENTS, numbered
+from dynident.friction.elements import ELEMENTS, number_symbols
 from dynident.robot.model import Robot
 
 
@@ -28,7 +28,7 @@ class ElementKind(Spec):
     """
 
     joint: Name
-    kind: Annotated[Name, one_of(ELEMENTS)]
+    kind: Annotated[Name, make_choice_validator(ELEMENTS)]
     over: Name | None = None
     ratio: Number | None = None
 
@@ -36,7 +36,7 @@ class ElementKind(Spec):
 if TYPE_CHECKING:
     ElementSection = ElementKind
 else:
-    ElementSection = maker_section("ElementSection", ElementKind, ELEMENTS)
+    ElementSection = build_maker_section("ElementSection", ElementKind, ELEMENTS)
 
 
 def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[Attached, ...]:
@@ -54,7 +54,7 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
         for key, joint in (("joint", section.joint), ("over", section.over)):
             if joint is not None and joint not in joints:
                 raise SectionError(
-                    f"element[{k}].{key} {joint!r} is not known{nearest(joint, joints)}"
+                    f"element[{k}].{key} {joint!r} is not known{suggest_nearest(joint, joints)}"
                 )
         if section.over == section.joint:
             raise SectionError(f"element[{k}].over is the joint itself")
@@ -63,13 +63,15 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
         maker = ELEMENTS[section.kind]
         try:
             what = f"[[element]] {section.kind}"
-            model = maker(**given_to(maker, section, what, ("joint", "kind", "over", "ratio")))
+            model = maker(
+                **collect_arguments(maker, section, what, ("joint", "kind", "over", "ratio"))
+            )
         except InputError as error:
             raise SectionError(f"element[{k}]: {error}") from error
         before = seen.get((section.joint, section.kind), 0)
         seen[section.joint, section.kind] = before + 1
         over = None if section.over is None else joints.index(section.over)
         ratio = 1.0 if section.ratio is None else section.ratio
-        own = numbered(model, before)
+        own = number_symbols(model, before)
         built.append(Attached(joints.index(section.joint), own, over, ratio))
     return tuple(built)

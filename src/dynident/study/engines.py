@@ -11,14 +11,14 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
-from dynident.results.exported import left_out
-from dynident.results.mujoco import mujoco_library, mujoco_model, soften, velocities
-from dynident.results.pinocchio import pinocchio_model
-from dynident.results.terms import joint_terms
+from dynident.results.exported import describe_omissions
+from dynident.results.mujoco import find_velocity_rows, import_mujoco, mujoco_model, soften_friction
+from dynident.results.pinocchio import build_pinocchio_model
+from dynident.results.terms import sort_joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import held_means
-from dynident.simulation.resistance import Resistance, resistance
+from dynident.simulation.reference import average_held_signals
+from dynident.simulation.resistance import Resistance, make_resistance
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
@@ -91,7 +91,7 @@ class Drive:
         return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
 
-def drive_of(loop: Loop) -> Drive:
+def build_drive(loop: Loop) -> Drive:
     """The law of a loop as other engines can have it.
 
     Raises
@@ -116,7 +116,7 @@ def drive_of(loop: Loop) -> Drive:
     at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
     push = np.zeros((count, robot.n))
     for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
-        push += control.D[:, column] * held_means(signal, at, 1.0 / substeps)
+        push += control.D[:, column] * average_held_signals(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
     assert loop.q0 is not None
@@ -135,7 +135,7 @@ def drive_of(loop: Loop) -> Drive:
     )
 
 
-def in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
+def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
     """The motion of a model under a law by ``pin.aba``.
 
     Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
@@ -155,7 +155,7 @@ def in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
     """
     import pinocchio as pin
 
-    there = pinocchio_model(model)
+    there = build_pinocchio_model(model)
     other, h = there.model, drive.step
     data = other.createData()
     names = model.idim.robot.joint_names
@@ -178,7 +178,7 @@ def in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
         for k in range(len(drive.push)):
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
-                refuse_failed(drive, k, dq, names)
+                refuse_diverged_motion(drive, k, dq, names)
             u = drive.torque(k, q, dq)
             free = np.abs(u) < drive.limit
             torque, slope = resist(q, dq)
@@ -192,20 +192,20 @@ def in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
             q = q + h * dq
         return found
 
-    resist = plugged(whole, drive)
+    resist = make_plugged_resistance(whole, drive)
     otherwise = () if resist is None else ((PLUGGED, moved(resist)),)
     return Motion(moved(usual), there.notes, otherwise)
 
 
-def plugged(whole: Model, drive: Drive) -> Resistance | None:
+def make_plugged_resistance(whole: Model, drive: Drive) -> Resistance | None:
     """All friction of a model where engines have no place for some of it, or None."""
-    left = joint_terms(whole).left
+    left = sort_joint_terms(whole).left
     if not left or whole.idim.has_states or whole.idim.needs:
         return None
-    return resistance(whole.idim, whole.theta, drive.width)
+    return make_resistance(whole.idim, whole.theta, drive.width)
 
 
-def without_friction(model: Model) -> Model:
+def remove_friction(model: Model) -> Model:
     """Bodies and rotors alone."""
     theta = model.theta.copy()
     for k, parameter in enumerate(model.idim.parameters):
@@ -214,7 +214,7 @@ def without_friction(model: Model) -> Model:
     return Model(model.idim, theta)
 
 
-def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
+def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
@@ -234,7 +234,7 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
         When MuJoCo is not installed or cannot compile the model.
     RolloutError
     """
-    mujoco = mujoco_library()
+    mujoco = import_mujoco()
     names = model.idim.robot.joint_names
     taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)  # implicit there
 
@@ -244,13 +244,13 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
             other.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}"))
         other.opt.timestep = drive.step
         other.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-        rows = velocities(other, names)
+        rows = find_velocity_rows(other, names)
         other.dof_armature[np.setdiff1d(np.arange(other.nv), rows)] = IMMOVABLE
         other.dof_damping[rows] -= taken
         return other
 
     def moved(other: Any, resist: Resistance | None = None) -> Array:
-        rows = velocities(other, names)
+        rows = find_velocity_rows(other, names)
         places = np.array([int(other.joint(name).qposadr[0]) for name in names])
         data = mujoco.MjData(other)
         there_too = {other.joint(k).name for k in range(other.njnt)}
@@ -264,7 +264,7 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
             q, dq = qpos[places], qvel[rows]
             if k % drive.substeps == 0:
                 found[k // drive.substeps] = q
-                refuse_failed(drive, k, dq, names)
+                refuse_diverged_motion(drive, k, dq, names)
             u = drive.torque(k, q, dq) - taken * dq
             if resist is not None:
                 torque, slope = resist(q, dq)
@@ -274,26 +274,26 @@ def in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
             mujoco.mj_step(other, data)
         return found
 
-    resist = plugged(whole, drive)
+    resist = make_plugged_resistance(whole, drive)
     warned = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file where one happens to be
     try:
         other = made(model)
         otherwise = [(OWN_SOFTNESS, moved(other))]
-        soften(other, model, drive.width)
+        soften_friction(other, model, drive.width)
         soft = moved(other)
         if resist is not None:
-            otherwise.append((PLUGGED, moved(made(without_friction(model)), resist)))
+            otherwise.append((PLUGGED, moved(made(remove_friction(model)), resist)))
     finally:
         mujoco.set_mju_user_warning(warned)
-    terms = joint_terms(model)
-    notes = left_out(terms.left, "model of MuJoCo")
+    terms = sort_joint_terms(model)
+    notes = describe_omissions(terms.left, "model of MuJoCo")
     if np.any(terms.offset):
         notes += ("offsets have no place in an MJCF: here springs that are far away give them",)
     return Motion(soft, notes, tuple(otherwise))
 
 
-def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
+def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
     """Refuse a simulation that has run away.
 
     Raises
@@ -308,7 +308,7 @@ def refuse_failed(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> No
 
 
 ENGINES: dict[str, Callable[[Model, Drive, Model], Motion]] = {
-    "mujoco": in_mujoco,
-    "pinocchio": in_pinocchio,
+    "mujoco": simulate_in_mujoco,
+    "pinocchio": simulate_in_pinocchio,
 }
 """Simulations by engine, beside our own."""

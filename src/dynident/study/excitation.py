@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from dynident.core.errors import InputError, SectionError
-from dynident.core.makers import given_to, maker_section
-from dynident.core.options import option_section, table
-from dynident.core.schema import File, Name, Spec, one_of
+from dynident.core.makers import build_maker_section, collect_arguments
+from dynident.core.options import build_option_section, collect_options
+from dynident.core.schema import File, Name, Spec, make_choice_validator
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
@@ -33,7 +33,7 @@ class ObstacleKind(Spec):
         Of a mesh, relative to the study.
     """
 
-    kind: Annotated[Name, one_of(OBSTACLES)]
+    kind: Annotated[Name, make_choice_validator(OBSTACLES)]
     name: Name | None = None
     links: tuple[Name, ...] = ()
     file: File | None = None
@@ -59,8 +59,10 @@ if TYPE_CHECKING:
     ObstacleSection = ObstacleKind
     ExcitationSection = ExcitationKind
 else:
-    ObstacleSection = maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
-    ExcitationSection = option_section("ExcitationSection", ExcitationKind, table(FAMILIES))
+    ObstacleSection = build_maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
+    ExcitationSection = build_option_section(
+        "ExcitationSection", ExcitationKind, collect_options(FAMILIES)
+    )
 
 
 def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:
@@ -76,7 +78,7 @@ def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ..
         maker = OBSTACLES[section.kind]
         try:
             what = f"[[obstacle]] {section.kind}"
-            shapes = maker(**given_to(maker, section, what, ("kind", "name", "links")))
+            shapes = maker(**collect_arguments(maker, section, what, ("kind", "name", "links")))
         except InputError as error:
             raise SectionError(f"obstacle[{k}]: {error}") from error
         built.append(Obstacle(section.name or f"{section.kind} {k}", shapes, section.links))
@@ -121,7 +123,7 @@ def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise InputError(f"{path}: is no {SCHEMA}; dynident excite writes one")
     try:
-        family = Shape(**listed_as_tuples(document["shape"])).family()
+        family = Shape(**convert_lists_to_tuples(document["shape"])).family()
         C = np.array(document["coefficients"], dtype=float)
         rate, periods = float(document["rate"]), int(document["periods"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -133,7 +135,7 @@ def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
     return Trajectory(family, C), rate, periods
 
 
-def listed_as_tuples(shape: dict[str, Any]) -> dict[str, Any]:
+def convert_lists_to_tuples(shape: dict[str, Any]) -> dict[str, Any]:
     """Lists of JSON as the options have them."""
 
     def tupled(value: Any) -> Any:

@@ -10,15 +10,15 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.excitation.excite import Excitation, excite
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference
 from dynident.study.elements import build_elements
 from dynident.study.excitation import build_obstacles, read_trajectory
-from dynident.study.study import LogSection, PrepareSection, Study, study_robot, study_samples
+from dynident.study.study import LogSection, PrepareSection, Study, read_study_samples, study_robot
 
 
 def excite_study(
@@ -26,7 +26,7 @@ def excite_study(
     given: dict[str, Any],
     after: Sequence[Path] = (),
     task: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Excitation:
     """Design a trajectory for a study's robot.
 
@@ -55,11 +55,11 @@ def excite_study(
             raise InputError(f"{path}: moves {each.C.shape[1]} joints, the robot has {robot.n}")
     known = None
     if logs:
-        samples = [study_samples(log, robot, study.prepare) for log in logs]
+        samples = [read_study_samples(log, robot, study.prepare) for log in logs]
         problem = Problem(
             robot, samples, study.robot.friction, study.robot.rotor, elements=elements
         )
-        known = information_of(problem)
+        known = compute_information_matrix(problem)
     options = {**study.excitation.model_dump(exclude_none=True), **given}
     file = options.pop("task", None)
     if task is None and file is not None:
@@ -96,12 +96,12 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
                 f"{path}: moves {reference.q.shape[1]} joints, the robot has {robot.n}"
             )
         return reference
-    samples = study_samples(LogSection(files=(str(path),)), robot, settings, torque=False)
+    samples = read_study_samples(LogSection(files=(str(path),)), robot, settings, torque=False)
     chosen = np.concatenate([np.arange(start, stop) for start, stop in samples.segments])
     return Reference(samples.rate, samples.q[chosen], samples.dq[chosen], samples.ddq[chosen])
 
 
-def information_of(problem: Problem) -> Array:
+def compute_information_matrix(problem: Problem) -> Array:
     """What logs tell of the base parameters, under their own residuals.
 
     Returns
@@ -110,7 +110,7 @@ def information_of(problem: Problem) -> Array:
         ``X' W X`` of weighted least squares.
     """
     factors = problem.factors
-    _, sigma, _ = weighted_solution(factors)
+    _, sigma, _ = solve_wls(factors)
     total = np.zeros((problem.base.count,) * 2)
     for group, each in zip(factors.groups, sigma, strict=True):
         X = group.factor[:, :-1] / each

@@ -14,11 +14,16 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError
-from dynident.core.errors import section as placed
-from dynident.core.makers import given_to, maker_section
-from dynident.core.options import PerJoint, option_section, per_joint, table
-from dynident.core.schema import File, Name, Number, Spec, one_of
-from dynident.core.text import nearest
+from dynident.core.errors import name_section_in_errors as placed
+from dynident.core.makers import build_maker_section, collect_arguments
+from dynident.core.options import (
+    PerJoint,
+    broadcast_to_joints,
+    build_option_section,
+    collect_options,
+)
+from dynident.core.schema import File, Name, Number, Spec, make_choice_validator
+from dynident.core.text import suggest_nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
@@ -60,7 +65,7 @@ class ControllerKind(Spec):
         and torque instead, or take kp and kd of "pd" from the robot file.
     """
 
-    kind: Annotated[Name, one_of(CONTROLLERS)]
+    kind: Annotated[Name, make_choice_validator(CONTROLLERS)]
     gains: Literal["given", "identify", "file"] = "given"
 
 
@@ -78,7 +83,7 @@ class ReferenceKind(Spec):
         A trajectory.json, relative to the study.
     """
 
-    kind: Annotated[Name, one_of((*OF_LOGS, *MADE))] = "log"
+    kind: Annotated[Name, make_choice_validator((*OF_LOGS, *MADE))] = "log"
     lag: PerJoint | None = None
     file: File | None = None
 
@@ -124,11 +129,17 @@ if TYPE_CHECKING:
     GroundSection = GroundKeys
     SimulationSection = LoopSection
 else:
-    ControllerSection = maker_section("ControllerSection", ControllerKind, CONTROLLERS, JOINTS)
-    ReferenceSection = maker_section("ReferenceSection", ReferenceKind, MADE)
-    NoiseSection = maker_section("NoiseSection", Spec, {"joints": Sensors, "base": BaseSensors})
-    GroundSection = maker_section("GroundSection", GroundKeys, {"ground": Ground})
-    SimulationSection = option_section("SimulationSection", LoopSection, table([Simulation]))
+    ControllerSection = build_maker_section(
+        "ControllerSection", ControllerKind, CONTROLLERS, JOINTS
+    )
+    ReferenceSection = build_maker_section("ReferenceSection", ReferenceKind, MADE)
+    NoiseSection = build_maker_section(
+        "NoiseSection", Spec, {"joints": Sensors, "base": BaseSensors}
+    )
+    GroundSection = build_maker_section("GroundSection", GroundKeys, {"ground": Ground})
+    SimulationSection = build_option_section(
+        "SimulationSection", LoopSection, collect_options([Simulation])
+    )
 
 
 def build_controller(
@@ -149,13 +160,13 @@ def build_controller(
     """
     if section.gains == "identify":
         with placed("[controller]"):
-            return identified_controller(section, robot, logs)
+            return identify_controller(section, robot, logs)
     maker = CONTROLLERS[section.kind]
     with placed("[controller]"):
         if section.gains == "file":
-            section = with_gains_of_file(section, robot)
+            section = take_gains_from_file(section, robot)
         what = f"[controller] {section.kind}"
-        options = given_to(maker, section, what, ("kind", "gains"), JOINTS)
+        options = collect_arguments(maker, section, what, ("kind", "gains"), JOINTS)
         return maker(n=robot.n, **options), None
 
 
@@ -170,7 +181,7 @@ def build_reference(section: ReferenceSection) -> Reference:
         if section.kind in OF_LOGS:
             raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
         maker = MADE[section.kind]
-        return maker(**given_to(maker, section, f"[reference] {section.kind}", ("kind",)))
+        return maker(**collect_arguments(maker, section, f"[reference] {section.kind}", ("kind",)))
 
 
 def build_sensors(section: NoiseSection, n: int) -> Sensors:
@@ -186,7 +197,7 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
             if isinstance(getattr(section, key), tuple) and count != n:
                 raise InputError(f"[noise] {key} has {count} values, the robot has {n} joints")
         given: dict[str, Any] = {
-            key: per_joint(value, n, key) if key in ROWS else value
+            key: broadcast_to_joints(value, n, key) if key in ROWS else value
             for key, value in section.model_dump(exclude_none=True).items()
         }
         perfect = Sensors.perfect(n)
@@ -220,7 +231,7 @@ def build_ground(section: GroundSection) -> Ground:
     InputError
     """
     with placed("[ground]"):
-        return Ground(**given_to(Ground, section, "[ground]", ("sole",)))
+        return Ground(**collect_arguments(Ground, section, "[ground]", ("sole",)))
 
 
 def build_simulation(
@@ -262,7 +273,7 @@ def build_simulation(
     return Simulation(control, references=references, assumed=words, **settings.options())
 
 
-def with_gains_of_file(section: ControllerSection, robot: Robot) -> ControllerSection:
+def take_gains_from_file(section: ControllerSection, robot: Robot) -> ControllerSection:
     """A section with the gains of the position servos in the robot's MJCF, which damp all speed.
 
     Raises
@@ -285,7 +296,7 @@ def with_gains_of_file(section: ControllerSection, robot: Robot) -> ControllerSe
     return section.model_copy(update={"velocity_reference": False, **given, **law})
 
 
-def identified_controller(
+def identify_controller(
     section: ControllerSection, robot: Robot, logs: tuple[Samples, ...]
 ) -> tuple[Controller, str]:
     """Gains identified from the first log with a reference.
@@ -307,8 +318,12 @@ def identified_controller(
     from dynident.simulation.gains import identify_gains
 
     given = section.model_dump(exclude_none=True)
-    gain = np.array(per_joint(given.get("gain", 1.0), robot.n, "gain"))
-    limit = None if "limit" not in given else np.array(per_joint(given["limit"], robot.n, "limit"))
+    gain = np.array(broadcast_to_joints(given.get("gain", 1.0), robot.n, "gain"))
+    limit = (
+        None
+        if "limit" not in given
+        else np.array(broadcast_to_joints(given["limit"], robot.n, "limit"))
+    )
     run = slice(*log.runs[0])
     found = identify_gains(
         log.qref[run],
@@ -319,10 +334,14 @@ def identified_controller(
         limit=limit,
         dqref=None if log.dqref is None else log.dqref[run],
     )
-    return controller_of(found, gain, limit, log.rate), gain_words(found, robot, log)
+    return build_identified_controller(found, gain, limit, log.rate), describe_gains(
+        found, robot, log
+    )
 
 
-def controller_of(found: Gains, gain: Array, limit: Array | None, rate: float) -> Controller:
+def build_identified_controller(
+    found: Gains, gain: Array, limit: Array | None, rate: float
+) -> Controller:
     """The controller of identified gains, sampled with the log."""
     limits = np.inf if limit is None else limit
     # one delay serves all joints: the longest found (an early output is that of a late q)
@@ -339,7 +358,7 @@ def controller_of(found: Gains, gain: Array, limit: Array | None, rate: float) -
     )  # fmt: skip
 
 
-def gain_words(found: Gains, robot: Robot, log: Samples) -> str:
+def describe_gains(found: Gains, robot: Robot, log: Samples) -> str:
     """What was identified of the controllers, in words."""
     each = [
         f"{name} kp {kp:.5g}, {'kv' if found.kind == 'p-p' else 'kd'} {kv:.5g} (output within "
@@ -351,7 +370,7 @@ def gain_words(found: Gains, robot: Robot, log: Samples) -> str:
     return f"the controllers' gains were identified from {log.name}: {'; '.join(each)}"
 
 
-def standard_values(
+def replace_parameters(
     names: tuple[str, ...], given: Mapping[str, float], theta: np.ndarray
 ) -> np.ndarray:
     """Standard parameters with some of them replaced by name.
@@ -365,7 +384,7 @@ def standard_values(
     for name, value in given.items():
         if name not in names:
             raise SectionError(
-                f"[simulation] parameters: {name!r} is not known{nearest(name, names)}"
+                f"[simulation] parameters: {name!r} is not known{suggest_nearest(name, names)}"
             )
         out[names.index(name)] = value
     return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import Options, every_chosen
+from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.payload import Loading, identify_load
@@ -18,9 +18,9 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
 from dynident.results.payload import Payload
-from dynident.robot.geometry import frame_placement
-from dynident.study.stored import StoredResult, relocated
-from dynident.study.study import study_samples
+from dynident.robot.geometry import locate_frame
+from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.study import read_study_samples
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,15 @@ def payload(
     ComputationError
         When the log tells nothing of a load.
     """
-    placing, loading = every_chosen("payload", FAMILIES, {"link": link, **options})
+    placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})
     if fit.estimate.fitted is not None:
         raise InputError(f"{fit.method} fitted positions: a load needs logs with torque")
     samples = log if isinstance(log, Samples) else fit.prepare(log)
     covariance = fit.estimate.covariance.matrix
-    return found(fit.base, fit.estimate.beta, covariance, samples, placing, loading)
+    return identify_payload(fit.base, fit.estimate.beta, covariance, samples, placing, loading)
 
 
-def stored_payload(
+def identify_payload_from_stored(
     stored: StoredResult, text: str, **options: Any
 ) -> tuple[Payload, tuple[str, ...]]:
     """The same of a stored result and a log's files, and what was noticed about these.
@@ -91,17 +91,17 @@ def stored_payload(
     ------
     InputError, ComputationError
     """
-    placing, loading = every_chosen("payload", FAMILIES, options)
+    placing, loading = build_all_options("payload", FAMILIES, options)
     if stored.document.fitted:
         raise InputError(f"{stored.path}: was fitted to positions: a load needs logs with torque")
     beta = np.array([row.value for row in stored.document.parameters])
-    section = relocated(stored.study.log[0], text.split(","))
-    samples = study_samples(section, stored.idim.robot, stored.study.prepare)
-    result = found(stored.base, beta, stored.covariance(), samples, placing, loading)
+    section = relocate_log_section(stored.study.log[0], text.split(","))
+    samples = read_study_samples(section, stored.idim.robot, stored.study.prepare)
+    result = identify_payload(stored.base, beta, stored.covariance(), samples, placing, loading)
     return result, (*stored.warnings, *samples.warnings)
 
 
-def found(
+def identify_payload(
     base: BaseParameters,
     beta: Array,
     covariance: Array,
@@ -118,9 +118,9 @@ def found(
     """
     robot, frame = base.idim.robot, placing.frame
     carrier = robot.links[-1] if placing.link is None else placing.link
-    body, rotation, translation = frame_placement(robot, carrier)
+    body, rotation, translation = locate_frame(robot, carrier)
     if frame is not None:
-        other, rotation, translation = frame_placement(robot, frame)
+        other, rotation, translation = locate_frame(robot, frame)
         if other != body:
             raise InputError(f"frame {frame!r} is on {other}, and the load on {body}")
     load = identify_load(Problem.of(base, samples), beta, covariance, body, loading)

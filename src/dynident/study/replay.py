@@ -10,19 +10,24 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
-from dynident.core.text import nearest
-from dynident.core.threads import one_thread
+from dynident.core.text import suggest_nearest
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, with_law
+from dynident.estimators.closed_loop import Simulation, auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.words import entry, number, table
+from dynident.results.words import format_entry, format_number, format_table
 from dynident.simulation.rollout import rollout
-from dynident.study.engines import ENGINES, drive_of
+from dynident.study.engines import ENGINES, build_drive
 from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, relocated, simulable_model, stored_loop
-from dynident.study.study import study_samples
+from dynident.study.stored import (
+    StoredResult,
+    build_simulable_model,
+    rebuild_stored_loop,
+    relocate_log_section,
+)
+from dynident.study.study import read_study_samples
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
@@ -69,23 +74,29 @@ class Replay:
     @property
     def cost(self) -> float | None:
         """By how much the engine's error is larger than ours, all joints together [rad or m]."""
-        return None if self.theirs is None else overall(self.theirs) - overall(self.ours)
+        return (
+            None
+            if self.theirs is None
+            else combine_joint_rms(self.theirs) - combine_joint_rms(self.ours)
+        )
 
     def text(self) -> str:
         """A table of at most 80 columns."""
         columns = [
-            (name, [number(1e3 * value, 3) for value in (*rms, overall(rms))])
+            (name, [format_number(1e3 * value, 3) for value in (*rms, combine_joint_rms(rms))])
             for name, rms in self.columns.items()
         ]
-        lines = table("replay mrad", [*self.joints, "overall"], columns)
-        lines += entry("  of", f"{self.log}: rms of the positions of free simulations")
+        lines = format_table("replay mrad", [*self.joints, "overall"], columns)
+        lines += format_entry("  of", f"{self.log}: rms of the positions of free simulations")
         if self.cost is not None and self.apart is not None:
             words = (
-                f"{self.engine} is {number(1e3 * overall(self.apart), 2)} apart from dynident, "
-                f"which costs {1e3 * self.cost:+.2g}"
+                f"{self.engine} is {format_number(1e3 * combine_joint_rms(self.apart), 2)} apart "
+                f"from dynident, which costs {1e3 * self.cost:+.2g}"
             )
-            lines += entry("  engine", words)
-        return "\n".join([*lines, *(line for note in self.notes for line in entry("  note", note))])
+            lines += format_entry("  engine", words)
+        return "\n".join(
+            [*lines, *(line for note in self.notes for line in format_entry("  note", note))]
+        )
 
     def document(self) -> dict[str, Any]:
         """What ``--json`` prints [mrad or mm]."""
@@ -98,20 +109,22 @@ class Replay:
             "log": self.log,
             "engine": self.engine,
             "rms_mrad": named,
-            "overall_rms_mrad": {k: 1e3 * overall(rms) for k, rms in self.columns.items()},
-            "apart_mrad": None if self.apart is None else 1e3 * overall(self.apart),
+            "overall_rms_mrad": {
+                k: 1e3 * combine_joint_rms(rms) for k, rms in self.columns.items()
+            },
+            "apart_mrad": None if self.apart is None else 1e3 * combine_joint_rms(self.apart),
             "cost_mrad": None if self.cost is None else 1e3 * self.cost,
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
 
 
-def overall(rms: Array) -> float:
+def combine_joint_rms(rms: Array) -> float:
     """Root mean square of all joints together."""
     return float(np.sqrt(np.mean(rms**2)))
 
 
-@one_thread
+@limit_to_one_thread
 def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Replay:
     """Simulate a stored result under a log's law in an engine, and in ours.
 
@@ -133,18 +146,18 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     """
     if engine != OURS and engine not in ENGINES:
         known = (OURS, *ENGINES)
-        raise InputError(f"engine {engine!r} is not known{nearest(engine, known)}")
+        raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
     study, robot = stored.study, stored.idim.robot
     if study.controller is None:
         raise InputError(f"{stored.path}: its study has no [controller], whose law is replayed")
-    section = relocated(study.log[0], files)
-    samples = study_samples(section, robot, study.prepare, torque=False)
-    simulation = stored_loop(stored, samples)
-    samples = with_law(samples, simulation)
+    section = relocate_log_section(study.log[0], files)
+    samples = read_study_samples(section, robot, study.prepare, torque=False)
+    simulation = rebuild_stored_loop(stored, samples)
+    samples = fill_missing_torque(samples, simulation)
     model = stored.model
-    exported, said = (model, ()) if engine == OURS else simulable_model(stored)
+    exported, said = (model, ()) if engine == OURS else build_simulable_model(stored)
     if engine != OURS:
-        said += loop_words(simulation)
+        said += describe_found_law(simulation)
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
@@ -154,7 +167,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
         if engine != OURS:
-            there = ENGINES[engine](exported, drive_of(loop), model)
+            there = ENGINES[engine](exported, build_drive(loop), model)
             motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
@@ -163,7 +176,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
     rms = np.sqrt(squares / count)
-    nominal, reason = nominal_error(stored, samples)
+    nominal, reason = measure_nominal_error(stored, samples)
     return Replay(
         ",".join(files),
         engine,
@@ -176,7 +189,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
             *said,
             *notes,
             *(
-                f"{words} the error is {1e3 * overall(np.sqrt(own / count)):.3g}"
+                f"{words} the error is {1e3 * combine_joint_rms(np.sqrt(own / count)):.3g}"
                 for words, own in aside.items()
             ),
         ),
@@ -184,11 +197,11 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     )
 
 
-def loop_words(simulation: Simulation) -> tuple[str, ...]:
+def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     """What was found of the law, which no model of a robot has."""
     control, found = simulation.controller, []
     if control.delay > 1e-6:
-        found.append(f"a delay of the targets of {number(1e3 * control.delay, 3)} ms")
+        found.append(f"a delay of the targets of {format_number(1e3 * control.delay, 3)} ms")
     if np.any(control.gain != 1.0):
         found.append("drive gains")
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
@@ -200,7 +213,9 @@ def loop_words(simulation: Simulation) -> tuple[str, ...]:
     return (f"of the law, and no part of the model: {', '.join(found)}",)
 
 
-def nominal_error(stored: StoredResult, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
+def measure_nominal_error(
+    stored: StoredResult, log: Samples
+) -> tuple[Array | None, tuple[str, ...]]:
     """Error of the robot's file as it is, under the law as the study tells it, and why it has none.
 
     Its inertials, armature, damping and friction, and nothing of what was fitted.

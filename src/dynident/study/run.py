@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dynident.api import EVERY_METHOD, identify
-from dynident.core.errors import expect
-from dynident.core.options import table
-from dynident.core.progress import Progress, Stopwatch, silent
-from dynident.core.threads import one_thread
+from dynident.core.errors import check_type
+from dynident.core.options import collect_options
+from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import SIMULATION, check_options, names_of
@@ -18,11 +18,11 @@ from dynident.results.identification import Identification
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.loop import build_simulation
-from dynident.study.study import Study, anywhere, study_robot, study_samples
+from dynident.study.study import Study, read_study_samples, resolve_study_files, study_robot
 
 
-@one_thread
-def run_study(study: Study, progress: Progress = silent) -> Identification:
+@limit_to_one_thread
+def run_study(study: Study, progress: Progress = ignore_progress) -> Identification:
     """Run a study from its files to the result.
 
     Where drives are fitted to encoders and the study says nothing of friction, joints whose
@@ -32,14 +32,16 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     ------
     InputError, ComputationError
     """
-    expect("run_study", study, Study, "dynident.read_study(path) makes one")
+    check_type("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
     options = chosen.options()
     if study.constraint:
         options["constraints"] = build_constraints(study.constraint)
-    of_method = {key: value for key, value in options.items() if key not in table(EVERY_METHOD)}
-    check_options(chosen.method, {**of_method, SIMULATION: study_simulates(study)})
+    of_method = {
+        key: value for key, value in options.items() if key not in collect_options(EVERY_METHOD)
+    }
+    check_options(chosen.method, {**of_method, SIMULATION: can_study_simulate(study)})
     progress("reading", 0.0)
     robot = study_robot(study)
     watch.lap("robot")
@@ -47,7 +49,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
     held_out: list[Samples] = []
     for k, section in enumerate(study.log):
         torque = chosen.method not in TORQUE_FREE
-        samples = study_samples(section, robot, study.prepare, torque)
+        samples = read_study_samples(section, robot, study.prepare, torque)
         (fitted if section.use == "identify" else held_out).append(samples)
         progress("reading", (k + 1) / len(study.log))
     watch.lap("logs")
@@ -64,7 +66,7 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         problem,
         chosen.method,
         **options,
-        simulation=study_loop(study, problem) if study_simulates(study) else None,
+        simulation=build_study_simulation(study, problem) if can_study_simulate(study) else None,
         validation=held_out,
         progress=progress,
     )
@@ -83,19 +85,19 @@ def run_study(study: Study, progress: Progress = silent) -> Identification:
         return replace(again, warnings=(words, *again.warnings))
     settings = {
         **result.settings,
-        "study": anywhere(study).model_dump(mode="json", exclude_none=True),
+        "study": resolve_study_files(study).model_dump(mode="json", exclude_none=True),
     }
     return replace(result, timings=timings, settings=settings)
 
 
-def study_simulates(study: Study) -> bool | None:
+def can_study_simulate(study: Study) -> bool | None:
     """Whether a study's method simulates, and can; None of a method that does not."""
     if SIMULATION not in names_of(study.identify.method):
         return None
     return None if study.controller is None else True
 
 
-def study_loop(study: Study, problem: Problem) -> Simulation:
+def build_study_simulation(study: Study, problem: Problem) -> Simulation:
     """The closed loop behind a study's logs.
 
     Raises

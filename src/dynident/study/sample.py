@@ -11,25 +11,31 @@ from pydantic import Field
 from dynident.conic.cones import Cone
 from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints import ON_BASE, Constraint
-from dynident.consistency.draws import Normal, brought_inside, drawn, posterior, root_of
+from dynident.consistency.draws import (
+    Normal,
+    build_posterior,
+    draw_within_cones,
+    factor_covariance,
+    project_into_cones,
+)
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import HELD_OUT, Knowledge
-from dynident.consistency.nearest import measured, nearest_to_base
+from dynident.consistency.nearest import build_measured_system, nearest_to_base
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import Options, chosen
+from dynident.core.options import Options, build_options
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.closed_loop import with_law
-from dynident.estimators.encoder_unknowns import Unknowns, admitted
+from dynident.estimators.closed_loop import fill_missing_torque
+from dynident.estimators.encoder_unknowns import Unknowns, build_admitted_set
 from dynident.regression.problem import Problem
-from dynident.results.draws import Calibration, Draws, certified
+from dynident.results.draws import Calibration, Draws, certify_draws
 from dynident.results.identification import Identification
 from dynident.simulation.rollout import LoopColumn
-from dynident.study.calibration import position_calibration, torque_calibration
+from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, relocated
-from dynident.study.study import study_samples
+from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.study import read_study_samples
 
 NO_PRIOR = Knowledge(prior="none")
 
@@ -111,12 +117,12 @@ def sample(fit: Identification, n: int = Drawing.n, seed: int = Drawing.seed) ->
     wanted, found, base = Drawing(n, seed), fit.estimate, fit.base
     if found.fitted is not None:
         own = found.fitted
-        draws = of_positions(
+        draws = sample_position_fit(
             Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), wanted
         )
         return replace(draws, width=fit.width)
     knowledge = NO_PRIOR if found.knowledge is None else found.knowledge
-    return of_torques(
+    return sample_torque_fit(
         Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), wanted
     )
 
@@ -135,30 +141,30 @@ def sample_stored(stored: StoredResult, wanted: Drawing = Drawing()) -> Draws:
     if document.fitted:
         names = tuple(row.name for row in document.fitted)
         values = np.array([row.value for row in document.fitted])
-        cones = cones_of(stored, names, constraints)
-        draws = of_positions(
+        cones = build_fitted_cones(stored, names, constraints)
+        draws = sample_position_fit(
             Positions(base, stored.theta(), names, values, stored.fitted_covariance(), cones),
             wanted,
         )
         return replace(draws, width=stored.width)
     beta = np.array([row.value for row in document.parameters])
     theta = None if document.standard is None else stored.theta()
-    knowledge = known_to(stored, constraints)
-    return of_torques(Torques(base, beta, stored.covariance(), theta, knowledge), wanted)
+    knowledge = restore_knowledge(stored, constraints)
+    return sample_torque_fit(Torques(base, beta, stored.covariance(), theta, knowledge), wanted)
 
 
-def known_to(stored: StoredResult, constraints: tuple[Constraint, ...]) -> Knowledge:
+def restore_knowledge(stored: StoredResult, constraints: tuple[Constraint, ...]) -> Knowledge:
     """What a stored result knew beside its logs, the prior's weight as it was chosen."""
     if stored.document.standard is None:
         return NO_PRIOR
     options: dict[str, Any] = stored.study.identify.options()
     if options.get("prior_weight") == HELD_OUT:
         options["prior_weight"] = stored.document.prior_weight
-    found: Knowledge = chosen(Knowledge, {**options, "constraints": constraints})
+    found: Knowledge = build_options(Knowledge, {**options, "constraints": constraints})
     return found
 
 
-def cones_of(
+def build_fitted_cones(
     stored: StoredResult, names: tuple[str, ...], constraints: tuple[Constraint, ...]
 ) -> tuple[Cone, ...]:
     """What drives and loop of a stored result may be.
@@ -177,10 +183,10 @@ def cones_of(
     unknowns = Unknowns(idim, tuple(own), np.ones(len(names)), first, 0)
     if unknowns.names != names:
         raise InputError(f"{stored.path}: fitted: are not the unknowns of its model")
-    return admitted(unknowns, constraints).cones
+    return build_admitted_set(unknowns, constraints).cones
 
 
-def of_torques(known: Torques, wanted: Drawing) -> Draws:
+def sample_torque_fit(known: Torques, wanted: Drawing) -> Draws:
     """Draws of standard parameters about those of a fit of torques."""
     base, knowledge = known.base, known.knowledge
     if knowledge.consistency in ON_BASE:
@@ -191,34 +197,34 @@ def of_torques(known: Torques, wanted: Drawing) -> Draws:
     if theta is None:
         theta = nearest_to_base(base, known.beta, std).theta
         assert theta is not None
-    feasible = build_feasible_set(base, measured(known.beta, std), knowledge)
-    normal = posterior(feasible, theta, known.beta, known.covariance)
-    found = drawn(normal, feasible.cones, wanted.n, wanted.generator())
-    return certified(
+    feasible = build_feasible_set(base, build_measured_system(known.beta, std), knowledge)
+    normal = build_posterior(feasible, theta, known.beta, known.covariance)
+    found = draw_within_cones(normal, feasible.cones, wanted.n, wanted.generator())
+    return certify_draws(
         base, found.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
         seed=wanted.seed, share=found.share, way=found.way,
     )  # fmt: skip
 
 
-def of_positions(known: Positions, wanted: Drawing) -> Draws:
+def sample_position_fit(known: Positions, wanted: Drawing) -> Draws:
     """Draws of drives and loop, and of the links where these were fitted."""
     std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
     size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), 1e-9)
-    inside = brought_inside(known.cones, known.values, 1.0 / size)
-    factor = root_of(known.covariance)
+    inside = project_into_cones(known.cones, known.values, 1.0 / size)
+    factor = factor_covariance(known.covariance)
     normal = Normal(inside, factor, np.zeros(factor.shape[1]))
-    found = drawn(normal, known.cones, wanted.n, wanted.generator())
+    found = draw_within_cones(normal, known.cones, wanted.n, wanted.generator())
     parameters = len(known.base.idim.parameters)
     linear = parameters - known.base.idim.names.index(known.names[0])
     theta = np.tile(known.theta, (wanted.n, 1))
     theta[:, parameters - linear :] = found.x[:, :linear]
-    return certified(
+    return certify_draws(
         known.base, theta, known.names[linear:], found.x[:, linear:],
         seed=wanted.seed, share=found.share, way=found.way,
     )  # fmt: skip
 
 
-def calibrated(stored: StoredResult, draws: Draws, text: str) -> Calibration:
+def measure_calibration(stored: StoredResult, draws: Draws, text: str) -> Calibration:
     """How much of a log lies inside the band of the draws of a stored result.
 
     Parameters
@@ -235,18 +241,18 @@ def calibrated(stored: StoredResult, draws: Draws, text: str) -> Calibration:
     ComputationError
     """
     study = stored.study
-    section = relocated(study.log[0], text.split(","))
+    section = relocate_log_section(study.log[0], text.split(","))
     simulates = bool(stored.document.fitted)
-    samples = study_samples(section, stored.idim.robot, study.prepare, torque=not simulates)
+    samples = read_study_samples(section, stored.idim.robot, study.prepare, torque=not simulates)
     if not simulates:
         sigma = stored.sigma()
         if sigma is None:
             raise InputError(f"{stored.path}: settings: has no sigma of its joints")
-        return torque_calibration(draws, Problem.of(stored.base, samples), sigma)
+        return measure_torque_calibration(draws, Problem.of(stored.base, samples), sigma)
     if study.controller is None:
         raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
     simulation = build_simulation(
         study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
     ).of_encoders()
-    problem = Problem.of(stored.base, with_law(samples, simulation))
-    return position_calibration(draws, problem, simulation, stored.position_sigma())
+    problem = Problem.of(stored.base, fill_missing_torque(samples, simulation))
+    return measure_position_calibration(draws, problem, simulation, stored.position_sigma())

@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from dynident.core.options import chosen
-from dynident.core.progress import Progress, silent
+from dynident.core.options import build_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.text import format_count
 from dynident.excitation.selection import Selecting, Selection, select_blocks
 from dynident.regression.problem import Problem
-from dynident.results.words import counted, entry, number, percent, table
+from dynident.results.words import (
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, study_robot, study_samples
+from dynident.study.study import Study, read_study_samples, study_robot
 
 MOST = 8
 """Missing parameters that are printed; JSON has all."""
 
 
-def select_study(study: Study, progress: Progress = silent) -> Selection:
+def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits.
 
     Raises
@@ -32,7 +38,7 @@ def select_study(study: Study, progress: Progress = silent) -> Selection:
     fitted = [section for section in study.log if section.use == "identify"]
     logs = []
     for k, section in enumerate(fitted):
-        logs.append(study_samples(section, robot, study.prepare))
+        logs.append(read_study_samples(section, robot, study.prepare))
         progress("reading", (k + 1) / len(fitted))
     problem = Problem(
         robot,
@@ -42,11 +48,11 @@ def select_study(study: Study, progress: Progress = silent) -> Selection:
         elements=build_elements(study.element, robot),
         progress=progress,
     )
-    options: Selecting = chosen(Selecting, study.select.model_dump(exclude_none=True))
+    options: Selecting = build_options(Selecting, study.select.model_dump(exclude_none=True))
     return select_blocks(problem, options)
 
 
-def selected_study(path: Path, study: Study, found: Selection) -> str:
+def render_selected_study(path: Path, study: Study, found: Selection) -> str:
     """The text of a study that fits the chosen samples alone; all else stays as it is.
 
     Parameters
@@ -73,56 +79,62 @@ def selected_study(path: Path, study: Study, found: Selection) -> str:
     return tomlkit.dumps(document)
 
 
-def selection_text(found: Selection) -> str:
+def format_selection(found: Selection) -> str:
     """A selection as plain text of at most 80 columns."""
     share = 100.0 * found.rows / found.rows_all
     rest = len(found.blocks) + found.repeats
-    lines = entry(
+    lines = format_entry(
         "chosen",
-        f"{len(found.blocks)} of {counted(found.offered, 'block')}, {found.rows} of "
-        f"{found.rows_all} rows ({share:.3g} %); {counted(found.repeats, 'repeat')} and "
+        f"{len(found.blocks)} of {format_count(found.offered, 'block')}, {found.rows} of "
+        f"{found.rows_all} rows ({share:.3g} %); {format_count(found.repeats, 'repeat')} and "
         f"{found.offered - rest} that tell little left out",
     )
     for log, name in enumerate(found.logs):
         rate = found.rates[log]
         spans = [f"{a / rate:.4g}-{b / rate:.4g}" for a, b in found.kept(log)]
-        lines += entry("  from", f"{name}: {', '.join(spans) + ' s' if spans else 'nothing'}")
+        lines += format_entry(
+            "  from", f"{name}: {', '.join(spans) + ' s' if spans else 'nothing'}"
+        )
     last = found.blocks[-1]
-    lines += entry("  last", f"lowered the standard deviations by {100.0 * last.gain:.2g} %")
+    lines += format_entry("  last", f"lowered the standard deviations by {100.0 * last.gain:.2g} %")
     columns = [
         ("parameters", [str(len(chain.columns)) for chain in found.chains]),
-        ("cond. all", [number(chain.condition_all, 3) for chain in found.chains]),
-        ("chosen", [number(chain.condition, 3) for chain in found.chains]),
+        ("cond. all", [format_number(chain.condition_all, 3) for chain in found.chains]),
+        ("chosen", [format_number(chain.condition, 3) for chain in found.chains]),
         ("told a row", [f"{chain.information:.2f} x" for chain in found.chains]),
     ]
-    lines += ["", *table("carried by", [chain.joint for chain in found.chains], columns)]
-    lines += entry(
+    lines += ["", *format_table("carried by", [chain.joint for chain in found.chains], columns)]
+    lines += format_entry(
         "told a row",
         "information of a chosen row over that of a row among all, geometric mean over parameters",
     )
-    lines += ["", *entry("std %", spread_words(found))]
+    lines += ["", *format_entry("std %", describe_deviations(found))]
     for each in found.missing[:MOST]:
-        lines += entry(f"  {each.name}", each.words)
+        lines += format_entry(f"  {each.name}", each.words)
     if len(found.missing) > MOST:
-        lines += entry("", f"and {len(found.missing) - MOST} more (--json)")
+        lines += format_entry("", f"and {len(found.missing) - MOST} more (--json)")
     if not found.missing:
-        lines += entry("missing", "nothing: all base parameters are known well by what was chosen")
+        lines += format_entry(
+            "missing", "nothing: all base parameters are known well by what was chosen"
+        )
     return "\n".join(lines)
 
 
-def spread_words(found: Selection) -> str:
+def describe_deviations(found: Selection) -> str:
     """Relative standard deviations before and after, in words."""
     words = []
     for name, values in (("of all rows", found.before), ("of the chosen", found.after)):
         low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], method="nearest")
-        words.append(f"{name} {percent(low)}, {percent(middle)}, {percent(high)}")
+        words.append(
+            f"{name} {format_percent(low)}, {format_percent(middle)}, {format_percent(high)}"
+        )
     return (
         f"{'; '.join(words)}: predicted, a tenth, half and nine tenths of the base parameters "
         f"are below. Poorly known by what was chosen: {len(found.missing)}"
     )
 
 
-def selection_dict(found: Selection) -> dict[str, Any]:
+def serialise_selection(found: Selection) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "blocks": [

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, SectionError, section
-from dynident.core.progress import Progress, silent
+from dynident.core.errors import InputError, SectionError, name_section_in_errors
+from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
-from dynident.estimators.closed_loop import Simulation, logged_reference
+from dynident.estimators.closed_loop import Simulation, extract_logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact
-from dynident.simulation.afloat import floating_signals, record_floating
-from dynident.simulation.record import record
+from dynident.simulation.afloat import collect_floating_signals, record_floating
+from dynident.simulation.record import record_rollout
 from dynident.simulation.reference import Reference
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.study.loop import (
@@ -28,10 +28,10 @@ from dynident.study.loop import (
     build_reference,
     build_sensors,
     build_simulation,
-    standard_values,
+    replace_parameters,
 )
 from dynident.study.stored import read_result
-from dynident.study.study import Study, study_idim, study_robot, study_samples
+from dynident.study.study import Study, build_study_idim, read_study_samples, study_robot
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SimulatedLog:
         assert log.qref is not None
         assert log.dqref is not None
         signals = {"q": log.q, "tau": log.tau, "qref": log.qref, "dqref": log.dqref}
-        others = floating_signals(log, self.contacts)
+        others = collect_floating_signals(log, self.contacts)
         named = [f"{s}_{joint}" for s in signals for joint in self.joints]
         header = ",".join(["time", *named, *others])
         time = np.arange(len(log.q)) / log.rate
@@ -69,7 +69,7 @@ class SimulatedLog:
         return text.getvalue().encode()
 
 
-def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
+def simulate_study(study: Study, progress: Progress = ignore_progress) -> SimulatedLog:
     """The log that a study's robot would give under its controller.
 
     Raises
@@ -82,8 +82,8 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
     robot = study_robot(study)
-    idim = study_idim(study, robot)
-    theta = study_values(study, idim)
+    idim = build_study_idim(study, robot)
+    theta = choose_simulated_parameters(study, idim)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:
         if not study.log:
@@ -92,18 +92,18 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
             )
         # all of it is simulated, at its own rate: a mean period would not be
         own = study.log[0].model_copy(update={"period": "none"})
-        logs = (study_samples(own, robot, study.prepare),)
+        logs = (read_study_samples(own, robot, study.prepare),)
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )
-        reference = logged_reference_of(simulation.references, logs[0])
+        reference = choose_log_reference(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
         simulation = Simulation(controller, **study.simulation.options())
         reference = build_reference(study.reference)
     sensors = build_sensors(study.noise, robot.n)
     beside = build_base_sensors(study.noise, robot.floating)
-    with section("[simulation]"):
+    with name_section_in_errors("[simulation]"):
         loop = simulation.loop(idim, reference, model=theta)
     if robot.floating:
         recording = record_floating(
@@ -113,14 +113,14 @@ def simulate_study(study: Study, progress: Progress = silent) -> SimulatedLog:
         return SimulatedLog(recording, robot.joint_names, robot.warnings, robot.contacts)
     if study.ground.model_fields_set:
         raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
-    with section("[simulation]"):
+    with name_section_in_errors("[simulation]"):
         check_integration(loop, theta)
         check_loop(loop, theta)
-    found = record(loop, theta, sensors, progress=progress)
+    found = record_rollout(loop, theta, sensors, progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
 
-def logged_reference_of(references: tuple[Reference, ...] | None, log: Samples) -> Reference:
+def choose_log_reference(references: tuple[Reference, ...] | None, log: Samples) -> Reference:
     """The reference of a log: its own unless it was reconstructed.
 
     Raises
@@ -129,13 +129,13 @@ def logged_reference_of(references: tuple[Reference, ...] | None, log: Samples) 
     """
     if references is not None:
         return references[0]
-    own = logged_reference(log)
+    own = extract_logged_reference(log)
     if own is None:
         raise InputError(f"{log.name}: has no reference (qref); give [reference] a kind")
     return own
 
 
-def study_values(study: Study, idim: Idim) -> Array:
+def choose_simulated_parameters(study: Study, idim: Idim) -> Array:
     """Standard parameters that a study simulates.
 
     Those of a stored result where one is named; else the robot file's inertials, armature (Ia),
@@ -166,4 +166,4 @@ def study_values(study: Study, idim: Idim) -> Array:
             if parameter.symbol in stated:
                 joint = robot.joints[parameter.number - 1]
                 theta[index] = getattr(joint, stated[parameter.symbol])
-    return standard_values(idim.names, settings.parameters, theta)
+    return replace_parameters(idim.names, settings.parameters, theta)

@@ -9,34 +9,40 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.api import held_out_figures
+from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, inertia_matrix, smallest_eigenvalue
-from dynident.core.schema import validated
-from dynident.dynamics.base import BaseParameters, observed_base
+from dynident.core.inertia import find_smallest_eigenvalue, from_com, to_inertia_matrix
+from dynident.core.schema import validate_data
+from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import PLAIN
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import SensorParameter
 from dynident.dynamics.whole import Model
 from dynident.estimators import TORQUE_FREE
-from dynident.estimators.closed_loop import Simulation, lacks_torque, with_law
+from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.cost import cost_words, law_words
+from dynident.results.cost import describe_export_cost, describe_loop_omissions
 from dynident.results.diagnosis.standing import check_bearing
 from dynident.results.figures import check_lowpass
 from dynident.results.json import SCHEMA
-from dynident.results.mjcf import standard_mjcf
-from dynident.results.repair import moved_words
+from dynident.results.mjcf import render_identified_mjcf
+from dynident.results.repair import describe_base_shift
 from dynident.results.result import ValidationFigures
-from dynident.results.terms import joint_terms, simulable
-from dynident.results.urdf import standard_urdf
+from dynident.results.terms import make_simulable, sort_joint_terms
+from dynident.results.urdf import render_standard_urdf
 from dynident.study.document import Document
 from dynident.study.loop import build_simulation
-from dynident.study.study import LogSection, Study, study_idim, study_robot, study_samples
+from dynident.study.study import (
+    LogSection,
+    Study,
+    build_study_idim,
+    read_study_samples,
+    study_robot,
+)
 
 ROUNDING = 1e-9
 """Consistency that the way to the centre of mass and back may cost."""
@@ -181,8 +187,8 @@ class StoredResult:
         if document.standard is None:
             return ()
         phi = self.phi()
-        size = np.abs(phi[:, 0] + np.trace(inertia_matrix(phi), axis1=1, axis2=2))
-        odd = smallest_eigenvalue(phi) < -ROUNDING * size
+        size = np.abs(phi[:, 0] + np.trace(to_inertia_matrix(phi), axis1=1, axis2=2))
+        odd = find_smallest_eigenvalue(phi) < -ROUNDING * size
         return tuple(row.link for row, no in zip(document.standard, odd, strict=True) if no)
 
     def refuse_other_robot(self) -> None:
@@ -226,7 +232,7 @@ class StoredResult:
         off = np.abs(base.matrix @ theta - told)
         # moments that are none, but for rounding, are told from zero by the size of their body
         phi = self.phi()
-        mass, spread = np.abs(phi[:, 0]), np.abs(np.trace(inertia_matrix(phi), axis1=1, axis2=2))
+        mass, spread = np.abs(phi[:, 0]), np.abs(np.trace(to_inertia_matrix(phi), axis1=1, axis2=2))
         sizes = np.column_stack([mass, *[np.sqrt(mass * spread)] * 3, *[spread] * 6])
         scale = np.maximum(np.abs(theta), self.idim.join(sizes))
         off /= np.abs(base.matrix) @ scale + np.abs(told) + np.finfo(float).tiny
@@ -302,8 +308,8 @@ def read_result(path: str | Path) -> StoredResult:
             f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
             "dynident identify"
         )
-    document = validated(Document, found, path)
-    study = validated(Study, document.settings.study, f"{path}: settings.study")
+    document = validate_data(Document, found, path)
+    study = validate_data(Study, document.settings.study, f"{path}: settings.study")
     if not study.log:
         raise InputError(f"{path}: settings.study: has no 'log'; was the file edited?")
     section = study.robot
@@ -312,7 +318,7 @@ def read_result(path: str | Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = study_idim(study, study_robot(study))
+    idim = build_study_idim(study, study_robot(study))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:
@@ -320,7 +326,7 @@ def read_result(path: str | Path) -> StoredResult:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     observed = tuple(each.observed() for each in document.settings.observed) or (PLAIN,)
-    stored = StoredResult(path, document, study, observed_base(idim, observed))
+    stored = StoredResult(path, document, study, find_observed_base(idim, observed))
     stored.refuse_other_robot()
     stored.refuse_other_numbers()
     return stored
@@ -341,7 +347,7 @@ class StoredFigures:
     warnings: tuple[str, ...]
 
 
-def stored_figures(
+def validate_stored_model(
     stored: StoredResult, files: Sequence[str], lowpass_hz: float | None = None
 ) -> StoredFigures:
     """Errors of a stored model, and of the robot file's inertials, on another log.
@@ -360,23 +366,23 @@ def stored_figures(
         When the log does not fit the robot or its filters.
     """
     study, robot = stored.study, stored.idim.robot
-    section = relocated(study.log[0], files)
-    samples = study_samples(section, robot, study.prepare, stored.needs_torque)
-    loop = stored_loop(stored, samples) if stored.document.fitted else None
+    section = relocate_log_section(study.log[0], files)
+    samples = read_study_samples(section, robot, study.prepare, stored.needs_torque)
+    loop = rebuild_stored_loop(stored, samples) if stored.document.fitted else None
     if lacks_torque(samples) and not stored.needs_torque:
-        samples = with_law(samples, loop or stored_loop(stored, samples))
+        samples = fill_missing_torque(samples, loop or rebuild_stored_loop(stored, samples))
     problem = Problem.of(stored.base, samples)
     settings = stored.document.settings
     lowpass = lowpass_hz or settings.lowpass_hz
     borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]
     name = ",".join(files)
     return StoredFigures(
-        held_out_figures(name, problem, loop, stored.theta(), lowpass, settings.score),
+        measure_held_out_log(name, problem, loop, stored.theta(), lowpass, settings.score),
         (*stored.warnings, *samples.warnings, *borne, *check_lowpass(lowpass, [samples])),
     )
 
 
-def stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
+def rebuild_stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
     """The loop of a stored result on another log, what was fitted of it as it was found.
 
     Raises
@@ -393,7 +399,7 @@ def stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
     return simulation.told({each.name: each.value for each in stored.document.fitted})
 
 
-def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
+def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSection:
     """A log section that reads other files laid out alike.
 
     Raises
@@ -424,7 +430,7 @@ def relocated(section: LogSection, files: Sequence[str]) -> LogSection:
     return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
 
 
-def stored_urdf(
+def render_stored_urdf(
     stored: StoredResult, repair: Knowledge | None = None
 ) -> tuple[bytes, tuple[str, ...]]:
     """The URDF of a stored result, and notes on what has no place in one.
@@ -441,12 +447,12 @@ def stored_urdf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    model, said = simulable_model(stored, repair)
-    document, notes = standard_urdf(model.idim, model.theta)
-    return document, (*said, *notes, *costs(stored, model, "URDF"))
+    model, said = build_simulable_model(stored, repair)
+    document, notes = render_standard_urdf(model.idim, model.theta)
+    return document, (*said, *notes, *list_export_losses(stored, model, "URDF"))
 
 
-def stored_mjcf(
+def render_stored_mjcf(
     stored: StoredResult, repair: Knowledge | None = None, folder: Path | None = None
 ) -> tuple[bytes, tuple[str, ...]]:
     """The MJCF of a stored result, and notes on what has no place in one.
@@ -455,7 +461,7 @@ def stored_mjcf(
     ----------
     stored : StoredResult
     repair : Knowledge, optional
-        As in `stored_urdf`.
+        As in `render_stored_urdf`.
     folder : Path, optional
         Where the document will stand, so that it finds its meshes.
 
@@ -464,25 +470,27 @@ def stored_mjcf(
     InputError
         When the result has no consistent links and is not to be repaired.
     """
-    model, said = simulable_model(stored, repair)
-    document, notes = standard_mjcf(model.idim, model.theta, folder, stored.width)
-    return document, (*said, *notes, *costs(stored, model, "MJCF"))
+    model, said = build_simulable_model(stored, repair)
+    document, notes = render_identified_mjcf(model.idim, model.theta, folder, stored.width)
+    return document, (*said, *notes, *list_export_losses(stored, model, "MJCF"))
 
 
-def costs(stored: StoredResult, near: Model, kind: str) -> tuple[str, ...]:
+def list_export_losses(stored: StoredResult, near: Model, kind: str) -> tuple[str, ...]:
     """What is not in a file and what that costs, where positions were fitted."""
     if not stored.document.fitted:
         return ()
-    words = law_words(stored.idim, [each.name for each in stored.document.fitted], kind)
+    words = describe_loop_omissions(
+        stored.idim, [each.name for each in stored.document.fitted], kind
+    )
     try:
-        logs = fitted_logs(stored)
-        loop = stored_loop(stored, logs[0])
+        logs = read_fitted_logs(stored)
+        loop = rebuild_stored_loop(stored, logs[0])
     except InputError as error:
         return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
-    return (*words, *cost_words(stored.base, logs, loop, stored.model, near, kind))
+    return (*words, *describe_export_cost(stored.base, logs, loop, stored.model, near, kind))
 
 
-def fitted_logs(stored: StoredResult) -> list[Samples]:
+def read_fitted_logs(stored: StoredResult) -> list[Samples]:
     """The logs that a result was made of, read again.
 
     Raises
@@ -491,13 +499,13 @@ def fitted_logs(stored: StoredResult) -> list[Samples]:
     """
     study = stored.study
     return [
-        study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
+        read_study_samples(section, stored.idim.robot, study.prepare, stored.needs_torque)
         for section in study.log
         if section.use == "identify"
     ]
 
 
-def simulable_model(
+def build_simulable_model(
     stored: StoredResult, repair: Knowledge | None = None
 ) -> tuple[Model, tuple[str, ...]]:
     """The model that simulators are given, and what in it stands for what they cannot have.
@@ -507,23 +515,23 @@ def simulable_model(
     Raises
     ------
     InputError
-        As of `consistent_theta`.
+        As of `find_consistent_theta`.
     """
-    theta, said = consistent_theta(stored, repair)
+    theta, said = find_consistent_theta(stored, repair)
     model = Model(stored.idim, theta)
-    if not joint_terms(model).left:
+    if not sort_joint_terms(model).left:
         return model, said
     try:
-        logs = fitted_logs(stored)
+        logs = read_fitted_logs(stored)
     except InputError as error:
         reason = f"fv, fc and off stand alone, for the log cannot be read again: {error}"
         return model, (*said, reason)
     motion = [(log.q, log.dq, log.ddq) for log in logs]
-    found, notes = simulable(model, motion, stored.width)
+    found, notes = make_simulable(model, motion, stored.width)
     return found, (*said, *notes)
 
 
-def consistent_theta(
+def find_consistent_theta(
     stored: StoredResult, repair: Knowledge | None = None
 ) -> tuple[Array, tuple[str, ...]]:
     """Standard parameters of a stored result that a simulator can be given, and how they came.
@@ -544,14 +552,14 @@ def consistent_theta(
         return stored.theta(), ()
     if stored.document.standard is not None and not impossible:
         return stored.theta(), ("nothing to repair: the links are consistent",)
-    return repaired(stored, repair)
+    return repair_parameters(stored, repair)
 
 
-def repaired(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[str, ...]]:
+def repair_parameters(stored: StoredResult, knowledge: Knowledge) -> tuple[Array, tuple[str, ...]]:
     """Consistent standard parameters nearest to a result's base parameters, and how near."""
     rows = stored.document.parameters
     beta = np.array([row.value for row in rows])
     std = np.array([row.std or 0.0 for row in rows])
     point = nearest_to_base(stored.base, beta, std, knowledge)
     assert point.theta is not None
-    return point.theta, (f"repaired: {moved_words(stored.base, beta, std, point.beta)}",)
+    return point.theta, (f"repaired: {describe_base_shift(stored.base, beta, std, point.beta)}",)

@@ -16,8 +16,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.read import Layout, layout_of
-from dynident.recording.readers.table import Table, column_label
+from dynident.recording.read import Layout, find_column_layout
+from dynident.recording.readers.table import Table, label_column
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.study import LogSection
@@ -50,7 +50,7 @@ class Sample(NamedTuple):
     fresh: bool
 
 
-def recorded(recording: Recording, measured: bool) -> Iterator[Sample]:
+def stream_recording(recording: Recording, measured: bool) -> Iterator[Sample]:
     """The samples of a log that was read as a whole, before any filter.
 
     Raises
@@ -201,7 +201,7 @@ class TextStream:
             values = np.array(numbers)
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
-                where = column_label(names, int(bad[0]))
+                where = label_column(names, int(bad[0]))
                 raise InputError(f"{place}, {where}: {values[bad[0]]} is not a finite number")
             signals = layout.signals(values[None, :])
             at = float(signals["time"][0, 0]) if "time" in signals else None
@@ -220,8 +220,8 @@ class TextStream:
         table = Table(Path(self.lines.name), names, np.zeros((1, width)))
         section = self.section
         if section is None:
-            return layout_of(table, self.robot)
-        return layout_of(table, self.robot, section.columns, section.units, section.side)
+            return find_column_layout(table, self.robot)
+        return find_column_layout(table, self.robot, section.columns, section.units, section.side)
 
     def _cells(
         self, text: str, delimiter: str | None, names: tuple[str, ...], place: str
@@ -235,7 +235,7 @@ class TextStream:
                 numbers.append(float(cell))
             except ValueError as error:
                 what = f"{cell.strip()!r} is not a number" if cell.strip() else "is empty"
-                raise InputError(f"{place}, {column_label(names, k)}: {what}") from error
+                raise InputError(f"{place}, {label_column(names, k)}: {what}") from error
         return numbers
 
     def _json(self, text: str, place: str) -> dict[str, float]:

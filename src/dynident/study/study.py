@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
-from dynident.core.arrays import frozen
+from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
-from dynident.core.options import Options, chosen, option_section, table
+from dynident.core.options import Options, build_option_section, build_options, collect_options
 from dynident.core.schema import (
     File,
     Flag,
@@ -21,22 +21,22 @@ from dynident.core.schema import (
     OneOf,
     Spec,
     Vector3,
-    files_in,
-    joined,
-    one_of,
+    join_names,
+    list_file_names,
+    make_choice_validator,
     read_toml,
-    validated,
-    with_files,
+    replace_file_names,
+    validate_data,
 )
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
-from dynident.estimators.options import every_option, names_of
+from dynident.estimators.options import list_all_options, names_of
 from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, from_rpy
+from dynident.recording.floating import Floating, convert_rpy
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
@@ -44,7 +44,7 @@ from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, with_contacts
-from dynident.robot.cut import beyond
+from dynident.robot.cut import cut_off_limb
 from dynident.robot.load import LOADERS
 from dynident.robot.model import Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
@@ -60,7 +60,7 @@ from dynident.study.loop import (
 )
 
 
-def in_order(rows: tuple[int, int]) -> tuple[int, int]:
+def check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
     """Refuse ranges of rows that are empty."""
     if rows[0] >= rows[1]:
         raise ValueError(f"is [first, one after the last], got {list(rows)}")
@@ -71,7 +71,7 @@ TRACKING: tuple[type[Options], ...] = (Tracking, Weights, Forgetting, Drift, Ala
 """Families of options of `dynident track`."""
 
 
-def each_known(friction: str) -> str:
+def check_friction_names(friction: str) -> str:
     """Refuse friction models that are not known."""
     known = OneOf(FRICTIONS)
     for name in friction.split(","):
@@ -79,8 +79,8 @@ def each_known(friction: str) -> str:
     return friction
 
 
-Friction = Annotated[Name, BeforeValidator(joined), AfterValidator(each_known)]
-Range = Annotated[tuple[Count, Count], AfterValidator(in_order)]
+Friction = Annotated[Name, BeforeValidator(join_names), AfterValidator(check_friction_names)]
+Range = Annotated[tuple[Count, Count], AfterValidator(check_row_range)]
 Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
@@ -168,17 +168,17 @@ class LogFiles(Spec):
 
     def mending(self) -> Mending:
         """What is to be mended."""
-        found: Mending = chosen(Mending, self.model_dump(exclude_none=True))
+        found: Mending = build_options(Mending, self.model_dump(exclude_none=True))
         return found
 
     def floating(self) -> Floating:
         """How its base and contacts are meant."""
-        found: Floating = chosen(Floating, self.model_dump(exclude_none=True))
+        found: Floating = build_options(Floating, self.model_dump(exclude_none=True))
         return found
 
     def clocking(self) -> Clocking:
         """How its rows become samples."""
-        found: Clocking = chosen(Clocking, self.model_dump(exclude_none=True))
+        found: Clocking = build_options(Clocking, self.model_dump(exclude_none=True))
         return found
 
 
@@ -191,7 +191,7 @@ class MethodSection(Spec):
         Name in `dynident.estimators.ESTIMATORS`.
     """
 
-    method: Annotated[Name, one_of(ESTIMATORS)] = DEFAULT_METHOD
+    method: Annotated[Name, make_choice_validator(ESTIMATORS)] = DEFAULT_METHOD
 
     def options(self) -> dict[str, Any]:
         """What was given beside the method; the random generator's seed where it has one."""
@@ -208,16 +208,18 @@ if TYPE_CHECKING:
     TrackSection = Spec
     SelectSection = Spec
 else:
-    LogSection = option_section("LogSection", LogFiles, table([Clocking, Mending, Floating]))
-    PrepareSection = option_section("PrepareSection", Spec, table([Preparation]))
-    IdentifySection = option_section(
-        "IdentifySection", MethodSection, {**every_option(), **table(EVERY_METHOD)}
+    LogSection = build_option_section(
+        "LogSection", LogFiles, collect_options([Clocking, Mending, Floating])
     )
-    TrackSection = option_section("TrackSection", Spec, table(TRACKING))
-    SelectSection = option_section("SelectSection", Spec, table([Selecting]))
+    PrepareSection = build_option_section("PrepareSection", Spec, collect_options([Preparation]))
+    IdentifySection = build_option_section(
+        "IdentifySection", MethodSection, {**list_all_options(), **collect_options(EVERY_METHOD)}
+    )
+    TrackSection = build_option_section("TrackSection", Spec, collect_options(TRACKING))
+    SelectSection = build_option_section("SelectSection", Spec, collect_options([Selecting]))
 
 
-def told_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
+def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
     """Logs whose files have the same names, under names with the folders that tell them apart."""
 
     def label(log: LogSection, depth: int) -> str:
@@ -270,7 +272,7 @@ class Study(Spec):
     """
 
     robot: RobotSection
-    log: Annotated[tuple[LogSection, ...], AfterValidator(told_apart)] = ()
+    log: Annotated[tuple[LogSection, ...], AfterValidator(tell_logs_apart)] = ()
     contact: tuple[ContactSpec, ...] = ()
     prepare: PrepareSection = PrepareSection()
     identify: IdentifySection = IdentifySection()
@@ -311,22 +313,22 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     data = read_toml(path)
     if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
         raise InputError(f"{path}: is a robot, not a study: give it as --robot, with --log")
-    study = validated(Study, data, path)
+    study = validate_data(Study, data, path)
     if use is not None and not any(log.use == use for log in study.log):
         raise InputError(f'{path}: no [[log]] has use = "{use}"')
     try:
         build_constraints(study.constraint)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return with_files(study, lambda name: str(path.parent / name))
+    return replace_file_names(study, lambda name: str(path.parent / name))
 
 
-def anywhere(study: Study) -> Study:
+def resolve_study_files(study: Study) -> Study:
     """The study with absolute file names, for a result that may be moved."""
-    return with_files(study, lambda name: str(Path(name).resolve()))
+    return replace_file_names(study, lambda name: str(Path(name).resolve()))
 
 
-def inputs_of(study: Study) -> tuple[str | Path, ...]:
+def list_input_files(study: Study) -> tuple[str | Path, ...]:
     """All files that a study is read from, but for itself.
 
     Raises
@@ -335,7 +337,7 @@ def inputs_of(study: Study) -> tuple[str | Path, ...]:
         When the robot's file cannot be read.
     """
     source = study_robot(study).source
-    return (*files_in(study), *(() if source is None else (source,)))
+    return (*list_file_names(study), *(() if source is None else (source,)))
 
 
 def study_robot(study: Study) -> Robot:
@@ -351,14 +353,14 @@ def study_robot(study: Study) -> Robot:
     )
     if section.beyond is None:
         return with_contacts(robot, study.contact)
-    return limb(robot, section.beyond, study.contact)
+    return extract_limb(robot, section.beyond, study.contact)
 
 
-def limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
+def extract_limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
     """The part of a robot beyond a sensor, which a contact at its frame may describe."""
     own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
     others = [spec for spec in contacts if spec not in own]
-    found = beyond(with_contacts(robot, others), frame, own[0].name if own else None)
+    found = cut_off_limb(with_contacts(robot, others), frame, own[0].name if own else None)
     if not own:
         return found
     sensor = replace(
@@ -366,13 +368,13 @@ def limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
         bias=np.array(own[0].bias),
         sign=own[0].sign,
         rpy=own[0].rpy,
-        rotation=frozen(from_rpy(own[0].rpy)),
+        rotation=freeze_array(convert_rpy(own[0].rpy)),
         estimate=tuple(dict.fromkeys(own[0].estimate)),
     )
     return replace(found, contacts=(sensor, *found.contacts[1:]))
 
 
-def study_idim(study: Study, robot: Robot) -> Idim:
+def build_study_idim(study: Study, robot: Robot) -> Idim:
     """The model of a study.
 
     Raises
@@ -383,7 +385,7 @@ def study_idim(study: Study, robot: Robot) -> Idim:
     return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
 
-def study_samples(
+def read_study_samples(
     section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
 ) -> Samples:
     """Read and prepare one log of a study.
@@ -395,7 +397,7 @@ def study_samples(
     given = settings.model_dump(exclude_none=True)
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
-    samples = prepare(study_recording(section, robot, torque), **given)
+    samples = prepare(read_study_recording(section, robot, torque), **given)
     if section.keep is None:
         return samples
     first = 0 if section.rows is None else section.rows[0]
@@ -404,7 +406,7 @@ def study_samples(
     return samples.only([(start - first, stop - first) for start, stop in section.keep])
 
 
-def study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
+def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
     """Read and mend one log of a study; without torque only where that may be.
 
     Raises

@@ -13,9 +13,9 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
-from dynident.core.kept import Kept, Origin, packed, read_kept
-from dynident.core.options import chosen, per_joint
-from dynident.core.threads import one_thread
+from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
+from dynident.core.options import broadcast_to_joints, build_options
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Event, Known, Tracker, Tracking
@@ -24,11 +24,17 @@ from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.regression.weighted import weighted_solution
+from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
-from dynident.study.stored import StoredResult, relocated
-from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, recorded
-from dynident.study.study import LogSection, Study, study_idim, study_recording, study_robot
+from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
+from dynident.study.study import (
+    LogSection,
+    Study,
+    build_study_idim,
+    read_study_recording,
+    study_robot,
+)
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
@@ -120,7 +126,9 @@ class Setting:
         return TORQUE_FACTOR * float(np.max(prepare.get("bandwidth", BANDWIDTH)))
 
 
-def setting(study: Study, section: LogSection | None, result: StoredResult | None) -> Setting:
+def build_track_setting(
+    study: Study, section: LogSection | None, result: StoredResult | None
+) -> Setting:
     """What is tracked by a study, or by a stored result.
 
     Raises
@@ -128,7 +136,7 @@ def setting(study: Study, section: LogSection | None, result: StoredResult | Non
     InputError
     """
     if result is None:
-        idim = study_idim(study, study_robot(study))
+        idim = build_study_idim(study, study_robot(study))
         base, start, sigma = base_parameters(idim), None, None
     else:
         base = result.base
@@ -137,9 +145,9 @@ def setting(study: Study, section: LogSection | None, result: StoredResult | Non
         if not np.all(std > 0.0):
             raise InputError(f"{result.path}: parameters without error cannot be followed")
         start, sigma = Known(values, np.diag(std**2)), result.sigma()
-    weights: Weights = chosen(Weights, study.track.model_dump(exclude_none=True))
+    weights: Weights = build_options(Weights, study.track.model_dump(exclude_none=True))
     if weights.sigma is not None:
-        sigma = np.array(per_joint(weights.sigma, base.idim.robot.n, "sigma"))
+        sigma = np.array(broadcast_to_joints(weights.sigma, base.idim.robot.n, "sigma"))
     return Setting(base, study, section, sigma, start)
 
 
@@ -162,7 +170,7 @@ class Follower:
     def __init__(self, setting: Setting, sigma: Array, rate: float) -> None:
         track = setting.study.track.model_dump(exclude_none=True)
         prepare = setting.study.prepare.model_dump(exclude_none=True)
-        options: Tracking = chosen(Tracking, track)
+        options: Tracking = build_options(Tracking, track)
         n = setting.robot.n
         self.rate, self.sigma = rate, sigma
         self.filter = CausalFilter(n, setting.cutoff, rate, setting.measured)
@@ -171,9 +179,9 @@ class Follower:
             setting.base,
             sigma,
             rate / self.step,
-            forgetting=chosen(Forgetting, track),
-            drift=chosen(Drift, track),
-            alarm=chosen(Alarm, track),
+            forgetting=build_options(Forgetting, track),
+            drift=build_options(Drift, track),
+            alarm=build_options(Alarm, track),
             drop_below=prepare.get("drop_below", 0.0),
             start=setting.start,
             knowledge=Knowledge() if options.consistent else None,
@@ -242,7 +250,7 @@ class Follower:
         arrays = {**self.tracker.state(), **self.filter.state()}
         arrays |= {"counts": self._counts, "last": self._last}
         about = {"rate": self.rate, "sigma": self.sigma.tolist()}
-        return packed(SCHEMA, self.origin, about, arrays)
+        return pack_state_file(SCHEMA, self.origin, about, arrays)
 
     @property
     def origin(self) -> Origin:
@@ -280,7 +288,7 @@ def read_state(path: Path) -> tuple[Kept, int] | None:
         When it is something else.
     """
     what = "dynident track"
-    kept = read_kept(path, SCHEMA, ("rate", "sigma"), what)
+    kept = read_state_file(path, SCHEMA, ("rate", "sigma"), what)
     if kept is None:
         return None
     counts = kept.arrays.get("counts")
@@ -289,16 +297,16 @@ def read_state(path: Path) -> tuple[Kept, int] | None:
     return kept, int(counts[0])
 
 
-def log_sigma(setting: Setting, recording: Recording) -> Array:
+def estimate_log_sigma(setting: Setting, recording: Recording) -> Array:
     """Sigma of each joint, of least squares on a whole log."""
     # sigma is that of single samples, also where a batch would average periods
     given = setting.study.prepare.model_dump(exclude_none=True, exclude={"period", "warmup"})
     samples = prepare(recording, **given)
-    return weighted_solution(Problem.of(setting.base, samples).factors)[1]
+    return solve_wls(Problem.of(setting.base, samples).factors)[1]
 
 
-@one_thread
-def track(
+@limit_to_one_thread
+def track_log(
     setting: Setting,
     source: str | None,
     write: Callable[[Row | Noticed], None],
@@ -361,11 +369,11 @@ def track(
             text = TextStream(Lines(stream, name, follow, stopped), setting.robot, section, rate)
             samples = text.samples()
         else:
-            whole = whole_log(setting, source, rate)
+            whole = read_whole_log(setting, source, rate)
             rate = whole.rate
             if sigma is None:
-                sigma = log_sigma(setting, whole)
-            samples = recorded(whole, setting.measured)
+                sigma = estimate_log_sigma(setting, whole)
+            samples = stream_recording(whole, setting.measured)
         # what a state has taken from a file is passed over; a pipe goes on where it went on
         if text is not None and opened is None:
             text.taken, past = past, 0
@@ -393,7 +401,7 @@ def track(
     return follower
 
 
-def whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:
+def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:
     """A log read as a whole, laid out as the study has it.
 
     Raises
@@ -403,12 +411,14 @@ def whole_log(setting: Setting, source: str | None, rate: float | None) -> Recor
     section = setting.section
     if source is not None:
         files = tuple(source.split(","))
-        section = LogSection(files=files) if section is None else relocated(section, files)
+        section = (
+            LogSection(files=files) if section is None else relocate_log_section(section, files)
+        )
     if section is None:
         raise InputError("no log is given")
     if rate is not None and section.rate is None:
         section = section.model_copy(update={"rate": rate})
-    return study_recording(section, setting.robot)
+    return read_study_recording(section, setting.robot)
 
 
 def refuse_mending(section: LogSection | None) -> None:

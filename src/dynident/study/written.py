@@ -7,11 +7,11 @@ from pathlib import Path
 
 import tomlkit
 
-from dynident.core.schema import with_files
+from dynident.core.schema import replace_file_names
 from dynident.study.study import Study
 
 
-def study_text(study: Study, folder: Path) -> str:
+def render_study(study: Study, folder: Path) -> str:
     """A study as TOML that `read_study` takes; keys at their defaults are left out.
 
     Parameters
@@ -21,5 +21,5 @@ def study_text(study: Study, folder: Path) -> str:
     folder : Path
         Where it will stand: its file names are relative to there.
     """
-    beside = with_files(study, lambda name: Path(os.path.relpath(name, folder)).as_posix())
+    beside = replace_file_names(study, lambda name: Path(os.path.relpath(name, folder)).as_posix())
     return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))

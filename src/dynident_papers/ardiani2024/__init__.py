@@ -17,17 +17,19 @@ remarks    what the run shows, in sentences
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident_papers.ardiani2024.estimated import Results, estimate_all
-from dynident_papers.ardiani2024.remarks import all_remarks
-from dynident_papers.ardiani2024.scenario3 import Third, estimate_third
-from dynident_papers.ardiani2024.tables import all_tables
+from dynident_papers.ardiani2024.remarks import collect_remarks
+from dynident_papers.ardiani2024.scenario3 import Third, estimate_third_scenario
+from dynident_papers.ardiani2024.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-@one_thread
-def run(progress: Progress = silent, reduced: bool = False, timed: bool = False) -> Reproduction:
+@limit_to_one_thread
+def reproduce_paper(
+    progress: Progress = ignore_progress, reduced: bool = False, timed: bool = False
+) -> Reproduction:
     """Repeat the paper's experiment on the TX40 twin.
 
     Parameters
@@ -49,13 +51,13 @@ def run(progress: Progress = silent, reduced: bool = False, timed: bool = False)
         When the robot itself cannot be simulated. Methods that fail are printed.
     """
     found = estimate_all(progress, reduced)
-    return report(found, estimate_third(found, progress, reduced), timed)
+    return build_reproduction(found, estimate_third_scenario(found, progress, reduced), timed)
 
 
-def report(found: Results, third: Third, timed: bool = False) -> Reproduction:
+def build_reproduction(found: Results, third: Third, timed: bool = False) -> Reproduction:
     """Tables and remarks of some results."""
     return Reproduction(
         "Ardiani, Janot, Benoussaad 2024: IDIM-IV, DIDIM and constraints on the TX40",
-        all_tables(found, third, timed),
-        all_remarks(found, third),
+        tabulate_results(found, third, timed),
+        collect_remarks(found, third),
     )

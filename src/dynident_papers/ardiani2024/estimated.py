@@ -13,17 +13,22 @@ from dynident.consistency.bootstrap import REPLICATES, Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
-from dynident.estimators.instrument_tests import identity_test
+from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
-from dynident.estimators.instrumental import literature_std as instrument_std
-from dynident.estimators.iteration import Search, Stepped, iterate, start_values
+from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
+from dynident.estimators.iteration import (
+    Search,
+    Stepped,
+    choose_start_values,
+    iterate_until_settled,
+)
 from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
-from dynident.regression.weighted import TOLERANCE, group_sigma
+from dynident.regression.weighted import TOLERANCE, estimate_group_sigma
 from dynident_papers.ardiani2024.simulated import COARSE, Bench, Scenario, build_bench
 from dynident_papers.experiment import COUNT
 
@@ -210,7 +215,7 @@ class Results:
         return np.array([name[:2] in ("fv", "fc", "of") for name in self.bench.clean.base.names])
 
 
-def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
+def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
     Parameters
@@ -279,7 +284,7 @@ def estimate_scenario(
         names = problem.base.names
         moving = [k for k, name in enumerate(names) if not name.startswith("off")]
         pair = problem.only(moving).with_instruments(along.only(moving))
-        identity = identity_test(pair.instrument_factors.weighted(iv.sigma))
+        identity = run_identity_test(pair.instrument_factors.weighted(iv.sigma))
         Pi = problem.with_instruments(along).instrument_factors.weighted(iv.sigma).Pi
         shift = float(np.max(np.abs(Pi @ iv.beta - iv.beta) / iv.std))
     return Outcome(scenario, problem, along, fits, identity, shift)
@@ -322,7 +327,7 @@ def estimate_method(
     begin = perf_counter()
     try:
         if method == "pi-didim":
-            fit = corrected_didim(problem, simulation)
+            fit = estimate_corrected_didim(problem, simulation)
         else:
             loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
             if method in CONSTRAINED:
@@ -331,13 +336,13 @@ def estimate_method(
                 )
             else:
                 found = ESTIMATORS[method](problem, *loop)
-            fit = fit_of(found)
+            fit = summarise_estimate(found)
     except (ComputationError, np.linalg.LinAlgError) as error:
         fit = Fit(None, None, 0, str(error))
     return replace(fit, seconds=perf_counter() - begin)
 
 
-def fit_of(found: Estimate) -> Fit:
+def summarise_estimate(found: Estimate) -> Fit:
     """What the tables need of an estimate."""
     covariance, certificate = found.covariance, found.certificate
     return Fit(
@@ -354,7 +359,7 @@ def fit_of(found: Estimate) -> Fit:
     )
 
 
-def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
+def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
     """DIDIM with ``Pi^-1 (Z^T Z)^-1 Z^T y`` in place of its own estimate at each step.
 
     Section IV-E of ardiani2024.
@@ -370,49 +375,51 @@ def corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
         factors = rows.instrument_factors
         for _ in range(ROUNDS):
             before = sigma
-            sigma = group_sigma(factors.without("Z"), corrected_step(factors, sigma), sigma)
+            sigma = estimate_group_sigma(
+                factors.without("Z"), solve_corrected_step(factors, sigma), sigma
+            )
             if np.all(np.abs(sigma - before) <= TOLERANCE * sigma):
                 break
         std = instrument_std(factors.weighted(sigma))
-        return Stepped(rows, corrected_step(factors, sigma), sigma, std)
+        return Stepped(rows, solve_corrected_step(factors, sigma), sigma, std)
 
-    start = start_values(problem, simulation.start)
+    start = choose_start_values(problem, simulation.start)
     auxiliary = auxiliary_model(problem, simulation)
-    found = iterate(auxiliary, start, Search(), step, "the correction may be none")
+    found = iterate_until_settled(auxiliary, start, Search(), step, "the correction may be none")
     return Fit(found.beta, None, found.simulations)
 
 
-def corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
+def solve_corrected_step(factors: InstrumentFactors, sigma: Array) -> Array:
     """``Pi^-1 (Z^T Z)^-1 Z^T y`` of weighted rows, shape (60,)."""
     own = factors.without("X").weighted(sigma).solve()
     return np.asarray(np.linalg.solve(factors.weighted(sigma).Pi, own), dtype=np.float64)
 
 
-def joint_errors(problem: Regression, beta: Array) -> Array:
+def measure_joint_errors(problem: Regression, beta: Array) -> Array:
     """``100 ||y_j - X_j beta|| / ||y_j||``, shape (n,) [%]."""
     factors = problem.factors
     return 100.0 * np.sqrt(factors.squared_residuals(beta) / factors.squared_torques)
 
 
-def overall_error(problem: Regression, beta: Array) -> float:
+def measure_overall_error(problem: Regression, beta: Array) -> float:
     """``100 ||y - X beta|| / ||y||`` [%]."""
     factors = problem.factors
     squares = float(np.sum(factors.squared_residuals(beta)))
     return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
 
 
-def torque_share(problem: Regression, difference: Array) -> float:
+def measure_torque_share(problem: Regression, difference: Array) -> float:
     """``100 ||X difference|| / ||y||``: a difference of parameters, as a torque [%]."""
     factors = problem.factors
     squares = sum(float(np.sum((g.factor[:, :-1] @ difference) ** 2)) for g in factors.groups)
     return 100.0 * float(np.sqrt(squares / np.sum(factors.squared_torques)))
 
 
-def weighted_error(bench: Bench, beta: Array) -> float:
+def measure_weighted_error(bench: Bench, beta: Array) -> float:
     """Errors of the parameters as a torque along the noise-free identification motion [%]."""
-    return torque_share(bench.clean, beta - bench.truth)
+    return measure_torque_share(bench.clean, beta - bench.truth)
 
 
-def held_out_error(bench: Bench, beta: Array) -> float:
+def measure_held_out_error(bench: Bench, beta: Array) -> float:
     """Error of the torque against noise-free torques of the cross-validations [%]."""
-    return overall_error(bench.held_out, beta)
+    return measure_overall_error(bench.held_out, beta)

@@ -13,7 +13,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.regression.factors import InstrumentSystem, System
 
 
-def predict(system: System, fixed: Sequence[int], values: Array) -> Array:
+def predict_constrained_estimate(system: System, fixed: Sequence[int], values: Array) -> Array:
     """The estimate with some base parameters fixed, from the free one, exactly.
 
     ``beta_U = beta_free,U + Q_UU^-1 Q_UC (beta_free,C - d)`` with ``Q = A^T A``: for IV,
@@ -33,10 +33,10 @@ def predict(system: System, fixed: Sequence[int], values: Array) -> Array:
     ndarray, shape (base parameters,)
     """
     free = system.solve()
-    at, rest = parted(len(free), fixed)
+    at, rest = split_indices(len(free), fixed)
     # Q_UU^-1 A_U^T is the pseudo-inverse of A_U
     response = np.linalg.lstsq(system.A[:, rest], system.A[:, at], rcond=None)[0]
-    return fixed_at(free, at, rest, values, np.asarray(response, dtype=np.float64))
+    return fix_at_bounds(free, at, rest, values, np.asarray(response, dtype=np.float64))
 
 
 def predict_by_instruments(system: InstrumentSystem, fixed: Sequence[int], values: Array) -> Array:
@@ -59,19 +59,21 @@ def predict_by_instruments(system: InstrumentSystem, fixed: Sequence[int], value
     ndarray, shape (base parameters,)
     """
     z, free = system.instruments, system.projected.solve()
-    at, rest = parted(len(free), fixed)
+    at, rest = split_indices(len(free), fixed)
     cross = system.R[:z, :z].T @ system.R[:z, z:-1]
     response = np.linalg.solve(cross[np.ix_(rest, rest)], cross[np.ix_(rest, at)])
-    return fixed_at(free, at, rest, values, np.asarray(response, dtype=np.float64))
+    return fix_at_bounds(free, at, rest, values, np.asarray(response, dtype=np.float64))
 
 
-def parted(count: int, fixed: Sequence[int]) -> tuple[Integers, Integers]:
+def split_indices(count: int, fixed: Sequence[int]) -> tuple[Integers, Integers]:
     """C and U as indices."""
     at = np.asarray(fixed, dtype=np.int64)
     return at, np.setdiff1d(np.arange(count), at)
 
 
-def fixed_at(free: Array, at: Integers, rest: Integers, values: Array, response: Array) -> Array:
+def fix_at_bounds(
+    free: Array, at: Integers, rest: Integers, values: Array, response: Array
+) -> Array:
     """The free estimate with C at the bounds, and U moved by its response to that."""
     beta = free.copy()
     beta[at] = values

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from dynident.conic.cones import names_of
+from dynident.conic.cones import list_constraint_names
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.core.arrays import Array
 from dynident.estimators.iteration import CONVERGED
@@ -31,10 +31,10 @@ from dynident_papers.ardiani2024.estimated import (
     WEAK,
     Fit,
     Results,
-    held_out_error,
-    joint_errors,
-    overall_error,
-    weighted_error,
+    measure_held_out_error,
+    measure_joint_errors,
+    measure_overall_error,
+    measure_weighted_error,
 )
 from dynident_papers.ardiani2024.scenario3 import (
     BAND,
@@ -45,7 +45,7 @@ from dynident_papers.ardiani2024.scenario3 import (
     NONE,
     SELF,
     Third,
-    within_band,
+    describe_band,
 )
 from dynident_papers.ardiani2024.simulated import (
     BANDWIDTH,
@@ -59,20 +59,20 @@ from dynident_papers.ardiani2024.simulated import (
     WIDTH,
     Scenario,
 )
-from dynident_papers.ardiani2024.tables import filters
+from dynident_papers.ardiani2024.tables import format_filters
 from dynident_papers.published import (
     ARDIANI,
     ARDIANI_ITERATIONS,
     ARDIANI_RESTRICTED,
     CONDITION,
 )
-from dynident_papers.report import listed, spanned
+from dynident_papers.report import format_range, join_words
 
 SIGNIFICANCE = 0.01
 """Of the tests that are said to reject."""
 
 
-def all_remarks(found: Results, third: Third) -> tuple[str, ...]:
+def collect_remarks(found: Results, third: Third) -> tuple[str, ...]:
     """The remarks of some results."""
     remarks = (remark(found, third) for remark in REMARKS)
     return tuple(words for words in remarks if words)
@@ -81,7 +81,7 @@ def all_remarks(found: Results, third: Third) -> tuple[str, ...]:
 # ---- how it is set up
 
 
-def robot(found: Results, third: Third) -> str:
+def describe_twin(found: Results, third: Third) -> str:
     """The robot and its references."""
     values = found.bench.clean.factors.singular_values()
     return (
@@ -92,9 +92,9 @@ def robot(found: Results, third: Third) -> str:
     )
 
 
-def controller(found: Results, third: Third) -> str:
+def describe_twin_controller(found: Results, third: Third) -> str:
     """The controller, and what is wrong with it in scenario 4."""
-    bands = listed([f"{hz:g}" for hz in sorted(set(BANDWIDTH.tolist()))])
+    bands = join_words([f"{hz:g}" for hz in sorted(set(BANDWIDTH.tolist()))])
     return (
         "Controller: P around P without feed-forward, sampled with the log, its velocity "
         f"differenced from encoder counts over {1e3 * VELOCITY_LAG:g} ms. Gains are for the mean "
@@ -104,20 +104,23 @@ def controller(found: Results, third: Third) -> str:
     )
 
 
-def errors(found: Results, third: Third) -> str:
+def describe_random_errors(found: Results, third: Third) -> str:
     """The random torques."""
     words = (
         f"Errors: random torques on the joints with a corner at {CORNER:g} Hz, which the log does "
         "not hold. Their size is chosen so that the direct errors of scenario 1 come near Table "
         "I's"
     )
-    gaps = [np.abs(errors - ARDIANI["I"][m]).max() for m, errors in direct(found, ACTUAL).items()]
+    gaps = [
+        np.abs(errors - ARDIANI["I"][m]).max()
+        for m, errors in measure_direct_errors(found, ACTUAL).items()
+    ]
     if not gaps:
         return f"{words}."
     return f"{words}; that they do, within {max(gaps):.1f} points, is no finding."
 
 
-def slow_rows(found: Results, third: Third) -> str:
+def describe_slow_rows(found: Results, third: Third) -> str:
     """Rows that are left out."""
     return (
         f"Slow rows: rows of a joint slower than {SLOW:g} widths of the smoothed sign, "
@@ -127,7 +130,7 @@ def slow_rows(found: Results, third: Third) -> str:
     )
 
 
-def start_and_end(found: Results, third: Third) -> str:
+def describe_iterations(found: Results, third: Third) -> str:
     """Where iterations start and end."""
     return (
         "Start and end: iterations start from CAD values, which are the twin's inertials and "
@@ -141,28 +144,31 @@ def start_and_end(found: Results, third: Third) -> str:
 # ---- scenario 2
 
 
-def coarse_counts(found: Results, third: Third) -> str | None:
+def describe_coarse_encoders(found: Results, third: Third) -> str | None:
     """With the paper's filters."""
-    fine, coarse = direct(found, ACTUAL), direct(found, DOWNGRADED)
+    fine, coarse = measure_direct_errors(found, ACTUAL), measure_direct_errors(found, DOWNGRADED)
     if not fine or fine.keys() != coarse.keys():
         return None
     bench = found.bench
     before, after = (
-        spanned([weighted_error(bench, b) for b in betas(found, scenario).values()], ".2f")
+        format_range(
+            [measure_weighted_error(bench, b) for b in collect_betas(found, scenario).values()],
+            ".2f",
+        )
         for scenario in (ACTUAL, DOWNGRADED)
     )
     passed = POSITION_FILTER * BANDWIDTH.max() / (0.5 * bench.rate)
     change = max(np.abs(coarse[m] - fine[m]).max() for m in fine)
     return (
-        f"Scenario 2: the paper's LS has {spanned(ARDIANI['III']['wls'])} % in Table III. Here, "
-        f"with the paper's filters, the coarse encoder changes the direct errors by {change:.1f} "
-        f"points at most; the errors of the parameters (weighted) are {after} % with it and "
-        f"{before} % without: at {bench.rate / 1e3:g} kHz no more than {100.0 * passed:.0f} % of "
-        f"white rounding is below {POSITION_FILTER:g} omega_dyn."
+        f"Scenario 2: the paper's LS has {format_range(ARDIANI['III']['wls'])} % in Table III. "
+        "Here, with the paper's filters, the coarse encoder changes the direct errors by "
+        f"{change:.1f} points at most; the errors of the parameters (weighted) are {after} % with "
+        f"it and {before} % without: at {bench.rate / 1e3:g} kHz no more than "
+        f"{100.0 * passed:.0f} % of white rounding is below {POSITION_FILTER:g} omega_dyn."
     )
 
 
-def least_of_all(found: Results, third: Third) -> str | None:
+def describe_in_sample_errors(found: Results, third: Third) -> str | None:
     """That Table III cannot have in-sample errors."""
     table = ARDIANI["III"]
     if not np.all(np.greater(table["wls"], table["idim-iv"])):
@@ -176,7 +182,7 @@ def least_of_all(found: Results, third: Third) -> str | None:
         sigma2 = factors.squared_residuals(ls) / [group.rows for group in factors.groups]
         costs = [
             float(np.sum(factors.squared_residuals(b) / sigma2))
-            for b in (ls, *betas(found, outcome.scenario, sorted(others)).values())
+            for b in (ls, *collect_betas(found, outcome.scenario, sorted(others)).values())
         ]
         shares += [cost / costs[0] for cost in costs[1:]]
     if not shares:
@@ -189,18 +195,18 @@ def least_of_all(found: Results, third: Third) -> str | None:
     )
 
 
-def weaker_filters(found: Results, third: Third) -> str | None:
+def describe_weaker_filters(found: Results, third: Third) -> str | None:
     """Where LS is biased, and where the paper's figures could be from."""
     outcome = found.outcomes.get(BIASED.label)
     if outcome is None or outcome.along is None:
         return None
-    own = betas(found, BIASED)
+    own = collect_betas(found, BIASED)
     if len(own) < len(FEW):
         return None
     bench, table = found.bench_of(BIASED), ARDIANI["III"]
-    out = {m: held_out_error(bench, b) for m, b in own.items()}
+    out = {m: measure_held_out_error(bench, b) for m, b in own.items()}
     on_x, on_z = (
-        {m: overall_error(rows, b) for m, b in own.items()}
+        {m: measure_overall_error(rows, b) for m, b in own.items()}
         for rows in (outcome.problem, outcome.along)
     )
     away = {
@@ -208,19 +214,22 @@ def weaker_filters(found: Results, third: Third) -> str | None:
         for name, found_ in (("X", on_x), ("Z", on_z))
     }
     nearer = min(away, key=lambda name: away[name])
-    joints = joint_errors(outcome.problem, own["wls"])
+    joints = measure_joint_errors(outcome.problem, own["wls"])
+    means = {m: float(np.mean(table[m])) for m in FEW}
     return (
-        f"Weaker filters, {filter_words(BIASED)}: held-out errors are {named(out)} %. In-sample, "
-        f"on X, they have {named(on_x)} %, along the simulated motion, on Z, {named(on_z)} %; in "
-        f"Table III they have {named({m: float(np.mean(table[m])) for m in FEW})} % (means of the "
-        f"joints). The paper's figures of IV and DIDIM are nearer ours on {nearer}, with data that "
-        "are filtered less than II-C says. Joint by joint LS has here "
+        f"Weaker filters, {describe_scenario_filters(BIASED)}: held-out errors are "
+        f"{describe_method_errors(out)} %. In-sample, on X, they have "
+        f"{describe_method_errors(on_x)} %, along the simulated motion, on Z, "
+        f"{describe_method_errors(on_z)} %; in Table III they have "
+        f"{describe_method_errors(means)} % (means of the joints). The paper's figures of IV and "
+        f"DIDIM are nearer ours on {nearer}, with data that are filtered less than II-C says. "
+        "Joint by joint LS has here "
         f"{', '.join(f'{x:.0f}' for x in joints)} %, there "
         f"{', '.join(f'{x:.0f}' for x in table['wls'])} %."
     )
 
 
-def noisy_signs(found: Results, third: Third) -> str | None:
+def describe_noisy_signs(found: Results, third: Third) -> str | None:
     """IV, noise in the positions and Coulomb friction."""
     rough, smooth = (DOWNGRADED, *WEAK[:3]), SMOOTH[:2]
     if any(s.label not in found.outcomes for s in (*rough, *smooth)):
@@ -229,11 +238,13 @@ def noisy_signs(found: Results, third: Third) -> str | None:
     def errors(scenarios: Iterable[Scenario], method: str) -> str:
         cells = []
         for s in scenarios:
-            b = betas(found, s).get(method)
-            cells.append("fails" if b is None else f"{held_out_error(found.bench_of(s), b):.1f}")
+            b = collect_betas(found, s).get(method)
+            cells.append(
+                "fails" if b is None else f"{measure_held_out_error(found.bench_of(s), b):.1f}"
+            )
         return ", ".join(cells)
 
-    cutoffs, fewer = ([filters(s)[1] for s in group] for group in (rough, smooth))
+    cutoffs, fewer = ([format_filters(s)[1] for s in group] for group in (rough, smooth))
     return (
         f"IV and noisy positions: with the position filter alone widened (cutoff "
         f"{', '.join(cutoffs)}) held-out errors of LS are {errors(rough, 'wls')} %, of IV "
@@ -247,17 +258,19 @@ def noisy_signs(found: Results, third: Third) -> str | None:
 # ---- constraints
 
 
-def constraints_27(found: Results, third: Third) -> str | None:
+def describe_constraints_27(found: Results, third: Third) -> str | None:
     """Eq. (27), what it selects and what is active of it."""
     bench = found.bench
     base = bench.clean.base
     system = bench.clean.factors.weighted(np.ones(bench.robot.n))
-    selected = names_of(build_feasible_set(base, system, KNOWLEDGE[OF_THE_PAPER]).cones)
+    selected = list_constraint_names(
+        build_feasible_set(base, system, KNOWLEDGE[OF_THE_PAPER]).cones
+    )
     active: dict[str, float] = {}
     gaps = []
     for scenario in (ACTUAL, DOWNGRADED, CONTROLLER):
         fits = found.outcomes[scenario.label].fits
-        errors = direct(found, scenario, (*FEW, *CONSTRAINED))
+        errors = measure_direct_errors(found, scenario, (*FEW, *CONSTRAINED))
         for free, constrained in zip(FEW, CONSTRAINED, strict=True):
             if free in errors and constrained in errors:
                 gaps.append(np.abs(errors[free] - errors[constrained]).max())
@@ -275,13 +288,13 @@ def constraints_27(found: Results, third: Third) -> str | None:
         return words
     if active:
         words += (
-            f" Active in scenarios 1, 2 and 4: {listed(list(active))}, with true values of at most "
-            f"{max(active.values()):.1f} standard deviations."
+            f" Active in scenarios 1, 2 and 4: {join_words(list(active))}, with true values of at "
+            f"most {max(active.values()):.1f} standard deviations."
         )
     return f"{words} The direct errors move by {max(gaps):.2f} points at most."
 
 
-def bootstrapped(found: Results, third: Third) -> str | None:
+def describe_bootstrap(found: Results, third: Third) -> str | None:
     """What the bootstrap does to standard deviations."""
     fits = found.outcomes[ACTUAL.label].fits
     free, constrained = fits["idim-iv"], fits["pc-idim-iv"]
@@ -296,7 +309,7 @@ def bootstrapped(found: Results, third: Third) -> str | None:
     )
 
 
-def constraints_19(found: Results, third: Third) -> str:
+def describe_constraints_19(found: Results, third: Third) -> str:
     """Eq. (19) and the prior."""
     return (
         "Eq. (19) has the standard parameters instead: definite pseudo-inertias and positive "
@@ -306,26 +319,27 @@ def constraints_19(found: Results, third: Third) -> str:
     )
 
 
-def constrained_bias(found: Results, third: Third) -> str | None:
+def describe_constrained_bias(found: Results, third: Third) -> str | None:
     """Constraints on biased least squares, and where IV cannot simulate its own estimate."""
-    biased = betas(found, BIASED, ("wls", "pc-idim-ls"))
+    biased = collect_betas(found, BIASED, ("wls", "pc-idim-ls"))
     if len(biased) < 2 or any(s.label not in found.compared for s in LOST):
         return None
 
     def error(b: Array | None) -> str:
-        return "fails" if b is None else f"{held_out_error(found.bench, b):.1f} %"
+        return "fails" if b is None else f"{measure_held_out_error(found.bench, b):.1f} %"
 
     words = (
-        f"Bias under constraints ({filter_words(BIASED)}), held-out: LS {error(biased['wls'])}, "
-        f"under (27) {error(biased['pc-idim-ls'])}; the paper says that constraints do not remove "
-        "a bias."
+        f"Bias under constraints ({describe_scenario_filters(BIASED)}), held-out: LS "
+        f"{error(biased['wls'])}, under (27) {error(biased['pc-idim-ls'])}; the paper says that "
+        "constraints do not remove a bias."
     )
     for scenario in LOST:
-        known = betas(found, scenario, ("idim-iv", "pc-idim-iv"))
+        known = collect_betas(found, scenario, ("idim-iv", "pc-idim-iv"))
         own = found.compared[scenario.label]["pc-idim-iv", "(19)"]
         words += (
-            f" With {filter_words(scenario)}: IV {error(known.get('idim-iv'))}, PC-IV under (27) "
-            f"{error(known.get('pc-idim-iv'))}, under (19) {error(own.beta)}{price_words(own)}."
+            f" With {describe_scenario_filters(scenario)}: IV {error(known.get('idim-iv'))}, PC-IV "
+            f"under (27) {error(known.get('pc-idim-iv'))}, under (19) "
+            f"{error(own.beta)}{format_constraint_price(own)}."
         )
     return (
         f"{words} Base parameters that satisfy (27) can still have a mass matrix that is not "
@@ -336,18 +350,23 @@ def constrained_bias(found: Results, third: Third) -> str | None:
 # ---- scenario 4
 
 
-def wrong_controller(found: Results, third: Third) -> str | None:
+def describe_wrong_controller(found: Results, third: Third) -> str | None:
     """What IV keeps and DIDIM loses."""
     bench, methods = found.bench, ("idim-iv", "pc-idim-iv")
-    good, wrong = (betas(found, s, methods) for s in (ACTUAL, CONTROLLER))
+    good, wrong = (collect_betas(found, s, methods) for s in (ACTUAL, CONTROLLER))
     if len(good) < 2 or len(wrong) < 2:
         return None
-    before, after = ({m: weighted_error(bench, b) for m, b in x.items()} for x in (good, wrong))
+    before, after = (
+        {m: measure_weighted_error(bench, b) for m, b in x.items()} for x in (good, wrong)
+    )
     outcome, theirs = found.outcomes[CONTROLLER.label], ARDIANI_ITERATIONS[CONTROLLER.label]
     didim = outcome.fits["didim"]
     lost = "fails"
     if didim.beta is not None:
-        lost = f"{weighted_error(bench, didim.beta):.2f} % after {didim.iterations} simulations"
+        lost = (
+            f"{measure_weighted_error(bench, didim.beta):.2f} % after {didim.iterations} "
+            "simulations"
+        )
     words = "Scenario 4, weighted errors: " + "; ".join(
         f"{METHODS[m]} {after[m]:.2f} % ({before[m]:.2f} in scenario 1)" for m in methods
     )
@@ -356,22 +375,23 @@ def wrong_controller(found: Results, third: Third) -> str | None:
     known = [(fit.iterations, fit.beta) for fit in fits if fit.beta is not None]
     if fits[0].beta is None:
         return words
-    ratios = [weighted_error(bench, b) / after["idim-iv"] for _, b in known]
+    ratios = [measure_weighted_error(bench, b) / after["idim-iv"] for _, b in known]
     errors = [
-        *joint_errors(outcome.problem, fits[0].beta),
-        *(overall_error(log, fits[0].beta) for log in found.checks[CONTROLLER.label]),
+        *measure_joint_errors(outcome.problem, fits[0].beta),
+        *(measure_overall_error(log, fits[0].beta) for log in found.checks[CONTROLLER.label]),
     ]
     return (
-        f"{words} PC-DIDIM under {listed(list(KNOWLEDGE))} has {spanned(ratios)} times IV's after "
-        f"{spanned([n for n, _ in known], '.0f')} simulations (the paper: {theirs['pc-didim']}); "
-        f"its relative errors under {OF_THE_PAPER} are {spanned(errors)} %, the paper's "
-        f"{spanned([*ARDIANI['V']['pc-didim'], *ARDIANI['VI']['pc-didim']])} %. How far the "
+        f"{words} PC-DIDIM under {join_words(list(KNOWLEDGE))} has {format_range(ratios)} times "
+        f"IV's after {format_range([n for n, _ in known], '.0f')} simulations (the paper: "
+        f"{theirs['pc-didim']}); its relative errors under {OF_THE_PAPER} are "
+        f"{format_range(errors)} %, the paper's "
+        f"{format_range([*ARDIANI['V']['pc-didim'], *ARDIANI['VI']['pc-didim']])} %. How far the "
         "simulated motion is off depends on the references and on the velocity loop, which the "
         "paper does not give."
     )
 
 
-def corrected(found: Results, third: Third) -> str | None:
+def describe_corrected_didim(found: Results, third: Third) -> str | None:
     """DIDIM with Pi^-1."""
     gaps = []
     for outcome in found.outcomes.values():
@@ -390,7 +410,7 @@ def corrected(found: Results, third: Third) -> str | None:
 # ---- scenario 3
 
 
-def bounds(found: Results, third: Third) -> str | None:
+def describe_tight_bounds(found: Results, third: Third) -> str | None:
     """What sticks to overly restrictive bounds, and what tells of them."""
     names = found.bench.clean.base.names
     known = [b for b in third.bounded if b.fit.beta is not None]
@@ -408,8 +428,8 @@ def bounds(found: Results, third: Third) -> str | None:
     )
     words = (
         "Scenario 3, bounds: the paper has all estimates stick to their bounds. Ours that do not "
-        f"in some run with all parameters bounded: {listed(loose) if loose else 'none'}. The true "
-        f"values of {spanned(inside, '.0f')} bounded parameters are inside. g_IV is "
+        f"in some run with all parameters bounded: {join_words(loose) if loose else 'none'}. The "
+        f"true values of {format_range(inside, '.0f')} bounded parameters are inside. g_IV is "
         f"{max(b.gradient for b in free):.0e} or less of free estimates, "
         f"{min(b.gradient for b in tight):.0e} or more under these bounds."
     )
@@ -418,12 +438,12 @@ def bounds(found: Results, third: Third) -> str | None:
     called = sum(b.gradient > ARDIANI_RESTRICTED for b in ours)
     return (
         f"{words} The paper's threshold, {ARDIANI_RESTRICTED:.0e}, also calls (27) restrictive, in "
-        f"{called} of {len(ours)} runs. The price tells them apart: p = {spanned(p_27, '.1g')} "
-        f"under (27), {max(p_tight):.0e} or less under these bounds."
+        f"{called} of {len(ours)} runs. The price tells them apart: p = "
+        f"{format_range(p_27, '.1g')} under (27), {max(p_tight):.0e} or less under these bounds."
     )
 
 
-def equation_45(found: Results, third: Third) -> str | None:
+def describe_equation_45(found: Results, third: Third) -> str | None:
     """Eq. (45) beside the exact formula."""
     errors = {
         label: [p.instruments for p in third.predictions if p.label == label]
@@ -441,9 +461,9 @@ def equation_45(found: Results, third: Third) -> str | None:
     )
 
 
-def problem_47(found: Results, third: Third) -> str | None:
+def describe_problem_47(found: Results, third: Third) -> str | None:
     """The band of problem (47), and what (19) adds to (27)."""
-    within, narrowest = third.decision(within_band("pc-idim-iv")), third.decision(NARROWEST)
+    within, narrowest = third.decision(describe_band("pc-idim-iv")), third.decision(NARROWEST)
     own = third.decision(EQUAL_CONSISTENT)
     fits = {name: found.compared[ACTUAL.label]["pc-idim-iv", name] for name in KNOWLEDGE}
     if within is None or narrowest is None or any(f.beta is None for f in fits.values()):
@@ -466,7 +486,11 @@ def problem_47(found: Results, third: Third) -> str | None:
     if narrowest.theta is not None:
         words += f"; the narrowest band that has an answer is of {narrowest.distance:.2f} sigma"
     taken = {n: 0 if f.restriction is None else f.restriction.freedom for n, f in fits.items()}
-    out = {n: held_out_error(found.bench, f.beta) for n, f in fits.items() if f.beta is not None}
+    out = {
+        n: measure_held_out_error(found.bench, f.beta)
+        for n, f in fits.items()
+        if f.beta is not None
+    }
     return (
         f"{words}. (19) takes {taken['(19)']} directions where (27) takes {taken['(27)']}, and "
         f"PC-IV has a held-out error of {out['(19)']:.2f} % with it, {out['(27)']:.2f} with (27) "
@@ -474,10 +498,10 @@ def problem_47(found: Results, third: Third) -> str | None:
     )
 
 
-def equality(found: Results, third: Third) -> str | None:
+def describe_equality_form(found: Results, third: Third) -> str | None:
     """The equality form of problem (47)."""
     equal = third.decision(EQUAL)
-    civ = betas(found, ACTUAL, ("pc-idim-iv",)).get("pc-idim-iv")
+    civ = collect_betas(found, ACTUAL, ("pc-idim-iv",)).get("pc-idim-iv")
     if equal is None or civ is None:
         return None
     if equal.theta is not None:
@@ -496,7 +520,7 @@ def equality(found: Results, third: Third) -> str | None:
     if possible:
         words += (
             ", but not because an estimate is no deterministic value: a consistent robot has "
-            f"exactly {listed(possible)}"
+            f"exactly {join_words(possible)}"
         )
     names = found.bench.clean.base.names
     Izz, Ixy = civ[names.index("Izz6")], civ[names.index("Ixy6")]
@@ -511,7 +535,7 @@ def equality(found: Results, third: Third) -> str | None:
 # ---- tests and scenario 5
 
 
-def tests(found: Results, third: Third) -> str | None:
+def describe_rejected_tests(found: Results, third: Third) -> str | None:
     """What the tests reject, and the size of Pi - I."""
     outcomes = [found.outcomes[s.label] for s in MAIN if s.label in found.outcomes]
     known = [o for o in outcomes if o.identity is not None]
@@ -524,7 +548,8 @@ def tests(found: Results, third: Third) -> str | None:
     shifts = {o.scenario.label: o.shift for o in known}
     wrong = shifts.pop(CONTROLLER.label, None)
     words = (
-        f"Tests: Pi = I is rejected in {scenarios(rejected)}; the paper accepts it in scenario 1."
+        f"Tests: Pi = I is rejected in {describe_scenarios(rejected)}; the paper accepts it in "
+        "scenario 1."
     )
     if ACTUAL.label in rejected:
         words += (
@@ -533,16 +558,16 @@ def tests(found: Results, third: Third) -> str | None:
         )
     if wrong is not None and shifts:
         words += (
-            f" |Pi b - b| is {spanned(shifts.values(), '.2f')} sigma of IV in "
-            f"{scenarios(list(shifts))}, {wrong:.1f} in {CONTROLLER.label}."
+            f" |Pi b - b| is {format_range(shifts.values(), '.2f')} sigma of IV in "
+            f"{describe_scenarios(list(shifts))}, {wrong:.1f} in {CONTROLLER.label}."
         )
     return (
-        f"{words} Exogeneity of X is rejected in {scenarios(exogenous)}: the random torques move "
-        "the robot, and correlated rows count as independent here, too."
+        f"{words} Exogeneity of X is rejected in {describe_scenarios(exogenous)}: the random "
+        "torques move the robot, and correlated rows count as independent here, too."
     )
 
 
-def stribeck(found: Results, third: Third) -> str | None:
+def describe_stribeck_effect(found: Results, third: Third) -> str | None:
     """Where a Stribeck effect goes."""
     without, with_ = (found.outcomes[s.label].fits for s in (TWO_LOGS, STRIBECK))
     words = (
@@ -559,7 +584,8 @@ def stribeck(found: Results, third: Third) -> str | None:
         if not before or not after:
             return words
         parts.append(
-            f"{name} parameters {spanned(after, '.2f')} sigma ({spanned(before, '.2f')} without)"
+            f"{name} parameters {format_range(after, '.2f')} sigma "
+            f"({format_range(before, '.2f')} without)"
         )
     growth = [
         float(np.median(after / before))
@@ -567,14 +593,18 @@ def stribeck(found: Results, third: Third) -> str | None:
         for before, after in ((without[m].std, with_[m].std),)
         if before is not None and after is not None
     ]
-    words += f" Errors with it (rms; LS, IV, DIDIM): {listed(parts)}."
-    return f"{words} Sigma is {spanned(growth)} times that without (median)." if growth else words
+    words += f" Errors with it (rms; LS, IV, DIDIM): {join_words(parts)}."
+    return (
+        f"{words} Sigma is {format_range(growth)} times that without (median)." if growth else words
+    )
 
 
 # ---- words
 
 
-def betas(found: Results, scenario: Scenario, methods: Sequence[str] = FEW) -> dict[str, Array]:
+def collect_betas(
+    found: Results, scenario: Scenario, methods: Sequence[str] = FEW
+) -> dict[str, Array]:
     """Estimates by method, without those that failed or were not asked for."""
     outcome = found.outcomes.get(scenario.label)
     fits = {} if outcome is None else outcome.fits
@@ -582,20 +612,25 @@ def betas(found: Results, scenario: Scenario, methods: Sequence[str] = FEW) -> d
     return {m: b for m, b in known.items() if b is not None}
 
 
-def direct(found: Results, scenario: Scenario, methods: Sequence[str] = FEW) -> dict[str, Array]:
+def measure_direct_errors(
+    found: Results, scenario: Scenario, methods: Sequence[str] = FEW
+) -> dict[str, Array]:
     """Direct errors of the joints by method, without those that failed [%]."""
     problem = found.outcomes[scenario.label].problem
-    return {m: joint_errors(problem, b) for m, b in betas(found, scenario, methods).items()}
+    return {
+        m: measure_joint_errors(problem, b)
+        for m, b in collect_betas(found, scenario, methods).items()
+    }
 
 
-def named(errors: dict[str, float]) -> str:
+def describe_method_errors(errors: dict[str, float]) -> str:
     """Errors with their methods."""
-    return listed([f"{error:.1f} ({METHODS[m]})" for m, error in errors.items()])
+    return join_words([f"{error:.1f} ({METHODS[m]})" for m, error in errors.items()])
 
 
-def filter_words(scenario: Scenario) -> str:
+def describe_scenario_filters(scenario: Scenario) -> str:
     """The filters of a scenario."""
-    _, position, _ = filters(scenario)
+    _, position, _ = format_filters(scenario)
     torque = (
         "torques neither filtered nor decimated"
         if scenario.rows == "all"
@@ -604,37 +639,37 @@ def filter_words(scenario: Scenario) -> str:
     return f"position cutoff {position}, {torque}"
 
 
-def price_words(fit: Fit) -> str:
+def format_constraint_price(fit: Fit) -> str:
     """The price of active constraints in brackets, or nothing."""
     return "" if fit.restriction is None else f" (p = {fit.restriction.p_value:.1g})"
 
 
-def scenarios(labels: Sequence[str]) -> str:
+def describe_scenarios(labels: Sequence[str]) -> str:
     """Scenarios by their labels."""
-    return f"scenarios {listed(labels)}" if labels else "no scenario"
+    return f"scenarios {join_words(labels)}" if labels else "no scenario"
 
 
 REMARKS: tuple[Callable[[Results, Third], str | None], ...] = (
-    robot,
-    controller,
-    errors,
-    slow_rows,
-    start_and_end,
-    coarse_counts,
-    least_of_all,
-    weaker_filters,
-    noisy_signs,
-    constraints_27,
-    bootstrapped,
-    constraints_19,
-    constrained_bias,
-    wrong_controller,
-    corrected,
-    bounds,
-    equation_45,
-    problem_47,
-    equality,
-    tests,
-    stribeck,
+    describe_twin,
+    describe_twin_controller,
+    describe_random_errors,
+    describe_slow_rows,
+    describe_iterations,
+    describe_coarse_encoders,
+    describe_in_sample_errors,
+    describe_weaker_filters,
+    describe_noisy_signs,
+    describe_constraints_27,
+    describe_bootstrap,
+    describe_constraints_19,
+    describe_constrained_bias,
+    describe_wrong_controller,
+    describe_corrected_didim,
+    describe_tight_bounds,
+    describe_equation_45,
+    describe_problem_47,
+    describe_equality_form,
+    describe_rejected_tests,
+    describe_stribeck_effect,
 )
 """Each makes one remark, or None where the run does not show it."""

@@ -20,8 +20,8 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InfeasibleError
-from dynident.core.inertia import smallest_eigenvalue
-from dynident.core.progress import Progress, silent
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, auxiliary_model
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
@@ -38,7 +38,10 @@ from dynident_papers.ardiani2024.estimated import (
     Results,
     estimate_method,
 )
-from dynident_papers.ardiani2024.prediction import predict, predict_by_instruments
+from dynident_papers.ardiani2024.prediction import (
+    predict_by_instruments,
+    predict_constrained_estimate,
+)
 from dynident_papers.ardiani2024.simulated import Bench
 
 NEAR, FAR = 0.8, 0.9
@@ -101,7 +104,7 @@ class Prediction:
     moved : float
         By how much the constraints move these.
     exact, instruments : float
-        Error of `predict`, and of `predict_by_instruments`, eq. (45).
+        Error of `predict_constrained_estimate`, and of `predict_by_instruments`, eq. (45).
     """
 
     label: str
@@ -144,13 +147,13 @@ def estimate_under_bounds(
         found.append(Bounded(label, constrained, OF_THE_PAPER, outcome.fits[constrained]))
         found += [
             estimate_bounded(problem, simulation, label, constrained, iv, chosen, bench.truth)
-            for chosen in choose_bounded(iv)
+            for chosen in choose_bounded_parameters(iv)
         ]
     predictions = []
     for k, b in enumerate(found):
         if b.fit.beta is not None:
-            system = final_system(problem, simulation, b.fit)
-            found[k] = replace(b, gradient=gradient(b.method, b.fit.beta, system))
+            system = build_final_system(problem, simulation, b.fit)
+            found[k] = replace(b, gradient=measure_gradient_norm(b.method, b.fit.beta, system))
             if b.stuck and b.method == "pc-idim-iv":
                 predictions.append(compare_prediction(b, system))
     return found, predictions
@@ -161,7 +164,7 @@ def predict_with_own_instruments(bench: Bench, outcome: Outcome) -> list[Predict
     problem, simulation = outcome.problem, bench.simulation(outcome.scenario)
     ls = outcome.fits["wls"]
     found = []
-    for chosen in choose_bounded(ls):
+    for chosen in choose_bounded_parameters(ls):
         b = estimate_bounded(problem, simulation, SELF, "pc-idim-ls", ls, chosen, bench.truth)
         if b.fit.sigma is not None:
             factors = problem.with_instruments(problem).instrument_factors
@@ -169,7 +172,7 @@ def predict_with_own_instruments(bench: Bench, outcome: Outcome) -> list[Predict
     return found
 
 
-def choose_bounded(free: Fit) -> list[list[int]]:
+def choose_bounded_parameters(free: Fit) -> list[list[int]]:
     """The `FEW_BOUNDS` parameters of the least relative deviation, and all."""
     if free.beta is None or free.std is None:
         return []
@@ -213,7 +216,7 @@ def estimate_bounded(
     return Bounded(label, method, str(len(chosen)), fit, int(np.sum(outside)), tuple(stuck))
 
 
-def final_system(problem: Problem, simulation: Simulation, fit: Fit) -> InstrumentSystem:
+def build_final_system(problem: Problem, simulation: Simulation, fit: Fit) -> InstrumentSystem:
     """Rows ``[Z | X | y]`` of the last step of an iteration over simulations.
 
     Its Z belongs to the estimate before the last. Only on the same instruments is the
@@ -225,7 +228,7 @@ def final_system(problem: Problem, simulation: Simulation, fit: Fit) -> Instrume
     return problem.with_instruments(simulated).instrument_factors.weighted(fit.sigma)
 
 
-def gradient(method: str, beta: Array, system: InstrumentSystem) -> float:
+def measure_gradient_norm(method: str, beta: Array, system: InstrumentSystem) -> float:
     """``||Z^T (y - X beta)|| / ||Z^T y||``, with Z for X of DIDIM; rows are weighted."""
     z = system.instruments
     model = system.R[:z, :z] if method.endswith("didim") else system.R[:z, z:-1]
@@ -234,7 +237,7 @@ def gradient(method: str, beta: Array, system: InstrumentSystem) -> float:
     return float(error / np.linalg.norm(transposed @ torque))
 
 
-def white_std(system: InstrumentSystem) -> Array:
+def estimate_white_std(system: InstrumentSystem) -> Array:
     """Standard deviations of eq. (42), shape (60,)."""
     return np.asarray(np.linalg.norm(system.projected.inverse(), axis=1))
 
@@ -243,7 +246,7 @@ def compare_prediction(found: Bounded, system: InstrumentSystem) -> Prediction:
     """Both formulas against an estimate, on the instruments that it was made with."""
     assert found.fit.beta is not None
     fixed, beta = list(found.stuck), found.fit.beta
-    std, free = white_std(system), system.projected.solve()
+    std, free = estimate_white_std(system), system.projected.solve()
     rest = np.setdiff1d(np.arange(len(free)), fixed)
 
     def largest(difference: Array) -> float:
@@ -255,7 +258,7 @@ def compare_prediction(found: Bounded, system: InstrumentSystem) -> Prediction:
         largest((system.Pi @ free - free) / std),
         len(rest),
         largest((beta - free)[rest] / std[rest]),
-        largest((predict(system.projected, fixed, beta[fixed]) - beta) / std),
+        largest((predict_constrained_estimate(system.projected, fixed, beta[fixed]) - beta) / std),
         largest((predict_by_instruments(system, fixed, beta[fixed]) - beta) / std),
     )
 
@@ -327,7 +330,7 @@ class Centre:
         base = self.problem.base
         bodies, _ = base.idim.split(theta)
         distance = np.max(np.abs(base.matrix @ theta - self.beta) / self.std)
-        eigenvalue = float(smallest_eigenvalue(bodies).min())
+        eigenvalue = float(find_smallest_eigenvalue(bodies).min())
         return Decision(words, theta, eigenvalue, float(distance), iterations)
 
     def admitted(self) -> FeasibleSet:
@@ -355,8 +358,8 @@ def decide_problem_47(
     civ = outcome.fits["pc-idim-iv"]
     if civ.beta is None:
         return (Decision("PC-IV under (27)", None, reason=civ.failure),)
-    system = final_system(problem, simulation, civ)
-    centre = Centre(problem, system, civ.beta, white_std(system))
+    system = build_final_system(problem, simulation, civ)
+    centre = Centre(problem, system, civ.beta, estimate_white_std(system))
     names = problem.base.names
     band = tuple(
         Bounds((name,), value - BAND * s, value + BAND * s)
@@ -366,25 +369,25 @@ def decide_problem_47(
     for method in ("pc-idim-iv", "pc-didim")[: 1 if reduced else 2]:
         knowledge = Knowledge(prior="none", constraints=band)
         fit = estimate_method(problem, simulation, method, knowledge, bootstrap=0)
-        found.append(centre.decision(within_band(method), fit.theta, fit.iterations, fit.failure))
-    found.append(attempt(centre, NARROWEST, narrowest))
-    found.append(attempt(centre, EQUAL, having(civ.beta)))
+        found.append(centre.decision(describe_band(method), fit.theta, fit.iterations, fit.failure))
+    found.append(decide_by_search(centre, NARROWEST, solve_narrowest_band))
+    found.append(decide_by_search(centre, EQUAL, make_equality_search(civ.beta)))
     iv = outcome.fits["idim-iv"].beta
     if iv is not None:
-        found.append(attempt(centre, EQUAL_FREE, having(iv)))
+        found.append(decide_by_search(centre, EQUAL_FREE, make_equality_search(iv)))
     own = estimate_method(problem, simulation, "pc-idim-iv", KNOWLEDGE["(19)"], bootstrap=0)
     found.append(centre.decision(EQUAL_CONSISTENT, own.theta, 0, own.failure))
     clean = bench.clean.factors.weighted(np.ones(problem.robot.n)).solve()
-    found.append(attempt(centre, EQUAL_CLEAN, having(clean)))
+    found.append(decide_by_search(centre, EQUAL_CLEAN, make_equality_search(clean)))
     return tuple(found)
 
 
-def within_band(method: str) -> str:
+def describe_band(method: str) -> str:
     """The words of (47) as the paper has it."""
     return f"b_CIV +- {BAND:g} sigma: {METHODS[method]}"
 
 
-def attempt(centre: Centre, words: str, search: Callable[[Centre], Array]) -> Decision:
+def decide_by_search(centre: Centre, words: str, search: Callable[[Centre], Array]) -> Decision:
     """A search for consistent standard parameters; one that fails leaves its reason."""
     try:
         return centre.decision(words, search(centre))
@@ -392,7 +395,7 @@ def attempt(centre: Centre, words: str, search: Callable[[Centre], Array]) -> De
         return Decision(words, None, reason=str(error))
 
 
-def having(beta: Array) -> Callable[[Centre], Array]:
+def make_equality_search(beta: Array) -> Callable[[Centre], Array]:
     """The search for those with given base parameters, the equality form of problem (47)."""
 
     def search(centre: Centre) -> Array:
@@ -404,7 +407,7 @@ def having(beta: Array) -> Callable[[Centre], Array]:
     return search
 
 
-def narrowest(centre: Centre) -> Array:
+def solve_narrowest_band(centre: Centre) -> Array:
     """Consistent standard parameters with the least k in ``|beta_j - centre_j| <= k std_j``.
 
     One more unknown k, and ``min (k + 1)^2``.
@@ -417,7 +420,7 @@ def narrowest(centre: Centre) -> Array:
     admitted = centre.admitted()
     rows, middle = admitted.space.matrix / centre.std[:, None], centre.beta / centre.std
     names, one = centre.problem.base.names, np.ones((len(middle), 1))
-    cones = [widened(cone) for cone in admitted.cones]
+    cones = [widen_cone(cone) for cone in admitted.cones]
     cones.append(Positive(names, np.hstack([rows, one]), middle))
     cones.append(Positive(names, np.hstack([-rows, one]), -middle))
     width = np.eye(rows.shape[1] + 1)[-1:]
@@ -425,7 +428,7 @@ def narrowest(centre: Centre) -> Array:
     return admitted.space.value(found.x[:-1])
 
 
-def widened(cone: Cone) -> Cone:
+def widen_cone(cone: Cone) -> Cone:
     """The same constraint with one more unknown that it does not touch."""
     if isinstance(cone, Definite):
         basis = np.concatenate([cone.basis, np.zeros((1, *cone.floor.shape))])
@@ -456,7 +459,9 @@ class Third:
         return next((d for d in self.decisions if d.words == words), None)
 
 
-def estimate_third(found: Results, progress: Progress = silent, reduced: bool = False) -> Third:
+def estimate_third_scenario(
+    found: Results, progress: Progress = ignore_progress, reduced: bool = False
+) -> Third:
     """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I.
 
     Parameters

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.core.arrays import Array, frozen
+from dynident.core.arrays import Array, freeze_array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import Samples, prepare
@@ -22,16 +22,16 @@ from dynident.regression.row_kinds import ROWS
 from dynident.robot.model import Robot
 from dynident.simulation.controller import Controller, p_p
 from dynident.simulation.loop import Loop
-from dynident.simulation.record import record
+from dynident.simulation.record import record_rollout
 from dynident.simulation.reference import Reference, bang_bang, quintic
-from dynident.simulation.sensors import quantised
+from dynident.simulation.sensors import quantise_positions
 from dynident_papers.experiment import (
     COUNT,
-    disturbance,
-    encoders,
-    stribeck,
-    top_speeds,
-    twin_inertia,
+    average_twin_inertia,
+    build_encoders,
+    build_stribeck_elements,
+    draw_disturbance,
+    list_top_speeds,
 )
 from dynident_papers.published import BANDWIDTHS
 from dynident_papers.twin import Twin, load_twin
@@ -184,7 +184,7 @@ class Bench:
         ``2 sqrt(sqrt(2) - 1) kp``. Velocity is differenced over `VELOCITY_LAG` of counts.
         """
         kp = scale * 2.0 * np.pi * BANDWIDTH / (2.0 * np.sqrt(np.sqrt(2.0) - 1.0))
-        kv = 4.0 * kp * twin_inertia(self.twin)
+        kv = 4.0 * kp * average_twin_inertia(self.twin)
         lag = max(1, round(VELOCITY_LAG * self.rate))
         return p_p(kp, kv, rate=self.rate, velocity="differences", lag=lag)
 
@@ -201,9 +201,9 @@ class Bench:
     def noise_free(self, references: Sequence[Reference]) -> Regression:
         """Rows of the true motion and the true torque, in which the truth leaves nothing."""
         logs, motions = [], []
-        exact = encoders(self.twin, count=0.0)
+        exact = build_encoders(self.twin, count=0.0)
         for reference in references:
-            true = record(self.loop(reference), self.twin.theta, exact).motion
+            true = record_rollout(self.loop(reference), self.twin.theta, exact).motion
             drives = self.robot.drives
             log = Recording("noise-free", self.rate, q=true.q, tau=true.tau, drives=drives)
             logs.append(self.prepared(log))
@@ -258,7 +258,7 @@ class Bench:
     def robot(self) -> Robot:
         """The robot as estimators are given it: with CAD inertials, which priors believe."""
         bodies, _ = self.twin.idim.split(self.believed)
-        return replace(self.twin.robot, nominal=frozen(bodies))
+        return replace(self.twin.robot, nominal=freeze_array(bodies))
 
     @cached_property
     def cad(self) -> dict[str, float]:
@@ -271,11 +271,15 @@ class Bench:
         twin, n = self.twin, self.twin.robot.n
         loop = replace(
             self.loop(reference),
-            external=disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
-            elements=stribeck(scenario.stribeck * twin.coulomb, np.full(n, STRIBECK_SPEED)),
+            external=draw_disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
+            elements=build_stribeck_elements(
+                scenario.stribeck * twin.coulomb, np.full(n, STRIBECK_SPEED)
+            ),
         )
-        seen = record(loop, twin.theta, encoders(twin, scenario.seen), scenario.label).recording
-        return replace(seen, q=quantised(seen.q, np.full(n, np.radians(scenario.stored))))
+        seen = record_rollout(
+            loop, twin.theta, build_encoders(twin, scenario.seen), scenario.label
+        ).recording
+        return replace(seen, q=quantise_positions(seen.q, np.full(n, np.radians(scenario.stored))))
 
     def problem(self, scenario: Scenario) -> Problem:
         """What a scenario's estimators are given."""
@@ -325,18 +329,18 @@ def build_bench(rate: float = 5000.0, coulomb: bool = True, integrator: str = "o
         kept = [not name.startswith("fc") for name in twin.idim.names]
         twin = replace(twin, theta=np.where(kept, twin.theta, 0.0))
     times = MOVE * np.arange(CHECKS.shape[1])
-    speed = SPEED * top_speeds(twin)
+    speed = SPEED * list_top_speeds(twin)
     return Bench(
         twin,
         rate,
-        moves=stretched(rate, POINTS, speed),
-        slow=stretched(rate, POINTS[:4], speed),
+        moves=build_stretched_moves(rate, POINTS, speed),
+        slow=build_stretched_moves(rate, POINTS[:4], speed),
         checks=tuple(quintic(rate, points, times) for points in CHECKS),
         integrator=integrator,
     )
 
 
-def stretched(rate: float, points: Array, speed: Array) -> Reference:
+def build_stretched_moves(rate: float, points: Array, speed: Array) -> Reference:
     """Smoothed bang-bang moves from point to point that take `DURATION` together.
 
     Parameters

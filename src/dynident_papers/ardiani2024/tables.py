@@ -26,11 +26,11 @@ from dynident_papers.ardiani2024.estimated import (
     Fit,
     Outcome,
     Results,
-    held_out_error,
-    joint_errors,
-    overall_error,
-    torque_share,
-    weighted_error,
+    measure_held_out_error,
+    measure_joint_errors,
+    measure_overall_error,
+    measure_torque_share,
+    measure_weighted_error,
 )
 from dynident_papers.ardiani2024.scenario3 import (
     EQUAL,
@@ -55,7 +55,7 @@ from dynident_papers.published import (
     ARDIANI_SECONDS,
     ARDIANI_STRIBECK_ERROR,
 )
-from dynident_papers.report import Table, filled, shown_once
+from dynident_papers.report import Table, blank_repeats, pad_row
 
 Columns = Mapping[str, Sequence[float]]
 BESIDE = (
@@ -66,7 +66,7 @@ BESIDE = (
 """The paper's tables: direct comparison, cross-validation, scenario."""
 
 
-def all_tables(found: Results, third: Third, timed: bool = False) -> tuple[Table, ...]:
+def tabulate_results(found: Results, third: Third, timed: bool = False) -> tuple[Table, ...]:
     """The tables of some results.
 
     Parameters
@@ -77,20 +77,20 @@ def all_tables(found: Results, third: Third, timed: bool = False) -> tuple[Table
         With computing times.
     """
     tables = [
-        *papers_tables(found),
-        truth_table(found),
-        constraints_table(found),
-        bounds_table(found.bench, third.bounded),
-        prediction_table(third.predictions),
-        consistency_table(third),
-        tests_table(found),
-        friction_table(found),
-        filter_table(found),
+        *tabulate_paper_errors(found),
+        tabulate_true_errors(found),
+        tabulate_constraints(found),
+        tabulate_bounds(found.bench, third.bounded),
+        tabulate_predictions(third.predictions),
+        tabulate_consistency(third),
+        tabulate_tests(found),
+        tabulate_stribeck_effect(found),
+        tabulate_weaker_filters(found),
     ]
-    return (*tables, time_table(found)) if timed else tuple(tables)
+    return (*tables, tabulate_times(found)) if timed else tuple(tables)
 
 
-def papers_tables(found: Results) -> list[Table]:
+def tabulate_paper_errors(found: Results) -> list[Table]:
     """Tables I to VI, the unconstrained methods and the constrained ones apart."""
     tables = []
     for direct, cross, scenario, words in BESIDE:
@@ -107,16 +107,16 @@ def papers_tables(found: Results) -> list[Table]:
                         continue
                     ours[method] = None
                     if fit.beta is not None and number == direct:
-                        ours[method] = joint_errors(outcome.problem, fit.beta)
+                        ours[method] = measure_joint_errors(outcome.problem, fit.beta)
                     elif fit.beta is not None:
-                        ours[method] = [overall_error(log, fit.beta) for log in logs]
-                notes = failures(outcome, ours) if number == direct else ()
+                        ours[method] = [measure_overall_error(log, fit.beta) for log in logs]
+                notes = describe_failures(outcome, ours) if number == direct else ()
                 name = f"Table {number}{kind}{title}"
-                tables.append(beside(name, label, ARDIANI[number], ours, notes))
+                tables.append(tabulate_beside_paper(name, label, ARDIANI[number], ours, notes))
     return tables
 
 
-def beside(
+def tabulate_beside_paper(
     title: str,
     label: str,
     paper: Columns,
@@ -136,35 +136,38 @@ def beside(
     return Table(title, tuple(header), rows, notes)
 
 
-def failures(outcome: Outcome, methods: Iterable[str] = METHODS) -> tuple[str, ...]:
+def describe_failures(outcome: Outcome, methods: Iterable[str] = METHODS) -> tuple[str, ...]:
     """Reasons of the methods that failed, as notes."""
     return tuple(
-        f"{METHODS[m]}, {in_words(outcome.scenario)}: {outcome.fits[m].failure}."
+        f"{METHODS[m]}, {describe_filtered_scenario(outcome.scenario)}: {outcome.fits[m].failure}."
         for m in methods
         if m in outcome.fits and outcome.fits[m].failure
     )
 
 
-def in_words(scenario: Scenario) -> str:
+def describe_filtered_scenario(scenario: Scenario) -> str:
     """A scenario with its filters, where they are not the paper's."""
     if scenario.position == scenario.torque == 1.0 and scenario.rows == "decimated":
         return f"scenario {scenario.label}"
-    _, position, torque = filters(scenario)
+    _, position, torque = format_filters(scenario)
     plant = ", no fc" if scenario in SMOOTH else ""
     return f"position cutoff {position}, torque {torque}{plant}"
 
 
-def worth(bench: Bench, beta: Array) -> tuple[str, str]:
+def format_error_cells(bench: Bench, beta: Array) -> tuple[str, str]:
     """Weighted and held-out error as cells."""
-    return f"{weighted_error(bench, beta):.2f}", f"{held_out_error(bench, beta):.2f}"
+    return (
+        f"{measure_weighted_error(bench, beta):.2f}",
+        f"{measure_held_out_error(bench, beta):.2f}",
+    )
 
 
-def sigma_cell(value: float) -> str:
+def format_sigma_cell(value: float) -> str:
     """An error in standard deviations, empty where there are none."""
     return "" if np.isnan(value) else f"{value:.2f}"
 
 
-def truth_table(found: Results) -> Table:
+def tabulate_true_errors(found: Results) -> Table:
     """Iterations, and errors against the truth, with the paper's filters."""
     header = ("scenario", "method", "iterations\nours", "\npaper", "sigma\nrms",
               "sigma\nlargest", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
@@ -180,14 +183,14 @@ def truth_table(found: Results) -> Table:
             row.append(ARDIANI_ITERATIONS.get(scenario.label, {}).get(method, ""))
             if fit.beta is not None:
                 errors = fit.errors(found.bench.truth)
-                row.append(sigma_cell(fit.sigmas(found.bench.truth)))
+                row.append(format_sigma_cell(fit.sigmas(found.bench.truth)))
                 row.append(f"{np.max(np.abs(errors)):.1f}" if len(errors) else "")
-                row += worth(found.bench, fit.beta)
-            rows.append(filled(row, len(header)))
+                row += format_error_cells(found.bench, fit.beta)
+            rows.append(pad_row(row, len(header)))
     return Table(
         "Against the truth, with the paper's filters",
         header,
-        shown_once(rows, 1),
+        blank_repeats(rows, 1),
         (
             "Parameter errors in their own standard deviations, and as 100 ||X (beta - true)|| "
             "/ ||y|| along the noise-free identification motion; then the error of the torque "
@@ -197,12 +200,12 @@ def truth_table(found: Results) -> Table:
             "well; Ia = 1 starts with all else zero. PC: constrained by (27), standard deviations "
             "bootstrapped where constraints are active; parameters that then have none are left "
             "out of sigma.",
-            *(reason for outcome in used for reason in failures(outcome)),
+            *(reason for outcome in used for reason in describe_failures(outcome)),
         ),
     )
 
 
-def constraints_table(found: Results) -> Table:
+def tabulate_constraints(found: Results) -> Table:
     """The constrained methods under each kind of constraints."""
     header = ("", "method", "constraints", "iter-\nations", "active", "rank", "p", "sigma\nrms",
               "weighted\n[%]", "held-out\n[%]", "certi-\nficate")  # fmt: skip
@@ -211,7 +214,7 @@ def constraints_table(found: Results) -> Table:
         for (method, constraints), fit in found.compared[label].items():
             row = [label, METHODS[method], constraints]
             if fit.beta is None:
-                rows.append(filled([*row, "fails"], len(header)))
+                rows.append(pad_row([*row, "fails"], len(header)))
                 reasons.append(
                     f"{METHODS[method]}, {constraints}, scenario {label}: {fit.failure}."
                 )
@@ -219,13 +222,13 @@ def constraints_table(found: Results) -> Table:
             row += [str(fit.iterations), str(len(fit.active))]
             price = fit.restriction
             row += ["", ""] if price is None else [str(price.freedom), f"{price.p_value:.1g}"]
-            row.append(sigma_cell(fit.sigmas(found.bench.truth)))
-            rows.append((*row, *worth(found.bench, fit.beta), f"{fit.worst:.0e}"))
+            row.append(format_sigma_cell(fit.sigmas(found.bench.truth)))
+            rows.append((*row, *format_error_cells(found.bench, fit.beta), f"{fit.worst:.0e}"))
     return Table(
         "Constraints (27) on base parameters and (19) on standard parameters, without and with "
         "a prior",
         header,
-        shown_once(rows, 1, 1),
+        blank_repeats(rows, 1, 1),
         (
             "Active: constraints that keep the estimate back; a pseudo-inertia is one. Rank: "
             "directions that they take, and p of the price of that in chi-squared, small where "
@@ -236,7 +239,7 @@ def constraints_table(found: Results) -> Table:
     )
 
 
-def bounds_table(bench: Bench, found: Sequence[Bounded]) -> Table:
+def tabulate_bounds(bench: Bench, found: Sequence[Bounded]) -> Table:
     """What overly restrictive bounds do, and what tells of them."""
     header = ("loop", "method", "bounds", "true\noutside", "iter-\nations", "on a\nbound",
               "least\nmult.", "g_IV", "p", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
@@ -247,7 +250,7 @@ def bounds_table(bench: Bench, found: Sequence[Bounded]) -> Table:
             reasons.append(
                 f"{METHODS[b.method]}, scenario {b.label}, bounds {b.words}: {b.fit.failure}."
             )
-            rows.append(filled([*row, "", "fails"], len(header)))
+            rows.append(pad_row([*row, "", "fails"], len(header)))
             continue
         bounded = b.words not in (NONE, OF_THE_PAPER)
         row += [str(b.outside) if bounded else "", str(b.fit.iterations)]
@@ -257,11 +260,11 @@ def bounds_table(bench: Bench, found: Sequence[Bounded]) -> Table:
             least = f"{min(abs(value) for _, value in price.multipliers):.0e}"
             p_value = f"{price.p_value:.1g}"
         row += [least, f"{b.gradient:.0e}", p_value]
-        rows.append((*row, *worth(bench, b.fit.beta)))
+        rows.append((*row, *format_error_cells(bench, b.fit.beta)))
     return Table(
         f"Scenario 3: bounds at {NEAR:g} and {FAR:g} of the estimate of IV",
         header,
-        shown_once(rows, 1),
+        blank_repeats(rows, 1),
         (
             f"Bounds on the {FEW_BOUNDS} parameters that are known best, or on all; loops are "
             "those of scenarios 1 and 4. True outside: bounded parameters whose true value misses "
@@ -273,7 +276,7 @@ def bounds_table(bench: Bench, found: Sequence[Bounded]) -> Table:
     )
 
 
-def prediction_table(found: Sequence[Prediction]) -> Table:
+def tabulate_predictions(found: Sequence[Prediction]) -> Table:
     """The constrained estimate from the unconstrained one, by both formulas."""
     rows = [
         (p.label, p.words, f"{p.identity:.2g}", str(p.free), f"{p.moved:.2f}",
@@ -284,7 +287,7 @@ def prediction_table(found: Sequence[Prediction]) -> Table:
         "Scenario 3: PC-IDIM-IV from the unconstrained estimate",
         ("instruments", "bounds", "|Pi b - b|\n[sigma]", "free", "moved\n[sigma]",
          "exact\n[sigma]", "eq. (45)\n[sigma]"),
-        shown_once(rows, 1),
+        blank_repeats(rows, 1),
         (
             "Largest of all parameters, in standard deviations of eq. (42). Free: parameters on "
             "no bound, which the bounds of the others move. Exact: b_U + Q_UU^-1 Q_UC (b_C - d) "
@@ -294,12 +297,12 @@ def prediction_table(found: Sequence[Prediction]) -> Table:
     )  # fmt: skip
 
 
-def consistency_table(third: Third) -> Table:
+def tabulate_consistency(third: Third) -> Table:
     """Which base parameters a consistent robot has."""
     rows = []
     for d in third.decisions:
         if d.theta is None:
-            rows.append(filled((d.words, "no"), 5))
+            rows.append(pad_row((d.words, "no"), 5))
         else:
             steps = str(d.iterations) if d.iterations else ""
             rows.append((d.words, "yes", steps, f"{d.distance:.2f}", f"{d.eigenvalue:.0e}"))
@@ -318,7 +321,7 @@ def consistency_table(third: Third) -> Table:
     )
 
 
-def tests_table(found: Results) -> Table:
+def tabulate_tests(found: Results) -> Table:
     """Tests of Pi = I and of exogeneity, and the corrected DIDIM against IV."""
     rows = []
     for scenario in (*MAIN, BIASED):
@@ -328,7 +331,7 @@ def tests_table(found: Results) -> Table:
         exogenous = outcome.fits["idim-iv"].tests[-1]
         cells = [f"{outcome.identity.statistic:.3g}", f"{outcome.identity.p_value:.1g}"]
         cells += [f"{outcome.shift:.2f}", f"{exogenous.statistic:.3g}", f"{exogenous.p_value:.1g}"]
-        rows.append((scenario.label, *cells, corrected_gap(outcome)))
+        rows.append((scenario.label, *cells, format_corrected_gap(outcome)))
     return Table(
         "Tests: Pi = I, exogeneity of X, and DIDIM corrected by Pi^-1",
         ("scenario", "Pi = I\nF", "\np", "|Pi b - b|\n[sigma]", "exogenous\nF", "\np",
@@ -341,7 +344,7 @@ def tests_table(found: Results) -> Table:
     )  # fmt: skip
 
 
-def corrected_gap(outcome: Outcome) -> str:
+def format_corrected_gap(outcome: Outcome) -> str:
     """The corrected DIDIM's distance from IV in sigmas, as a cell."""
     iv, corrected = outcome.fits["idim-iv"], outcome.fits.get("pi-didim")
     if corrected is None:
@@ -351,7 +354,7 @@ def corrected_gap(outcome: Outcome) -> str:
     return f"{np.max(np.abs(corrected.beta - iv.beta) / iv.std):.0e}"
 
 
-def friction_table(found: Results) -> Table:
+def tabulate_stribeck_effect(found: Results) -> Table:
     """What a Stribeck effect does to inertial and to friction parameters (ardiani2024, IV-F)."""
     with_, without = found.outcomes[STRIBECK.label], found.outcomes[TWO_LOGS.label]
     rows = []
@@ -360,12 +363,12 @@ def friction_table(found: Results) -> Table:
         if fit.beta is None or before.beta is None:
             rows.append((METHODS[method], *["fails"] * 8))
             continue
-        cells = [f"{overall_error(without.problem, before.beta):.1f}"]
-        cells.append(f"{overall_error(with_.problem, fit.beta):.1f}")
+        cells = [f"{measure_overall_error(without.problem, before.beta):.1f}"]
+        cells.append(f"{measure_overall_error(with_.problem, fit.beta):.1f}")
         for own in (~found.friction, found.friction):
             change = np.where(own, fit.beta - before.beta, 0.0)
-            cells.append(f"{torque_share(found.bench.clean, change):.1f}")
-            cells += [sigma_cell(f.sigmas(found.bench.truth, own)) for f in (before, fit)]
+            cells.append(f"{measure_torque_share(found.bench.clean, change):.1f}")
+            cells += [format_sigma_cell(f.sigmas(found.bench.truth, own)) for f in (before, fit)]
         rows.append((METHODS[method], *cells))
     return Table(
         "Scenario 5: without and with a Stribeck effect, linear friction in the model",
@@ -380,7 +383,7 @@ def friction_table(found: Results) -> Table:
     )  # fmt: skip
 
 
-def filter_table(found: Results) -> Table:
+def tabulate_weaker_filters(found: Results) -> Table:
     """Coarse encoders with weaker filters: where least squares is biased."""
     header = ("count\n[deg]", "fc", "position\ncutoff", "torque\ncutoff", "method",
               "on X\n[%]", "on Z\n[%]", "weighted\n[%]", "held-out\n[%]")  # fmt: skip
@@ -390,21 +393,21 @@ def filter_table(found: Results) -> Table:
         outcome, bench = found.outcomes.get(scenario.label), found.bench_of(scenario)
         if outcome is None:
             continue
-        count, *cutoffs = filters(scenario)
-        for method, fit in named_fits(found, outcome).items():
+        count, *cutoffs = format_filters(scenario)
+        for method, fit in collect_named_fits(found, outcome).items():
             row = [count, "no" if bench is found.smooth else "yes", *cutoffs, method]
             if fit.beta is None:
-                notes.append(f"{method}, {in_words(scenario)}: {fit.failure}.")
-                rows.append(filled([*row, "fails"], len(header)))
+                notes.append(f"{method}, {describe_filtered_scenario(scenario)}: {fit.failure}.")
+                rows.append(pad_row([*row, "fails"], len(header)))
                 continue
             along = outcome.along
-            row.append(f"{overall_error(outcome.problem, fit.beta):.1f}")
-            row.append("" if along is None else f"{overall_error(along, fit.beta):.1f}")
-            rows.append((*row, *worth(bench, fit.beta)))
+            row.append(f"{measure_overall_error(outcome.problem, fit.beta):.1f}")
+            row.append("" if along is None else f"{measure_overall_error(along, fit.beta):.1f}")
+            rows.append((*row, *format_error_cells(bench, fit.beta)))
     return Table(
         "Scenario 2 with weaker filters",
         header,
-        shown_once(rows, 4),
+        blank_repeats(rows, 4),
         (
             f"Cutoffs over the paper's {POSITION_FILTER:g} and {TORQUE_FILTER:g} omega_dyn. On X: "
             "||y - X b|| / ||y|| with the measured motion, the in-sample error; on Z: with the "
@@ -415,7 +418,7 @@ def filter_table(found: Results) -> Table:
     )
 
 
-def named_fits(found: Results, outcome: Outcome) -> dict[str, Fit]:
+def collect_named_fits(found: Results, outcome: Outcome) -> dict[str, Fit]:
     """The methods of the filter table, and those under other constraints."""
     fits = {METHODS[m]: outcome.fits[m] for m in (*FEW, *CONSTRAINED) if m in outcome.fits}
     for (method, name), fit in found.compared.get(outcome.scenario.label, {}).items():
@@ -423,14 +426,14 @@ def named_fits(found: Results, outcome: Outcome) -> dict[str, Fit]:
     return fits
 
 
-def filters(scenario: Scenario) -> tuple[str, str, str]:
+def format_filters(scenario: Scenario) -> tuple[str, str, str]:
     """Encoder, position cutoff and torque cutoff as cells of a table."""
     position = "none" if scenario.position >= UNFILTERED else f"x {scenario.position:g}"
     torque = "all rows" if scenario.rows == "all" else f"x {scenario.torque:g}"
     return f"{scenario.stored:g}", position, torque
 
 
-def time_table(found: Results) -> Table:
+def tabulate_times(found: Results) -> Table:
     """Computing times of scenario 1 [s]."""
     fits = found.outcomes[ACTUAL.label].fits
     return Table(

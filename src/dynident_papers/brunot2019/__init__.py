@@ -15,16 +15,16 @@ remarks   what the run shows, in sentences
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident_papers.brunot2019.estimated import Results, estimate_all
-from dynident_papers.brunot2019.remarks import all_remarks
-from dynident_papers.brunot2019.tables import all_tables
+from dynident_papers.brunot2019.remarks import collect_remarks
+from dynident_papers.brunot2019.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-@one_thread
-def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
+@limit_to_one_thread
+def reproduce_paper(progress: Progress = ignore_progress, reduced: bool = False) -> Reproduction:
     """Repeat the paper's experiment on the TX40 twin.
 
     Parameters
@@ -44,13 +44,13 @@ def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
     ComputationError
         When a motion of the twin diverges. Methods that fail are printed.
     """
-    return report(estimate_all(progress, reduced))
+    return build_reproduction(estimate_all(progress, reduced))
 
 
-def report(found: Results) -> Reproduction:
+def build_reproduction(found: Results) -> Reproduction:
     """Tables and remarks of some results."""
     return Reproduction(
         "Brunot et al. 2019, Output Error Methods for Robot Identification, on the TX40 twin",
-        all_tables(found),
-        all_remarks(found),
+        tabulate_results(found),
+        collect_remarks(found),
     )

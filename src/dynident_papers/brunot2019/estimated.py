@@ -8,13 +8,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.progress import Progress, silent
+from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Auxiliary, auxiliary_model, simulated_figures
-from dynident.estimators.output_error import POSITION, TORQUE, error_sigma, linearised
+from dynident.estimators.closed_loop import Auxiliary, auxiliary_model, compare_with_simulation
+from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
 from dynident.regression.factors import System
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.statistics import TestResult, autocorrelation, f_test
+from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test
 from dynident_papers.brunot2019.simulated import (
     COULOMB,
     FULL,
@@ -25,9 +25,9 @@ from dynident_papers.brunot2019.simulated import (
     Case,
     Scale,
     Setting,
-    simulate,
+    simulate_case,
 )
-from dynident_papers.published import Column, published_sums
+from dynident_papers.published import Column, build_published_sums
 from dynident_papers.twin import Twin, load_twin
 
 METHODS = ("ols", "clie", "cloe", "didim")
@@ -71,7 +71,7 @@ class Answer:
     ----------
     estimate : Estimate
     value, std, robust : ndarray, shape (28,)
-        As the paper sums them (`published_sums`); standard deviations by the paper's formula,
+        As the paper sums them (`build_published_sums`); standard deviations by the paper's formula,
         eq. (10) and (32), and by the estimate's own covariance.
     inside : ndarray, shape (n,)
         Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
@@ -121,7 +121,7 @@ class Results:
     @property
     def truth(self) -> Array:
         """True values of the main case as the paper sums them, shape (28,)."""
-        return published_sums(NAMES) @ self.main.truth
+        return build_published_sums(NAMES) @ self.main.truth
 
     def mismatch(self, setting: Setting) -> tuple[Array, dict[str, Answer | str]] | None:
         """True values and answers under a mismatch; None without that run."""
@@ -135,10 +135,10 @@ class Results:
         run = self.mismatch(setting)
         if run is None:
             return dict.fromkeys(METHODS, np.nan)
-        return {m: coulomb_bias(beta_of(run[1][m]), run[0]) for m in METHODS}
+        return {m: measure_coulomb_bias(take_beta_or_nan(run[1][m]), run[0]) for m in METHODS}
 
 
-def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
+def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
     Parameters
@@ -163,7 +163,7 @@ def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
     def made_a_step() -> None:
         progress("brunot2019", next(steps) / total)
 
-    main = simulate(twin, MAIN, scale)
+    main = simulate_case(twin, MAIN, scale)
     made_a_step()
     answers: Answers = {}
     for kind, method in keys:
@@ -171,17 +171,17 @@ def estimate_all(progress: Progress = silent, reduced: bool = False) -> Results:
         made_a_step()
     mismatches = []
     for setting in chosen:
-        case = simulate(twin, replace(setting, disturbance=0.0), side)
+        case = simulate_case(twin, replace(setting, disturbance=0.0), side)
         found = {m: estimate_case(case, "decimated", m, start="least-squares") for m in METHODS}
         mismatches.append((setting, case.truth, found))
         made_a_step()
-    noises = [(MAIN, essential_test(main), answers)]
+    noises = [(MAIN, evaluate_essential_test(main), answers)]
     for setting in NOISES:
-        case = simulate(twin, setting, side)
+        case = simulate_case(twin, setting, side)
         kinds = KINDS if setting.log_noise > 0.0 or not reduced else ("decimated",)
         pairs = [(k, m) for k in kinds for m in ("ols", "clie", "didim")]
         few: Answers = {(k, m): estimate_case(case, k, m, start="least-squares") for k, m in pairs}
-        noises.append((setting, essential_test(case), few))
+        noises.append((setting, evaluate_essential_test(case), few))
         made_a_step()
     return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises))
 
@@ -193,13 +193,15 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
     try:
         if method == "ols":
             estimate = ESTIMATORS[method](problem)
-            return in_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
+            return convert_to_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
         estimate = ESTIMATORS[method](problem, simulation)
         auxiliary = auxiliary_model(problem, simulation)
-        figure = simulated_figures(auxiliary, auxiliary.problem.base.standard(estimate.beta))[0]
+        figure = compare_with_simulation(auxiliary, auxiliary.problem.base.standard(estimate.beta))[
+            0
+        ]
     except ComputationError as error:
         return str(error)
-    found = in_paper_terms(estimate, inverted_system(auxiliary, method, estimate))
+    found = convert_to_paper_terms(estimate, build_inverted_system(auxiliary, method, estimate))
     return replace(
         found,
         position=float(np.mean(figure.position_percent)),
@@ -207,50 +209,50 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
     )
 
 
-def inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
+def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
     """The weighted system that a simulating method inverts at its estimate."""
     if method == "didim":
         return auxiliary.simulated(estimate.beta).factors.weighted(estimate.sigma)
-    linear = linearised(auxiliary, estimate.beta, POSITION if method == "cloe" else TORQUE)
-    return linear.factors.weighted(error_sigma(linear, estimate.beta))
+    linear = linearise_output(auxiliary, estimate.beta, POSITION if method == "cloe" else TORQUE)
+    return linear.factors.weighted(measure_error_sigma(linear, estimate.beta))
 
 
-def in_paper_terms(estimate: Estimate, system: System) -> Answer:
+def convert_to_paper_terms(estimate: Estimate, system: System) -> Answer:
     """An estimate and its standard deviations, summed as the paper sums them."""
-    sums, root = published_sums(NAMES), system.inverse()
+    sums, root = build_published_sums(NAMES), system.inverse()
     robust = sums @ estimate.covariance.matrix @ sums.T
     return Answer(
         estimate,
         sums @ estimate.beta,
         np.linalg.norm(sums @ root, axis=1),
         np.sqrt(np.maximum(np.diag(robust), 0.0)),
-        np.array([inside(error) for error in estimate.residuals.error]),
+        np.array([measure_white_share(error) for error in estimate.residuals.error]),
         np.nan,
         np.nan,
     )
 
 
-def inside(error: Array, lags: int = LAGS) -> float:
+def measure_white_share(error: Array, lags: int = LAGS) -> float:
     """Share of the first autocorrelations within ``2 / sqrt(N)``, 0.95 of a white residual."""
     lags = min(lags, len(error) // 2)
-    return float(np.mean(np.abs(autocorrelation(error, lags)) < 2.0 / np.sqrt(len(error))))
+    return float(np.mean(np.abs(estimate_autocorrelation(error, lags)) < 2.0 / np.sqrt(len(error))))
 
 
-def coulomb_bias(beta: Array, truth: Array) -> float:
+def measure_coulomb_bias(beta: Array, truth: Array) -> float:
     """``100 sum |fc - true fc| / sum (true fc)`` over the seven Coulomb parameters [%]."""
     k = list(COULOMB)
     return float(100.0 * np.sum(np.abs(beta[k] - truth[k])) / np.sum(truth[k]))
 
 
-def essential_test(case: Case) -> TestResult:
+def evaluate_essential_test(case: Case) -> TestResult:
     """F-test that the base parameters beside the 28 are zero, by least squares."""
     small, large = case.problem.factors, case.full.factors
     sigma = ESTIMATORS["wls"](case.full).sigma
     rss = [float(f.weighted(sigma).rest) for f in (small, large)]
     dropped = large.parameters - small.parameters
-    return f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
+    return run_f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
 
 
-def beta_of(answer: Answer | str) -> Array:
+def take_beta_or_nan(answer: Answer | str) -> Array:
     """The estimate, not a number where there is none."""
     return np.full(len(NAMES), np.nan) if isinstance(answer, str) else answer.estimate.beta

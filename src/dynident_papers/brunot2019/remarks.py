@@ -22,15 +22,15 @@ from dynident_papers.brunot2019.estimated import (
     Answer,
     Answers,
     Results,
-    beta_of,
+    take_beta_or_nan,
 )
 from dynident_papers.brunot2019.simulated import COULOMB, CUTOFF, DISTURBANCE, NAMES, SLOW
 from dynident_papers.brunot2019.tables import (
-    condition,
-    loop_figures,
-    published_ratios,
-    published_values,
-    singular_ratios,
+    compute_condition_numbers,
+    compute_loop_figures,
+    compute_published_ratios,
+    compute_singular_ratios,
+    list_published_values,
 )
 from dynident_papers.published import (
     BANDWIDTHS,
@@ -38,7 +38,7 @@ from dynident_papers.published import (
     BRUNOT_SINGULAR,
     CONDITION,
 )
-from dynident_papers.report import digits, listed, spanned
+from dynident_papers.report import format_digits, format_range, join_words
 
 ALONE = 5.0
 """CLOE's error over CLIE's above which a mismatch is said to move CLOE alone."""
@@ -46,7 +46,7 @@ FELT = 1.0
 """Errors of the Coulomb friction that are as good as none [%]."""
 
 
-def all_remarks(found: Results) -> tuple[str, ...]:
+def collect_remarks(found: Results) -> tuple[str, ...]:
     """The remarks of some results, those of methods that failed first."""
     failures = tuple(
         f"{WORDS[method]} on rows '{KINDS[kind]}' failed: {answer}."
@@ -57,9 +57,12 @@ def all_remarks(found: Results) -> tuple[str, ...]:
     return (*failures, *(words for words in remarks if words))
 
 
-def motion(found: Results) -> str:
+def describe_twin_motion(found: Results) -> str:
     """References, length and condition."""
-    all_, few = condition(found.main.full)[0], condition(found.main.problem)[0]
+    all_, few = (
+        compute_condition_numbers(found.main.full)[0],
+        compute_condition_numbers(found.main.problem)[0],
+    )
     theirs = BRUNOT_SINGULAR["decimated", "didim"][2]
     return (
         "Motion: the references pass through the points at which the published log of this robot "
@@ -72,22 +75,24 @@ def motion(found: Results) -> str:
     )
 
 
-def controller(found: Results) -> str:
+def describe_twin_controller(found: Results) -> str:
     """Gains, and what speaks for them."""
-    loop = loop_figures(found)
+    loop = compute_loop_figures(found)
     least = int(np.argmin(loop.damping))
     words = (
         "Controller: the gains are those that come with the twin, read as kp (qref - q) + kd "
-        f"(dqref - dq), sampled. Their bands are {spanned(loop.band / BANDWIDTHS)} times those "
-        f"of ardiani2024, IV-A; joint {least + 1} has the least damping, "
+        f"(dqref - dq), sampled. Their bands are {format_range(loop.band / BANDWIDTHS)} times "
+        f"those of ardiani2024, IV-A; joint {least + 1} has the least damping, "
         f"{loop.damping[least]:.2f} (Table A)."
     )
     designed = next((a for s, _, a in found.mismatches if s.designed), None)
-    stiff = singular_ratios(found.answers["decimated", "clie"], found.answers["decimated", "cloe"])
-    soft = None if designed is None else singular_ratios(designed["clie"], designed["cloe"])
+    stiff = compute_singular_ratios(
+        found.answers["decimated", "clie"], found.answers["decimated", "cloe"]
+    )
+    soft = None if designed is None else compute_singular_ratios(designed["clie"], designed["cloe"])
     if stiff is None or soft is None:
         return words
-    theirs = published_ratios("decimated")
+    theirs = compute_published_ratios("decimated")
     gaps = [np.abs(np.log(ours / theirs)).max() for ours in (stiff, soft)]
     nearer = "are" if gaps[0] < gaps[1] else "are not"
     return (
@@ -97,36 +102,38 @@ def controller(found: Results) -> str:
     )
 
 
-def errors(found: Results) -> str:
+def describe_random_errors(found: Results) -> str:
     """What is random."""
     words = (
         f"Errors: random torques act on the joints, {100.0 * DISTURBANCE:g} % of each torque's rms "
         f"with a corner at {CUTOFF:g} Hz. The logged torque is the controller's, as the paper's."
     )
-    white = shares(noise(found, "white noise of the logged torque"), "all")
-    own = shares(noise(found, MAIN.label), "all")
+    white = average_white_shares(
+        find_noise_answers(found, "white noise of the logged torque"), "all"
+    )
+    own = average_white_shares(find_noise_answers(found, MAIN.label), "all")
     if not white or not own:
         return words
     return (
-        f"{words} On every sample {spanned(own.values(), '.2f')} of the residuals' "
+        f"{words} On every sample {format_range(own.values(), '.2f')} of the residuals' "
         "autocorrelations are then within two sigma; with white noise of the logged torque "
-        f"instead {spanned(white.values(), '.2f')} are (Table 8), and CLOE, which does not use "
-        "the torque, would meet the encoder's rounding alone."
+        f"instead {format_range(white.values(), '.2f')} are (Table 8), and CLOE, which does not "
+        "use the torque, would meet the encoder's rounding alone."
     )
 
 
-def plant(found: Results) -> str | None:
+def describe_plant(found: Results) -> str | None:
     """What the parameters beside the essential ones do."""
     tests = {setting.label: test for setting, test, _ in found.noises}
     other = NOISES[1].label
-    with_, without = noise(found, other), noise(found, MAIN.label)
+    with_, without = find_noise_answers(found, other), find_noise_answers(found, MAIN.label)
     if with_ is None or without is None or other not in tests:
         return None
     worst = {
         name: min(answers.values())
         for name, answers in (
-            ("with", least_shares(with_, "decimated")),
-            ("without", least_shares(without, "decimated")),
+            ("with", find_least_white_shares(with_, "decimated")),
+            ("without", find_least_white_shares(without, "decimated")),
         )
         if answers
     }
@@ -142,8 +149,8 @@ def plant(found: Results) -> str | None:
     percent = 100.0 * np.sqrt(size[largest] / np.sum(factors.squared_torques))
     words = (
         f"Plant: the base parameters beside the {len(NAMES)} are zero, as the paper's F-test has "
-        f"them (F = {digits(tests[MAIN.label].statistic)}). With all of the twin's it has "
-        f"{digits(tests[other].statistic)}"
+        f"them (F = {format_digits(tests[MAIN.label].statistic)}). With all of the twin's it has "
+        f"{format_digits(tests[other].statistic)}"
     )
     if len(worst) == 2:
         words += (
@@ -157,7 +164,7 @@ def plant(found: Results) -> str | None:
     )
 
 
-def slow_rows(found: Results) -> str:
+def describe_slow_rows(found: Results) -> str:
     """Rows near standstill."""
     words = (
         f"Slow rows: rows of a joint slower than {100.0 * SLOW:g} % of its largest speed are not "
@@ -166,7 +173,7 @@ def slow_rows(found: Results) -> str:
     without, with_ = found.biases(MISMATCHES[0]), found.biases(MISMATCHES[1])
     if not np.isfinite([*without.values(), *with_.values()]).all():
         return words
-    rest = spanned([b[m] for b in (without, with_) for m in SIMULATING], ".1f")
+    rest = format_range([b[m] for b in (without, with_) for m in SIMULATING], ".1f")
     return (
         f"{words} Without any error in the data LS is off by {without['ols']:.1f} % in the Coulomb "
         f"friction, and by {with_['ols']:.1f} % where they are kept (Table 6): its columns hold "
@@ -175,7 +182,7 @@ def slow_rows(found: Results) -> str:
     )
 
 
-def friction(found: Results) -> str:
+def describe_sign_widths(found: Results) -> str:
     """Widths of the sign."""
     assert MAIN.plant_width is not None
     plant, main, side = (
@@ -188,7 +195,7 @@ def friction(found: Results) -> str:
     )
 
 
-def bias_of_cloe(found: Results) -> str | None:
+def describe_cloe_bias(found: Results) -> str | None:
     """Which mismatches move CLOE alone, and the pattern of the feed-forward."""
     alone, alike = [], []
     for setting, _, _ in found.mismatches:
@@ -203,31 +210,32 @@ def bias_of_cloe(found: Results) -> str | None:
         return None
     words = "CLOE's bias (Table 6):"
     if alone:
-        words += f" CLOE alone is moved by {listed(alone)}."
+        words += f" CLOE alone is moved by {join_words(alone)}."
     if alike:
         words += (
-            f" Whatever else moves them moves CLOE {spanned(alike, '.2f')} times as far as CLIE; "
-            "section 4.2 of the paper lets expect that it moves them alike, as both see a torque "
-            "error through the same loop."
+            f" Whatever else moves them moves CLOE {format_range(alike, '.2f')} times as far as "
+            "CLIE; section 4.2 of the paper lets expect that it moves them alike, as both see a "
+            "torque error through the same loop."
         )
-    changes = coulomb_changes(found)
+    changes = measure_coulomb_changes(found)
     if changes is None:
         return words
-    reference = published_values("decimated", "ols")
-    theirs = published_values("decimated", "cloe") / reference - 1.0
+    reference = list_published_values("decimated", "ols")
+    theirs = list_published_values("decimated", "cloe") / reference - 1.0
     own = [k for k in COULOMB if NAMES[k] != "fcm6"]
     m6 = NAMES.index("fcm6")
     return (
         f"{words} Under the feed-forward CLOE's fc of the joints change by "
-        f"{spanned([changes['cloe'][k] for k in own], '+.0f')} % and its fcm6 by "
+        f"{format_range([changes['cloe'][k] for k in own], '+.0f')} % and its fcm6 by "
         f"{changes['cloe'][m6]:+.0f} %, those of CLIE and DIDIM by "
-        f"{spanned([changes[m][k] for m in ('clie', 'didim') for k in COULOMB], '+.0f')} % "
-        f"(Table 7); against its LS the paper's CLOE has "
-        f"{spanned([100.0 * theirs[k] for k in own], '+.0f')} % and {100.0 * theirs[m6]:+.0f} %."
+        f"{format_range([changes[m][k] for m in ('clie', 'didim') for k in COULOMB], '+.0f')} % "
+        "(Table 7); against its LS the paper's CLOE has "
+        f"{format_range([100.0 * theirs[k] for k in own], '+.0f')} % and "
+        f"{100.0 * theirs[m6]:+.0f} %."
     )
 
 
-def weights(found: Results) -> str:
+def describe_joint_weights(found: Results) -> str:
     """Of the joints, and how steps are counted."""
     return (
         "Weights and steps: all methods but LS weigh each joint by its error's standard deviation; "
@@ -238,33 +246,33 @@ def weights(found: Results) -> str:
     )
 
 
-def rows(found: Results) -> str:
+def describe_row_counts(found: Results) -> str:
     """How many rows, and where iterations start."""
     counts = [group.rows for group in found.main.problem.factors.groups]
     return (
-        f"Rows: filter edges and slow rows leave {spanned(counts, '.0f')} decimated rows a joint "
-        f"where the paper has {BRUNOT_SAMPLES['decimated']}. Tables 6 and 7 and the cases beside "
-        f"the first of Table 8 are logged at {found.side.rate / 1e3:g} kHz and start from least "
-        "squares; the others start from the paper's values, rotors alone."
+        f"Rows: filter edges and slow rows leave {format_range(counts, '.0f')} decimated rows a "
+        f"joint where the paper has {BRUNOT_SAMPLES['decimated']}. Tables 6 and 7 and the cases "
+        f"beside the first of Table 8 are logged at {found.side.rate / 1e3:g} kHz and start from "
+        "least squares; the others start from the paper's values, rotors alone."
     )
 
 
-def noise(found: Results, label: str) -> Answers | None:
+def find_noise_answers(found: Results, label: str) -> Answers | None:
     """The answers under random errors of a setting."""
     return next((answers for setting, _, answers in found.noises if setting.label == label), None)
 
 
-def shares(answers: Answers | None, kind: str) -> dict[str, float]:
+def average_white_shares(answers: Answers | None, kind: str) -> dict[str, float]:
     """Share of white autocorrelations on one kind of rows by method, mean over the joints."""
-    return {m: float(np.mean(a.inside)) for m, a in on(answers, kind).items()}
+    return {m: float(np.mean(a.inside)) for m, a in select_answers(answers, kind).items()}
 
 
-def least_shares(answers: Answers, kind: str) -> dict[str, float]:
+def find_least_white_shares(answers: Answers, kind: str) -> dict[str, float]:
     """The same of the joint that has the least."""
-    return {m: float(np.min(a.inside)) for m, a in on(answers, kind).items()}
+    return {m: float(np.min(a.inside)) for m, a in select_answers(answers, kind).items()}
 
 
-def on(answers: Answers | None, kind: str) -> dict[str, Answer]:
+def select_answers(answers: Answers | None, kind: str) -> dict[str, Answer]:
     """The answers on one kind of rows by method, without those that failed."""
     return {
         method: answer
@@ -273,25 +281,25 @@ def on(answers: Answers | None, kind: str) -> dict[str, Answer]:
     }
 
 
-def coulomb_changes(found: Results) -> dict[str, Array] | None:
+def measure_coulomb_changes(found: Results) -> dict[str, Array] | None:
     """What the feed-forward makes of the Coulomb friction by method [%]; None if one failed."""
     run = found.mismatch(FEED_FORWARD)
     if run is None:
         return None
     truth, answers = run
-    changes = {m: 100.0 * (beta_of(answers[m]) / truth - 1.0) for m in METHODS}
+    changes = {m: 100.0 * (take_beta_or_nan(answers[m]) / truth - 1.0) for m in METHODS}
     return changes if all(np.isfinite(c).all() for c in changes.values()) else None
 
 
 REMARKS: tuple[Callable[[Results], str | None], ...] = (
-    motion,
-    controller,
-    errors,
-    plant,
-    slow_rows,
-    friction,
-    bias_of_cloe,
-    weights,
-    rows,
+    describe_twin_motion,
+    describe_twin_controller,
+    describe_random_errors,
+    describe_plant,
+    describe_slow_rows,
+    describe_sign_widths,
+    describe_cloe_bias,
+    describe_joint_weights,
+    describe_row_counts,
 )
 """Each makes one remark, or None where the run does not show it."""

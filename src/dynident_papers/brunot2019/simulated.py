@@ -16,15 +16,15 @@ from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.simulation.controller import Controller, pid
 from dynident.simulation.loop import Loop
-from dynident.simulation.record import record
+from dynident.simulation.record import record_rollout
 from dynident_papers.experiment import (
-    bandwidth_controller,
-    disturbance,
-    encoders,
-    stribeck,
-    top_speeds,
-    twin_controller,
-    tx40_reference,
+    build_bandwidth_controller,
+    build_encoders,
+    build_stribeck_elements,
+    build_twin_controller,
+    build_tx40_reference,
+    draw_disturbance,
+    list_top_speeds,
 )
 from dynident_papers.published import BANDWIDTHS, BRUNOT_NAMES
 from dynident_papers.twin import FRICTION, Twin
@@ -142,7 +142,7 @@ class Case:
     truth: Array
 
 
-def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
+def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> Case:
     """Move the twin under a setting, log it, and prepare what is estimated.
 
     Raises
@@ -150,14 +150,14 @@ def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
     RolloutError
         When the motion diverges.
     """
-    theta, kept = plant_values(twin, setting.essential)
-    plant, speeds = replace(twin, theta=theta), top_speeds(twin)
-    reference = tx40_reference(twin, scale.rate, scale.duration)
+    theta, kept = choose_plant_values(twin, setting.essential)
+    plant, speeds = replace(twin, theta=theta), list_top_speeds(twin)
+    reference = build_tx40_reference(twin, scale.rate, scale.duration)
     torque = twin.idim.torque(theta, reference.q, reference.dq, reference.ddq)
     rms = np.sqrt(np.mean(torque**2, axis=0))
-    assumed = twin_controller(twin, rate=scale.control)
+    assumed = build_twin_controller(twin, rate=scale.control)
     if setting.designed:
-        assumed = bandwidth_controller(twin, np.array(BANDWIDTHS), rate=scale.control)
+        assumed = build_bandwidth_controller(twin, np.array(BANDWIDTHS), rate=scale.control)
     steps = round(scale.control / scale.rate)
     push = np.zeros_like(theta)
     for j, value in enumerate(plant.coulomb):
@@ -165,17 +165,17 @@ def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
     width = scale.width if setting.plant_width is None else setting.plant_width
     loop = Loop(
         twin.idim,
-        actual_controller(assumed, setting),
+        build_actual_controller(assumed, setting),
         reference,
         substeps=steps * scale.sharpness,
         width=width * speeds,
-        external=disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
-        elements=stribeck(setting.stribeck * plant.coulomb, STRIBECK_SPEED * speeds),
+        external=draw_disturbance(setting.disturbance * rms, reference, CUTOFF, SEED),
+        elements=build_stribeck_elements(setting.stribeck * plant.coulomb, STRIBECK_SPEED * speeds),
         model=push,
         integrator=scale.integrator,
     )
-    sensors = encoders(twin, torque=setting.log_noise * rms, seed=SEED)
-    recording = record(loop, theta, sensors, setting.label).recording
+    sensors = build_encoders(twin, torque=setting.log_noise * rms, seed=SEED)
+    recording = record_rollout(loop, theta, sensors, setting.label).recording
     slow = (setting.slow * speeds).tolist()
     samples = prepare(recording, bandwidth=BANDWIDTH, drop_below=slow)
     full = Problem(twin.robot, samples, FRICTION)
@@ -194,7 +194,7 @@ def simulate(twin: Twin, setting: Setting, scale: Scale) -> Case:
     )
 
 
-def plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
+def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
     """Standard parameters of the robot, and the 28 true values.
 
     Parameters
@@ -219,7 +219,7 @@ def plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
     return base.standard(kept), beta[chosen]
 
 
-def actual_controller(assumed: Controller, setting: Setting) -> Controller:
+def build_actual_controller(assumed: Controller, setting: Setting) -> Controller:
     """The robot's controller, which the estimators take for `assumed`."""
     kp, kd, gain = -setting.kp * assumed.D[:, 3], -assumed.D[:, 4], assumed.gain
     ki = kp / setting.integral

@@ -17,11 +17,11 @@ from dynident_papers.brunot2019.estimated import (
     WORDS,
     Answer,
     Results,
-    beta_of,
-    coulomb_bias,
+    measure_coulomb_bias,
+    take_beta_or_nan,
 )
 from dynident_papers.brunot2019.simulated import COULOMB, NAMES
-from dynident_papers.experiment import twin_inertia
+from dynident_papers.experiment import average_twin_inertia
 from dynident_papers.published import (
     BANDWIDTHS,
     BRUNOT,
@@ -33,28 +33,28 @@ from dynident_papers.published import (
     CONDITION,
     Column,
 )
-from dynident_papers.report import Table, digits, shown_once
+from dynident_papers.report import Table, blank_repeats, format_digits
 
 PAPER_NAMES = tuple(BRUNOT_NAMES.values())
 
 
-def all_tables(found: Results) -> tuple[Table, ...]:
+def tabulate_results(found: Results) -> tuple[Table, ...]:
     """The tables of some results."""
     return (
-        loop_table(found),
-        *parameter_tables(found, "Table 1", "all"),
-        optimisation_table(found, "Table 2", "all"),
-        comparison_table(found),
-        *parameter_tables(found, "Table 4", "decimated"),
-        optimisation_table(found, "Table 5", "decimated"),
-        mismatch_table(found),
-        coulomb_table(found),
-        whiteness_table(found),
-        truth_table(found),
+        tabulate_loop(found),
+        *tabulate_estimates(found, "Table 1", "all"),
+        tabulate_singular_values(found, "Table 2", "all"),
+        tabulate_simulated_errors(found),
+        *tabulate_estimates(found, "Table 4", "decimated"),
+        tabulate_singular_values(found, "Table 5", "decimated"),
+        tabulate_mismatches(found),
+        tabulate_coulomb_changes(found),
+        tabulate_whiteness(found),
+        tabulate_true_errors(found),
     )
 
 
-def published_values(kind: str, method: str) -> Array:
+def list_published_values(kind: str, method: str) -> Array:
     """The paper's estimates, shape (28,)."""
     return np.array([entry.value for entry in BRUNOT[kind, method].values()])
 
@@ -82,10 +82,10 @@ class LoopFigures:
     band: Array
 
 
-def loop_figures(found: Results) -> LoopFigures:
+def compute_loop_figures(found: Results) -> LoopFigures:
     """The loop of the main case: the twin's gains, its mean inertia and its friction."""
     twin, main = found.twin, found.main
-    J, kp, kd = twin_inertia(twin), twin.gain * twin.kp, twin.gain * twin.kd
+    J, kp, kd = average_twin_inertia(twin), twin.gain * twin.kp, twin.gain * twin.kd
     friction = np.array([main.truth[NAMES.index(f"fv{j + 1}")] for j in range(twin.robot.n)])
     friction[4:] += main.truth[NAMES.index("fvm6")]
     w = np.sqrt(kp / J)
@@ -94,16 +94,16 @@ def loop_figures(found: Results) -> LoopFigures:
     return LoopFigures(kp, kd, J, w / 2 / np.pi, z, band / 2 / np.pi)
 
 
-def condition(problem: Problem) -> tuple[float, float]:
+def compute_condition_numbers(problem: Problem) -> tuple[float, float]:
     """Condition of a regressor, and with columns of unit length."""
     values = problem.factors.singular_values()
     unit = problem.factors.weighted(np.ones(problem.robot.n)).condition()[0]
     return float(values[0] / values[-1]), float(unit)
 
 
-def loop_table(found: Results) -> Table:
+def tabulate_loop(found: Results) -> Table:
     """Gains of the simulated controller, and the condition of its motion."""
-    loop = loop_figures(found)
+    loop = compute_loop_figures(found)
     shape = "{} {:.0f} {:.1f} {:.3g} {:.1f} {:.2f} {:.1f} {:.0f}"
     numbers = zip(
         loop.kp, loop.kd, loop.inertia, loop.natural, loop.damping, loop.band, BANDWIDTHS,
@@ -115,7 +115,7 @@ def loop_table(found: Results) -> Table:
     with_offsets = Problem(found.twin.robot, found.main.full.samples, "coulomb-viscous")
     words = []
     for problem in (with_offsets, found.main.full, found.main.problem):
-        plain, unit = condition(problem)
+        plain, unit = compute_condition_numbers(problem)
         words.append(
             f"{problem.base.count} parameters {plain:.0f}, with columns of unit length {unit:.1f}"
         )
@@ -132,7 +132,7 @@ def loop_table(found: Results) -> Table:
     )
 
 
-def parameter_tables(found: Results, number: str, kind: str) -> tuple[Table, Table]:
+def tabulate_estimates(found: Results, number: str, kind: str) -> tuple[Table, Table]:
     """Estimates with relative standard deviations, two methods a table."""
     truth = found.truth
     first: tuple[Column, ...] = (("decimated", "ols"), (kind, "clie"))
@@ -151,7 +151,7 @@ def parameter_tables(found: Results, number: str, kind: str) -> tuple[Table, Tab
                 ours = "failed"
                 if not isinstance(answer, str):
                     share = 100.0 * answer.std[k] / max(abs(answer.value[k]), 1e-12)
-                    ours = f"{answer.value[k]:.3f} ({digits(share)})"
+                    ours = f"{answer.value[k]:.3f} ({format_digits(share)})"
                 row += [ours, "{:g} ({:g})".format(*BRUNOT[key][name])]
             rows.append(tuple(row))
         words = "every sample; LS decimated" if letter == "a" and kind == "all" else KINDS[kind]
@@ -162,7 +162,7 @@ def parameter_tables(found: Results, number: str, kind: str) -> tuple[Table, Tab
     return tables[0], tables[1]
 
 
-def optimisation_table(found: Results, number: str, kind: str) -> Table:
+def tabulate_singular_values(found: Results, number: str, kind: str) -> Table:
     """Singular values of the matrices that are inverted (Tables 2 and 5)."""
     header, columns = [""], [["mu max", "mu min", "condition", "time", "iterations"]]
     for method in SIMULATING:
@@ -172,22 +172,22 @@ def optimisation_table(found: Results, number: str, kind: str) -> Table:
         if not isinstance(answer, str):
             values = answer.estimate.singular_values
             assert values is not None
-            cells = [digits(x) for x in (values[0], values[-1], values[0] / values[-1])]
+            cells = [format_digits(x) for x in (values[0], values[-1], values[0] / values[-1])]
             cells += ["", str(answer.estimate.iterations)]
-        paper = [digits(x) for x in BRUNOT_SINGULAR[kind, method]]
+        paper = [format_digits(x) for x in BRUNOT_SINGULAR[kind, method]]
         columns += [cells, [*paper, BRUNOT_TIMES[method], ""]]
-    ours = singular_ratios(found.answers[kind, "clie"], found.answers[kind, "cloe"])
-    theirs = published_ratios(kind)
+    ours = compute_singular_ratios(found.answers[kind, "clie"], found.answers[kind, "cloe"])
+    theirs = compute_published_ratios(kind)
     notes = [
         "Ours are not timed. An iteration of CLIE and CLOE is one simulation here, "
         f"{len(NAMES) + 1} there.",
-        f"CLIE over CLOE, largest and smallest: {ratio_words(ours)} here, "
-        f"{ratio_words(theirs)} in the paper.",
+        f"CLIE over CLOE, largest and smallest: {describe_ratios(ours)} here, "
+        f"{describe_ratios(theirs)} in the paper.",
     ]
     for setting, _, answers in found.mismatches:
         if kind == "decimated" and setting.designed:
-            softer = singular_ratios(answers["clie"], answers["cloe"])
-            notes.append(f"With gains for the bands of ardiani2024: {ratio_words(softer)}.")
+            softer = compute_singular_ratios(answers["clie"], answers["cloe"])
+            notes.append(f"With gains for the bands of ardiani2024: {describe_ratios(softer)}.")
     return Table(
         f"{number}. Optimization, {KINDS[kind]}",
         tuple(header),
@@ -196,7 +196,7 @@ def optimisation_table(found: Results, number: str, kind: str) -> Table:
     )
 
 
-def singular_ratios(upper: Answer | str, lower: Answer | str) -> Array | None:
+def compute_singular_ratios(upper: Answer | str, lower: Answer | str) -> Array | None:
     """Largest singular values of two methods over each other, and smallest; None if one failed."""
     if isinstance(upper, str) or isinstance(lower, str):
         return None
@@ -206,18 +206,22 @@ def singular_ratios(upper: Answer | str, lower: Answer | str) -> Array | None:
     return np.array([a[0] / b[0], a[-1] / b[-1]])
 
 
-def published_ratios(kind: str) -> Array:
+def compute_published_ratios(kind: str) -> Array:
     """The paper's (Tables 2 and 5)."""
     upper, lower = BRUNOT_SINGULAR[kind, "clie"], BRUNOT_SINGULAR[kind, "cloe"]
     return np.array([upper[0] / lower[0], upper[1] / lower[1]])
 
 
-def ratio_words(ratios: Array | None) -> str:
+def describe_ratios(ratios: Array | None) -> str:
     """Two ratios as words."""
-    return "unknown" if ratios is None else f"{digits(ratios[0])} and {digits(ratios[1])}"
+    return (
+        "unknown"
+        if ratios is None
+        else f"{format_digits(ratios[0])} and {format_digits(ratios[1])}"
+    )
 
 
-def comparison_table(found: Results) -> Table:
+def tabulate_simulated_errors(found: Results) -> Table:
     """Errors of the simulated positions and torques (Table 3)."""
     rows = []
     for kind in KINDS:
@@ -236,14 +240,16 @@ def comparison_table(found: Results) -> Table:
     )
 
 
-def mismatch_table(found: Results) -> Table:
+def tabulate_mismatches(found: Results) -> Table:
     """Bias of Coulomb friction, for each thing that the estimators do not know."""
     rows = []
     for setting, _, _ in found.mismatches:
         cells = ("failed" if np.isnan(x) else f"{x:.1f}" for x in found.biases(setting).values())
         rows.append((setting.label, *cells))
-    reference = published_values("decimated", "ols")
-    paper = [coulomb_bias(published_values("decimated", m), reference) for m in SIMULATING]
+    reference = list_published_values("decimated", "ols")
+    paper = [
+        measure_coulomb_bias(list_published_values("decimated", m), reference) for m in SIMULATING
+    ]
     rows.append(("the paper's robot, against LS", "", *(f"{x:.1f}" for x in paper)))
     return Table(
         "Table 6. Error of the Coulomb friction, 100 sum |error| / sum fc [%]",
@@ -253,19 +259,19 @@ def mismatch_table(found: Results) -> Table:
     )
 
 
-def coulomb_table(found: Results) -> Table:
+def tabulate_coulomb_changes(found: Results) -> Table:
     """Coulomb friction joint by joint under the feed-forward, beside the paper's."""
     run = found.mismatch(FEED_FORWARD)
     assert run is not None  # of the reduced form, too
     truth, answers = run
     rows = []
-    reference = published_values("decimated", "ols")
+    reference = list_published_values("decimated", "ols")
     for k in COULOMB:
         row = [PAPER_NAMES[k], f"{truth[k]:.2f}"]
-        changes = [100.0 * (beta_of(answers[m])[k] / truth[k] - 1.0) for m in METHODS]
+        changes = [100.0 * (take_beta_or_nan(answers[m])[k] / truth[k] - 1.0) for m in METHODS]
         row += ["failed" if np.isnan(x) else f"{x:+.0f}" for x in changes]
         for m in SIMULATING:
-            share = published_values("decimated", m)[k] / reference[k]
+            share = list_published_values("decimated", m)[k] / reference[k]
             row.append(f"{100.0 * (share - 1.0):+.0f}")
         rows.append(tuple(row))
     return Table(
@@ -276,7 +282,7 @@ def coulomb_table(found: Results) -> Table:
     )
 
 
-def whiteness_table(found: Results) -> Table:
+def tabulate_whiteness(found: Results) -> Table:
     """Autocorrelations of the residuals (figures 1 to 3 as numbers)."""
     rows = []
     for setting, test, answers in found.noises:
@@ -289,12 +295,12 @@ def whiteness_table(found: Results) -> Table:
                 else:
                     cells += [f"{np.mean(answer.inside):.2f}", f"{np.min(answer.inside):.2f}"]
             if any(cells):
-                F = digits(test.statistic) if method == METHODS[0] else ""
+                F = format_digits(test.statistic) if method == METHODS[0] else ""
                 rows.append((setting.label, WORDS[method], *cells, F))
     return Table(
         f"Table 8. Share of the first {LAGS} autocorrelations within 2 sigma",
         ("errors", "", "all\nmean", "all\nworst", "decim.\nmean", "decim.\nworst", "F"),
-        shown_once(rows, 1),
+        blank_repeats(rows, 1),
         (
             "Mean and worst over the joints; 0.95 is that of a white residual. F tests that the "
             f"base parameters beside the {len(NAMES)} are zero; values near 1 accept it.",
@@ -302,7 +308,7 @@ def whiteness_table(found: Results) -> Table:
     )
 
 
-def truth_table(found: Results) -> Table:
+def tabulate_true_errors(found: Results) -> Table:
     """Errors against the true parameters, and how honest the standard deviations are."""
     truth = found.truth
     rows: list[tuple[str, ...]] = []

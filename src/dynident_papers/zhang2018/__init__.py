@@ -15,17 +15,17 @@ tables    the tables
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, silent
-from dynident.core.threads import one_thread
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.threads import limit_to_one_thread
 from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all
 from dynident_papers.zhang2018.instance import METHOD, MODELS
-from dynident_papers.zhang2018.tables import all_tables
+from dynident_papers.zhang2018.tables import tabulate_results
 
 
-@one_thread
-def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
+@limit_to_one_thread
+def reproduce_paper(progress: Progress = ignore_progress, reduced: bool = False) -> Reproduction:
     """Repeat the survey's simulation on a stand-in of its arm.
 
     Parameters
@@ -40,15 +40,15 @@ def run(progress: Progress = silent, reduced: bool = False) -> Reproduction:
     Reproduction
         The survey's tables beside ours.
     """
-    return report(estimate_all(progress, reduced))
+    return build_reproduction(estimate_all(progress, reduced))
 
 
-def report(found: Results) -> Reproduction:
+def build_reproduction(found: Results) -> Reproduction:
     """Tables and remarks of some results."""
     best, noisy = found.clean["pc-idim-ls"], found.noisy["pc-idim-ls"]
     return Reproduction(
         "Zhang et al. 2018, Parameter estimation survey, on an arm of the ER20-C10's class",
-        all_tables(found),
+        tabulate_results(found),
         (
             "The arm's kinematics, its other bodies and frictions are ours: the survey's are not "
             "published. Figures compare in kind, not in size.",
@@ -59,13 +59,13 @@ def report(found: Results) -> Reproduction:
             "the survey's searches, which start from as much, report 0.39 to 0.87 and 1.06 to "
             "1.20.",
             "Shapes of friction start at the usual value, 0.1 rad/s; joint 3's is the true one.",
-            instance(found),
+            describe_best_model(found),
             *(f"No answer: {failure}" for failure in found.failures),
         ),
     )
 
 
-def instance(found: Results) -> str:
+def describe_best_model(found: Results) -> str:
     """Which models leave least of a measured log, or why that is not here."""
     if found.instance.missing:
         return f"Table 12 is left out: {found.instance.missing}."

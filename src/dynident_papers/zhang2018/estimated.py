@@ -18,21 +18,21 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.options import estimate
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.comparison import TORQUE_LEVELS, level
+from dynident.results.comparison import TORQUE_LEVELS, grade_value
 from dynident.simulation.reference import Reference
-from dynident_papers.zhang2018.instance import Instance, fit_all
+from dynident_papers.zhang2018.instance import Instance, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
     JOINT,
     NOISE,
     RATE,
     STRIBECK,
     Arm,
-    exact,
+    build_undecimated_problem,
+    choose_trajectory,
     load_arm,
-    measured,
-    noisy,
-    problem,
-    trajectory,
+    simulate_exact_log,
+    simulate_measured_log,
+    simulate_noisy_torque_log,
 )
 
 METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls")
@@ -144,10 +144,12 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
     """Everything that the tables show."""
     arm = load_arm()
     progress("zhang2018", 0.0)
-    reference = trajectory(arm, 4 if reduced else 40)
+    reference = choose_trajectory(arm, 4 if reduced else 40)
     problems = {
-        "clean": problem(arm.believed, exact(arm, reference)),
-        "noisy": problem(arm.believed, noisy(arm, reference, seed=1)),
+        "clean": build_undecimated_problem(arm.believed, simulate_exact_log(arm, reference)),
+        "noisy": build_undecimated_problem(
+            arm.believed, simulate_noisy_torque_log(arm, reference, seed=1)
+        ),
     }
     progress("zhang2018", 0.3)
     found: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
@@ -156,31 +158,43 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
     for k, method in enumerate(methods):
         for kind, own in problems.items():
             try:
-                solve = solver(own, method)
-                found[kind][method] = errors(arm, reference, own, solve, not reduced)
+                solve = make_method_solver(own, method)
+                found[kind][method] = measure_estimate_errors(
+                    arm, reference, own, solve, not reduced
+                )
             except ComputationError as error:
                 failures.append(f"{method} ({kind}): {error}")
         progress("zhang2018", 0.3 + 0.4 * (k + 1) / len(methods))
     positions = {}
     for filtered in (True, False):
-        own = problem(arm.robot, measured(arm, reference, 1, filtered))
-        for method, solve in (("ols", solver(own, "ols")), ("iv", instrumental(own, reference))):
-            positions[method, filtered] = errors(arm, reference, own, solve, not reduced)
+        own = build_undecimated_problem(
+            arm.robot, simulate_measured_log(arm, reference, 1, filtered)
+        )
+        for method, solve in (
+            ("ols", make_method_solver(own, "ols")),
+            ("iv", make_instrument_solver(own, reference)),
+        ):
+            positions[method, filtered] = measure_estimate_errors(
+                arm, reference, own, solve, not reduced
+            )
     progress("zhang2018", 0.8)
     curved: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
     rubbing = load_arm(STRIBECK)
-    logs = {"clean": exact(rubbing, reference), "noisy": noisy(rubbing, reference, seed=1)}
+    logs = {
+        "clean": simulate_exact_log(rubbing, reference),
+        "noisy": simulate_noisy_torque_log(rubbing, reference, seed=1),
+    }
     for method in CURVED if reduced else (*CURVED, *SEARCHED):
         for kind, log in logs.items():
             try:
-                curved[kind][method] = curved_errors(rubbing, reference, log, method)
+                curved[kind][method] = measure_curved_errors(rubbing, reference, log, method)
             except ComputationError as error:
                 failures.append(f"{method} (Stribeck, {kind}): {error}")
     progress("zhang2018", 0.9)
-    longer = trajectory(arm, 1, periods=3 if reduced else 6)
-    tracked = tuple(track(arm, longer, shape) for shape in ("ramp", "quadratic"))
+    longer = choose_trajectory(arm, 1, periods=3 if reduced else 6)
+    tracked = tuple(track_varying_friction(arm, longer, shape) for shape in ("ramp", "quadratic"))
     progress("zhang2018", 0.95)
-    instance = fit_all(reduced)
+    instance = fit_friction_models(reduced)
     ratio = problems["clean"].factors.weighted(np.ones(arm.robot.n)).condition()[0]
     return Results(
         arm,
@@ -196,7 +210,7 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
     )
 
 
-def solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]]:
+def make_method_solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]]:
     """A method's estimate, base and standard parameters."""
     options: dict[str, Any] = {"memory": MEMORY} if method == "rls" else {}
     if method in ("rls", "kf"):
@@ -209,7 +223,9 @@ def solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]
     return solve
 
 
-def instrumental(own: Problem, reference: Reference) -> Callable[[], tuple[Array, Array | None]]:
+def make_instrument_solver(
+    own: Problem, reference: Reference
+) -> Callable[[], tuple[Array, Array | None]]:
     """``(Z'X)^-1 Z'y`` (17), with the regressor along the reference as instruments.
 
     That is the simulated motion, as the survey's controller knows the robot.
@@ -224,7 +240,7 @@ def instrumental(own: Problem, reference: Reference) -> Callable[[], tuple[Array
     return solve
 
 
-def errors(
+def measure_estimate_errors(
     arm: Arm,
     reference: Reference,
     own: Problem,
@@ -241,12 +257,12 @@ def errors(
     if theta is None:
         theta = np.linalg.pinv(own.base.matrix) @ beta
     drives = arm.idim.split(theta)[1]
-    friction = float(np.mean(relative(drives, arm.idim.split(arm.theta)[1])))
+    friction = float(np.mean(compute_relative_errors(drives, arm.idim.split(arm.theta)[1])))
     values = drives.reshape(arm.robot.n, -1).T
-    return judged(arm, arm.idim, reference, theta, friction, seconds, values)
+    return judge_parameters(arm, arm.idim, reference, theta, friction, seconds, values)
 
 
-def curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> Errors:
+def measure_curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> Errors:
     """The same of a method on nonlinear friction, whose shapes it finds.
 
     e_f is of F_c, F_s, q_s and the viscous friction.
@@ -260,13 +276,16 @@ def curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> 
     if theta is None:
         theta = np.linalg.pinv(found.base.matrix) @ found.estimate.beta
     here, truth = (
-        curved_values(idim, own) for idim, own in ((found.idim, theta), (arm.idim, arm.theta))
+        collect_curved_values(idim, own)
+        for idim, own in ((found.idim, theta), (arm.idim, arm.theta))
     )
-    friction = float(np.mean(relative(here, truth)))
-    return judged(arm, found.idim, reference, theta, friction, found.timings["total"], here)
+    friction = float(np.mean(compute_relative_errors(here, truth)))
+    return judge_parameters(
+        arm, found.idim, reference, theta, friction, found.timings["total"], here
+    )
 
 
-def curved_values(idim: Idim, theta: Array) -> Array:
+def collect_curved_values(idim: Idim, theta: Array) -> Array:
     """F_c, F_s, q_s and viscous friction of equation (4), shape (4, n)."""
     values = dict(zip(idim.names, theta.tolist(), strict=True))
     joints = range(1, idim.robot.n + 1)
@@ -274,7 +293,7 @@ def curved_values(idim: Idim, theta: Array) -> Array:
     return np.array([fc, fc + fs, np.array(idim.shape), fv])
 
 
-def judged(
+def judge_parameters(
     arm: Arm,
     idim: Idim,
     reference: Reference,
@@ -286,7 +305,10 @@ def judged(
     """Standard parameters, and the torques of their model, beside the set ones."""
     phi, truth = idim.split(theta)[0], arm.robot.nominal
     inertial = np.mean(
-        [np.mean(relative(link_row(a), link_row(b))) for a, b in zip(phi, truth, strict=True)]
+        [
+            np.mean(compute_relative_errors(list_link_parameters(a), list_link_parameters(b)))
+            for a, b in zip(phi, truth, strict=True)
+        ]
     )
     motion = (reference.q, reference.dq, reference.ddq)
     torque = arm.idim.torque(arm.theta, *motion)
@@ -302,27 +324,27 @@ def judged(
     )
 
 
-def link_row(phi: Array) -> Array:
+def list_link_parameters(phi: Array) -> Array:
     """Mass, centre of mass and inertia about it, as Table 5 has them."""
     mass, com, inertia = to_com(phi)
     return np.array([mass, *com, *inertia[np.triu_indices(3)]])
 
 
-def relative(found: Array, truth: Array) -> Array:
+def compute_relative_errors(found: Array, truth: Array) -> Array:
     """``|(truth - found) / truth|``."""
     return np.asarray(np.abs((truth - found) / truth))
 
 
-def track(arm: Arm, reference: Reference, shape: str) -> Tracked:
+def track_varying_friction(arm: Arm, reference: Reference, shape: str) -> Tracked:
     """Joint 3's viscous friction grows by half: along a ramp, or with the square of time."""
     share = np.arange(len(reference.q)) / len(reference.q)
     place = arm.idim.names.index(f"fv{JOINT + 1}")
     start = float(arm.theta[place])
     course = start * (1.0 + 0.5 * (share if shape == "ramp" else share**2))
-    clean = noisy(arm, reference, seed=2)
+    clean = simulate_noisy_torque_log(arm, reference, seed=2)
     tau = clean.tau.copy()
     tau[:, JOINT] += (course - start) * reference.dq[:, JOINT]
-    own = problem(arm.robot, clean.driven(tau))
+    own = build_undecimated_problem(arm.robot, clean.driven(tau))
     column = own.base.names.index(f"fv{JOINT + 1}")
     weights = tuple(NOISE.tolist())
     found, instants = {}, np.zeros(0)
@@ -335,6 +357,6 @@ def track(arm: Arm, reference: Reference, shape: str) -> Tracked:
     )
 
 
-def letter(kind: str, value: float) -> str:
+def grade_error(kind: str, value: float) -> str:
     """A, B or C by the survey's tables."""
-    return level(value, TORQUE_LEVELS if kind == "e_T" else LEVELS[kind])
+    return grade_value(value, TORQUE_LEVELS if kind == "e_T" else LEVELS[kind])

@@ -77,7 +77,7 @@ class Instance:
     missing: str = ""
 
 
-def fit_all(reduced: bool, folder: Path | None = None) -> Instance:
+def fit_friction_models(reduced: bool, folder: Path | None = None) -> Instance:
     """Every model on the log, where it is there.
 
     Parameters
@@ -105,13 +105,13 @@ def fit_all(reduced: bool, folder: Path | None = None) -> Instance:
         for method in methods:
             try:
                 own = identify(Problem(robot, samples, friction), method, doctor=False)
-                fitted[friction, method] = left(own)
+                fitted[friction, method] = summarise_residuals(own)
             except ComputationError as error:
                 failures.append(f"{method} (TX40, {friction}): {error}")
     return Instance(fitted, tuple(failures))
 
 
-def left(own: Identification) -> Fitted:
+def summarise_residuals(own: Identification) -> Fitted:
     """Errors of an identification on the rows that it fitted."""
     errors = own.estimate.residuals.error
     torque = own.samples[0].tau

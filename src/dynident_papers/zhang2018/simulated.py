@@ -18,7 +18,7 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.regression.row_kinds import every_sample
+from dynident.regression.row_kinds import take_every_sample
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference, fourier
@@ -96,13 +96,15 @@ def load_arm(friction: str = FRICTION, seed: int = 0) -> Arm:
     return Arm(published, robot, replace(robot, nominal=np.array(bodies)), idim, theta)
 
 
-def trajectory(arm: Arm, tries: int, seed: int = 0, periods: int = 1) -> Reference:
+def choose_trajectory(arm: Arm, tries: int, seed: int = 0, periods: int = 1) -> Reference:
     """Of some random Fourier series (27), that of the smallest condition number (26)."""
-    found = [random_series(arm, np.random.default_rng((seed, k)), periods) for k in range(tries)]
-    return min(found, key=lambda each: condition(arm, each))
+    found = [
+        draw_fourier_series(arm, np.random.default_rng((seed, k)), periods) for k in range(tries)
+    ]
+    return min(found, key=lambda each: compute_condition_number(arm, each))
 
 
-def random_series(arm: Arm, rng: np.random.Generator, periods: int) -> Reference:
+def draw_fourier_series(arm: Arm, rng: np.random.Generator, periods: int) -> Reference:
     """A Fourier series whose joints each reach their `LARGEST_SPEED`."""
     n = arm.robot.n
     shape = (n, HARMONICS)
@@ -114,16 +116,16 @@ def random_series(arm: Arm, rng: np.random.Generator, periods: int) -> Reference
     return fourier(RATE, periods * PERIOD, 1.0 / PERIOD, centre, sine.tolist(), cosine.tolist())
 
 
-def condition(arm: Arm, reference: Reference) -> float:
+def compute_condition_number(arm: Arm, reference: Reference) -> float:
     """Condition number of the base regressor along a motion, columns of unit length."""
     return (
-        problem(arm.robot, exact(arm, reference))
+        build_undecimated_problem(arm.robot, simulate_exact_log(arm, reference))
         .factors.weighted(np.ones(arm.robot.n))
         .condition()[0]
     )
 
 
-def exact(arm: Arm, reference: Reference, torque: Array | None = None) -> Samples:
+def simulate_exact_log(arm: Arm, reference: Reference, torque: Array | None = None) -> Samples:
     """Samples along the exact motion; torques of the set values unless others are given."""
     if torque is None:
         torque = arm.idim.torque(arm.theta, reference.q, reference.dq, reference.ddq)
@@ -131,22 +133,22 @@ def exact(arm: Arm, reference: Reference, torque: Array | None = None) -> Sample
     return replace(samples, q=reference.q, dq=reference.dq, ddq=reference.ddq, warnings=())
 
 
-def noisy(arm: Arm, reference: Reference, seed: int) -> Samples:
+def simulate_noisy_torque_log(arm: Arm, reference: Reference, seed: int) -> Samples:
     """The same with the torque noise of Table 7."""
-    clean = exact(arm, reference)
+    clean = simulate_exact_log(arm, reference)
     white = np.random.default_rng(seed).normal(size=clean.tau.shape)
     return clean.driven(clean.tau + NOISE * white)
 
 
-def measured(arm: Arm, reference: Reference, seed: int, filtered: bool) -> Samples:
+def simulate_measured_log(arm: Arm, reference: Reference, seed: int, filtered: bool) -> Samples:
     """Noisy torques and positions, from which speeds and accelerations are differences."""
     rng = np.random.default_rng(seed)
-    tau = noisy(arm, reference, seed).tau
+    tau = simulate_noisy_torque_log(arm, reference, seed).tau
     q = reference.q + POSITION_NOISE * rng.normal(size=reference.q.shape)
     cutoff = FILTER_HZ if filtered else RATE
     return prepare(Recording("zhang2018", RATE, q, tau), FILTER_HZ, position_hz=cutoff)
 
 
-def problem(robot: Robot, samples: Samples) -> Problem:
+def build_undecimated_problem(robot: Robot, samples: Samples) -> Problem:
     """Every sample as a row."""
-    return every_sample(Problem(robot, samples, FRICTION, rotor=False))
+    return take_every_sample(Problem(robot, samples, FRICTION, rotor=False))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynident.core.inertia import smallest_eigenvalue, to_com
+from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
@@ -18,8 +18,14 @@ from dynident_papers.published import (
     ZHANG_STRIBECK_NAMES,
     ZHANG_TIMES,
 )
-from dynident_papers.report import Table, digits
-from dynident_papers.zhang2018.estimated import MEMORY, Errors, Results, letter, link_row
+from dynident_papers.report import Table, format_digits
+from dynident_papers.zhang2018.estimated import (
+    MEMORY,
+    Errors,
+    Results,
+    grade_error,
+    list_link_parameters,
+)
 from dynident_papers.zhang2018.instance import METHOD, MODELS, SEARCH, Instance
 from dynident_papers.zhang2018.simulated import JOINT
 
@@ -37,64 +43,64 @@ SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
 """Columns of Table 5."""
 
 
-def all_tables(found: Results) -> tuple[Table, ...]:
+def tabulate_results(found: Results) -> tuple[Table, ...]:
     """Those of all results."""
-    instance = (models(found.instance),) if found.instance.fitted else ()
+    instance = (tabulate_friction_models(found.instance),) if found.instance.fitted else ()
     return (
-        set_values(found),
-        joint_three(found),
-        curved_joint(found),
-        parameter_errors(
+        tabulate_set_values(found),
+        tabulate_joint_three(found),
+        tabulate_curved_joint(found),
+        tabulate_parameter_errors(
             "Table 8, errors without and with torque noise", found.clean, found.noisy, ZHANG_ERRORS
         ),
-        parameter_errors(
+        tabulate_parameter_errors(
             "Table 9, the same of Stribeck friction",
             found.clean_stribeck,
             found.noisy_stribeck,
             ZHANG_STRIBECK_ERRORS,
         ),
-        noisy_positions(found),
-        tracking(found),
-        levels(found),
+        tabulate_noisy_positions(found),
+        tabulate_tracking(found),
+        tabulate_levels(found),
         *instance,
     )
 
 
-def called(method: str) -> str:
+def describe_method(method: str) -> str:
     """Our name, and the survey's where it differs."""
     return f"{method} ({NAMES[method]})" if method in NAMES else method
 
 
-def row_of(found: Results, estimate: Errors) -> list[float]:
+def list_joint_parameters(found: Results, estimate: Errors) -> list[float]:
     """Joint 3's parameters in the order of Table 5."""
     phi, drives = found.arm.idim.split(estimate.theta)
     places = [found.arm.idim.names.index(f"{s}{JOINT + 1}") for s in ("fc", "fv")]
     friction = [float(drives[place - found.arm.idim.inertial]) for place in places]
-    return [*link_row(phi[JOINT]).tolist(), *friction]
+    return [*list_link_parameters(phi[JOINT]).tolist(), *friction]
 
 
-def set_values(found: Results) -> Table:
+def tabulate_set_values(found: Results) -> Table:
     """Joint 3's body as published, and the nearest that can be."""
     bodies = [found.arm.published.nominal[JOINT], found.arm.robot.nominal[JOINT]]
     rows = [
         (name, *(f"{value:.4f}" for value in values))
-        for name, *values in zip(ZHANG_NAMES, *(link_row(body) for body in bodies))
+        for name, *values in zip(ZHANG_NAMES, *(list_link_parameters(body) for body in bodies))
     ]
     inertia = [np.linalg.eigvalsh(to_com(body)[2])[0] for body in bodies]
     rows.append(("smallest eigenvalue of the inertia", *(f"{v:.4f}" for v in inertia)))
-    pseudo = [float(smallest_eigenvalue(body)) for body in bodies]
+    pseudo = [float(find_smallest_eigenvalue(body)) for body in bodies]
     rows.append(("smallest eigenvalue of the pseudo-inertia", *(f"{v:.4f}" for v in pseudo)))
     note = "The published inertia is indefinite: no body has it. Set values are the nearest."
     header = ("joint 3", "published", "set here")
     return Table("Table 5, set values", header, tuple(rows), (note,))
 
 
-def joint_three(found: Results) -> Table:
+def tabulate_joint_three(found: Results) -> Table:
     """Table 5: the estimates of joint 3 without noise."""
     methods = [method for method in SHOWN if method in found.clean]
-    columns = [row_of(found, found.clean[method]) for method in methods]
+    columns = [list_joint_parameters(found, found.clean[method]) for method in methods]
     rows = [
-        (name, digits(ZHANG["ols"][k]), *(digits(column[k]) for column in columns))
+        (name, format_digits(ZHANG["ols"][k]), *(format_digits(column[k]) for column in columns))
         for k, name in enumerate(ZHANG_NAMES)
     ]
     header = ("joint 3", "survey's\npseudo-inv.", *methods)
@@ -105,16 +111,16 @@ def joint_three(found: Results) -> Table:
     return Table("Table 5, estimates without noise", header, tuple(rows), notes)
 
 
-def curved_joint(found: Results) -> Table:
+def tabulate_curved_joint(found: Results) -> Table:
     """Table 6: nonlinear friction of joint 3 without noise."""
     place = found.clean_stribeck
     columns = {method: each.friction_values[:, JOINT] for method, each in place.items()}
     rows = [
         (
             name,
-            digits(ZHANG_STRIBECK["set"][k]),
-            digits(ZHANG_STRIBECK["ekf"][k]),
-            *(digits(float(values[k])) for values in columns.values()),
+            format_digits(ZHANG_STRIBECK["set"][k]),
+            format_digits(ZHANG_STRIBECK["ekf"][k]),
+            *(format_digits(float(values[k])) for values in columns.values()),
         )
         for k, name in enumerate(ZHANG_STRIBECK_NAMES)
     ]
@@ -123,7 +129,7 @@ def curved_joint(found: Results) -> Table:
     return Table("Table 6, Stribeck friction without noise", header, tuple(rows), (note,))
 
 
-def parameter_errors(
+def tabulate_parameter_errors(
     title: str,
     clean: Mapping[str, Errors],
     noisy: Mapping[str, Errors],
@@ -139,23 +145,25 @@ def parameter_errors(
         ours = [value for e in (before, after) for value in (e.inertial, e.friction, e.overall)]
         ours.append(change)
         seconds = f"{1e3 * after.seconds:.0f} ms"
-        rows.append((called(method), *(small(v) for v in ours), seconds))
+        rows.append((describe_method(method), *(format_error(v) for v in ours), seconds))
         if method in survey:
-            theirs = (small(v) for v in survey[method])
+            theirs = (format_error(v) for v in survey[method])
             rows.append(("  survey", *theirs, ZHANG_TIMES.get(method, "")))
     header = ("", "e_d", "e_f", "J_e", "noise:\ne_d", "e_f", "J_e", "ΔJ_e", "time")
     return Table(title, header, tuple(rows))
 
 
-def noisy_positions(found: Results) -> Table:
+def tabulate_noisy_positions(found: Results) -> Table:
     """Table 10: noise of the positions too, filtered or not."""
     rows: list[tuple[str, ...]] = []
     for method in ("ols", "iv"):
         pair = [found.positions[method, own] for own in (True, False)]
         filtered, raw = (each.overall for each in pair)
-        cells = [digits(v) for v in (filtered, raw, (raw - filtered) / filtered)]
-        rows.append((called(method), *cells, *(digits(each.friction) for each in pair)))
-        rows.append(("  survey", *(digits(v) for v in ZHANG_POSITIONS[method]), "", ""))
+        cells = [format_digits(v) for v in (filtered, raw, (raw - filtered) / filtered)]
+        rows.append(
+            (describe_method(method), *cells, *(format_digits(each.friction) for each in pair))
+        )
+        rows.append(("  survey", *(format_digits(v) for v in ZHANG_POSITIONS[method]), "", ""))
     header = ("", "J_e,\nfiltered", "not\nfiltered", "ΔJ_e", "e_f,\nfiltered", "not\nfiltered")
     note = (
         "J_e of standard sets of smallest norm is mostly e_d, which where a mass comes out near "
@@ -164,19 +172,23 @@ def noisy_positions(found: Results) -> Table:
     return Table("Table 10, noise of positions and torques", header, tuple(rows), (note,))
 
 
-def tracking(found: Results) -> Table:
+def tabulate_tracking(found: Results) -> Table:
     """Figure 4 in numbers."""
     rows = []
     for each in found.tracked:
-        last = {m: digits(float(values[-1])) for m, values in each.found.items()}
+        last = {m: format_digits(float(values[-1])) for m, values in each.found.items()}
         for method in each.found:
-            cells = (digits(float(each.truth[-1])), last[method], digits(each.error(method)))
-            rows.append((f"{each.shape}, {called(method)}", *cells))
+            cells = (
+                format_digits(float(each.truth[-1])),
+                last[method],
+                format_digits(each.error(method)),
+            )
+            rows.append((f"{each.shape}, {describe_method(method)}", *cells))
     header = ("beta_3 [Nm s/rad]", "true at the end", "found there", "rms, second half")
     return Table("Figure 4, viscous friction that grows by half", header, tuple(rows))
 
 
-def levels(found: Results) -> Table:
+def tabulate_levels(found: Results) -> Table:
     """Table 11, by the survey's own limits."""
     rows = []
     for method, before in found.clean.items():
@@ -185,12 +197,14 @@ def levels(found: Results) -> Table:
         change = (found.noisy[method].overall - before.overall) / before.overall
         values = {"e_d": before.inertial, "e_f": before.friction, "e_T": before.torque}
         values |= {"J_e": before.overall, "ΔJ_e": change}
-        rows.append((called(method), *(letter(kind, value) for kind, value in values.items())))
+        rows.append(
+            (describe_method(method), *(grade_error(kind, value) for kind, value in values.items()))
+        )
     header = ("", "e_d", "e_f", "e_T", "J_e", "ΔJ_e")
     return Table("Table 11, levels", header, tuple(rows))
 
 
-def models(found: Instance) -> Table:
+def tabulate_friction_models(found: Instance) -> Table:
     """Table 12: what friction models leave of the torques of a measured arm."""
     rows = []
     for friction, equation in MODELS.items():
@@ -216,13 +230,14 @@ def models(found: Instance) -> Table:
         "error. Another robot, with a tenth of the torques: what compares is the order."
     ]
     notes += [
-        f"{called(SEARCH)}, the survey's method, leaves {own.std:.3f} Nm of ({MODELS[friction]})."
+        f"{describe_method(SEARCH)}, the survey's method, leaves {own.std:.3f} Nm of "
+        f"({MODELS[friction]})."
         for (friction, method), own in found.fitted.items()
         if method == SEARCH
     ]
     return Table("Table 12, friction models on a measured log", header, tuple(rows), tuple(notes))
 
 
-def small(value: float) -> str:
+def format_error(value: float) -> str:
     """Three digits; what is rounding is zero."""
-    return "0" if abs(value) < 1e-6 else digits(value)
+    return "0" if abs(value) < 1e-6 else format_digits(value)

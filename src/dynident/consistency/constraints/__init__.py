@@ -57,7 +57,7 @@ CONSISTENCY: dict[str, tuple[Constraint, ...]] = {
 ON_BASE = ("base", "none")
 
 
-def described(constraint: Constraint) -> dict[str, Any]:
+def serialise_constraint(constraint: Constraint) -> dict[str, Any]:
     """A constraint as a study has it."""
     kind = next((k for k, c in CONSTRAINTS.items() if type(constraint) is c), None)
     if kind is None or not is_dataclass(constraint):
@@ -88,5 +88,5 @@ __all__ = [
     "Symmetric",
     "Tied",
     "TotalMass",
-    "described",
+    "serialise_constraint",
 ]

@@ -24,7 +24,7 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)] | str
 """A name, or several."""
 
 
-def as_numbers(
+def check_numbers(
     kind: str,
     key: str,
     values: Sequence[float],
@@ -60,7 +60,9 @@ def as_numbers(
         given = values if count > 1 else values[0]
         word = "positive " if positive else "finite " if bounded else ""
         wanted = f"{count} {word}number{'s' if count > 1 else ''}"
-        raise InputError(f"constraint {kind!r}: {key} is {short(given)} but has to be {wanted}")
+        raise InputError(
+            f"constraint {kind!r}: {key} is {abbreviate_value(given)} but has to be {wanted}"
+        )
     if np.any(np.isfinite(array) & (np.abs(array.astype(float)) > LARGEST)):
         raise InputError(
             f"constraint {kind!r}: {key} has {np.max(np.abs(array)):g}, more than {LARGEST:g}; "
@@ -69,17 +71,17 @@ def as_numbers(
     return tuple(float(value) for value in array)
 
 
-def as_number(kind: str, key: str, value: float, positive: bool = False) -> float:
-    """One finite value as a plain number; see `as_numbers`.
+def check_number(kind: str, key: str, value: float, positive: bool = False) -> float:
+    """One finite value as a plain number; see `check_numbers`.
 
     Raises
     ------
     InputError
     """
-    return as_numbers(kind, key, (value,), count=1, positive=positive)[0]
+    return check_numbers(kind, key, (value,), count=1, positive=positive)[0]
 
 
-def interval(
+def check_interval(
     kind: str, lower: float | None, upper: float | None
 ) -> tuple[float | None, float | None]:
     """Two bounds, one of which may be left out.
@@ -91,14 +93,14 @@ def interval(
     """
     if lower is None and upper is None:
         raise InputError(f"constraint {kind!r} has neither lower nor upper")
-    low = None if lower is None else as_number(kind, "lower", lower)
-    high = None if upper is None else as_number(kind, "upper", upper)
+    low = None if lower is None else check_number(kind, "lower", lower)
+    high = None if upper is None else check_number(kind, "upper", upper)
     if low is not None and high is not None and low > high:
         raise InputError(f"constraint {kind!r} has lower {low:g} above upper {high:g}")
     return low, high
 
 
-def as_names(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...] | str:
+def check_name_list(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...] | str:
     """A name, or several that differ.
 
     Raises
@@ -106,10 +108,12 @@ def as_names(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...
     InputError
     """
     if isinstance(values, str):
-        return as_name(kind, key, values)
+        return check_name(kind, key, values)
     if not isinstance(values, Iterable):
-        raise InputError(f"constraint {kind!r}: {key} is {short(values)} but has to be names")
-    given = tuple(as_name(kind, key, value) for value in values)
+        raise InputError(
+            f"constraint {kind!r}: {key} is {abbreviate_value(values)} but has to be names"
+        )
+    given = tuple(check_name(kind, key, value) for value in values)
     if not given:
         raise InputError(f"constraint {kind!r}: {key} is empty but has to be names")
     for k, one in enumerate(given):
@@ -118,7 +122,7 @@ def as_names(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...
     return given
 
 
-def as_name(kind: str, key: str, value: str) -> str:
+def check_name(kind: str, key: str, value: str) -> str:
     """A name that is not empty.
 
     Raises
@@ -126,11 +130,13 @@ def as_name(kind: str, key: str, value: str) -> str:
     InputError
     """
     if not isinstance(value, str) or not value:
-        raise InputError(f"constraint {kind!r}: {key} is {short(value)} but has to be a name")
+        raise InputError(
+            f"constraint {kind!r}: {key} is {abbreviate_value(value)} but has to be a name"
+        )
     return str(value)
 
 
-def as_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
+def check_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
     """One of some words.
 
     Raises
@@ -140,12 +146,13 @@ def as_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
     known = tuple(choices)
     if not isinstance(value, str) or value not in known:
         raise InputError(
-            f"constraint {kind!r}: {key} is {short(value)}; use one of {', '.join(known)}"
+            f"constraint {kind!r}: {key} is {abbreviate_value(value)}; use one of "
+            f"{', '.join(known)}"
         )
     return str(value)
 
 
-def as_flag(kind: str, key: str, value: bool) -> bool:
+def check_flag(kind: str, key: str, value: bool) -> bool:
     """A truth value.
 
     Raises
@@ -154,31 +161,31 @@ def as_flag(kind: str, key: str, value: bool) -> bool:
     """
     if not isinstance(value, bool | np.bool_):
         raise InputError(
-            f"constraint {kind!r}: {key} is {short(value)} but has to be True or False"
+            f"constraint {kind!r}: {key} is {abbreviate_value(value)} but has to be True or False"
         )
     return bool(value)
 
 
-def keep(constraint: object, **values: Any) -> None:
+def set_frozen_fields(constraint: object, **values: Any) -> None:
     """Put checked values in the place of those that a frozen constraint was given."""
     for key, value in values.items():
         object.__setattr__(constraint, key, value)
 
 
-def short(value: object) -> str:
+def abbreviate_value(value: object) -> str:
     """What was given, in one line of some words."""
     plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     text = " ".join(repr(plain).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def shown(values: Array | Sequence[float], digits: int = 6) -> str:
+def format_vector(values: Array | Sequence[float], digits: int = 6) -> str:
     """A point or a direction in words."""
     return "(" + " ".join(f"{round(float(v), digits) + 0.0:g}" for v in values) + ")"
 
 
 @contextmanager
-def entry(number: int) -> Iterator[None]:
+def name_constraint_in_errors(number: int) -> Iterator[None]:
     """Name a constraint by its place among all, from 1, in what is refused inside.
 
     As the key of a study is named: ``constraint[2] 'box': ...``.

@@ -37,7 +37,7 @@ class PseudoInertia:
         cones: list[Cone] = []
         for k, link in enumerate(space.links):
             basis = np.tensordot(space.body(space.link(link)).T, PSEUDO_INERTIA_BASIS, axes=1)
-            scaled = congruence(basis, space.mass(k))
+            scaled = scale_pseudo_inertia(basis, space.mass(k))
             cones.append(Definite(f"pseudo-inertia {link}", scaled, self.floor * np.eye(4)))
         return cones
 
@@ -110,7 +110,7 @@ class BasePositive:
     def cones(self, space: Space) -> list[Cone]:
         """One row a base parameter."""
         base = space.base
-        chosen = [k for k in range(base.count) if never_negative(space, base.matrix[k])]
+        chosen = [k for k in range(base.count) if is_never_negative(space, base.matrix[k])]
         if not chosen:
             return []
         names = tuple(f"{base.names[k]} > 0" for k in chosen)
@@ -119,19 +119,19 @@ class BasePositive:
         return [Positive(names, rows / size, np.full(len(chosen), self.floor))]
 
 
-def congruence(basis: Array, mass: float) -> Array:
+def scale_pseudo_inertia(basis: Array, mass: float) -> Array:
     """Pseudo-inertias in units of a mass and of `LENGTH`."""
     scale = np.array([1.0 / LENGTH] * 3 + [1.0]) / np.sqrt(mass)
     return np.asarray(basis * np.outer(scale, scale))
 
 
-def never_negative(space: Space, row: Array) -> bool:
+def is_never_negative(space: Space, row: Array) -> bool:
     """Whether a combination of standard parameters is positive for all consistent robots."""
     idim = space.idim
     size = float(np.max(np.abs(row)))
     for k in range(idim.tree.bodies):
-        dual = dual_matrix(row[10 * k : 10 * k + 10])
-        if np.linalg.eigvalsh(congruence(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
+        dual = solve_dual_matrix(row[10 * k : 10 * k + 10])
+        if np.linalg.eigvalsh(scale_pseudo_inertia(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
             return False
     for value, parameter in zip(idim.split(row)[1], idim.drives, strict=True):
         if abs(value) > ROUNDING * size and (not parameter.positive or value < 0.0):
@@ -139,12 +139,12 @@ def never_negative(space: Space, row: Array) -> bool:
     return True
 
 
-def dual_matrix(coefficients: Array) -> Array:
+def solve_dual_matrix(coefficients: Array) -> Array:
     """F with ``<F, J(phi)> = coefficients^T phi``."""
     return smat(np.asarray(np.linalg.solve(svec(PSEUDO_INERTIA_BASIS), coefficients)))
 
 
-def _spatial_inertia_basis() -> Array:
+def _build_spatial_inertia_basis() -> Array:
     """``[[I, S(h)^T], [S(h), m 1]]`` of each unit inertial parameter."""
     basis = np.zeros((10, 6, 6))
     basis[0, 3:, 3:] = np.eye(3)
@@ -157,5 +157,5 @@ def _spatial_inertia_basis() -> Array:
     return basis
 
 
-SPATIAL_INERTIA_BASIS = _spatial_inertia_basis()
+SPATIAL_INERTIA_BASIS = _build_spatial_inertia_basis()
 """Spatial inertia matrix, the sign of its first moment turned, which is a congruence."""

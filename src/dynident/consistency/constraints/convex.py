@@ -18,7 +18,9 @@ ROUNDS, STEPS = 1000, 100
 """More rounds than any set of points takes, and steps in each: then rounding is made up for."""
 
 
-def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array, Array]:
+def find_hull_facets(
+    points: Array, margin: float = 0.0, place: str = "hull"
+) -> tuple[Array, Array]:
     """Facets of a convex hull, moved outward, and corners of the polytope that they bound.
 
     Facets that lie in one plane, as those of a mesh do, count once.
@@ -43,7 +45,7 @@ def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array
     InputError
         For fewer than four points, or points in a plane.
     """
-    corners, facets = corners_of(points, place)
+    corners, facets = find_hull_corners(points, place)
     apart: list[int] = []
     for k, normal in enumerate(facets):
         if not apart or np.linalg.norm(facets[apart] - normal, axis=1).min() > COPLANAR:
@@ -59,7 +61,7 @@ def hull(points: Array, margin: float = 0.0, place: str = "hull") -> tuple[Array
     return np.column_stack([-normals, offsets]), np.asarray(corners)
 
 
-def corners_of(points: Array, place: str) -> tuple[Array, Array]:
+def find_hull_corners(points: Array, place: str) -> tuple[Array, Array]:
     """Corners of a convex hull and the unit normals of its facets, triangle by triangle.
 
     Raises
@@ -82,7 +84,7 @@ def corners_of(points: Array, place: str) -> tuple[Array, Array]:
     return points[found.vertices], np.asarray(found.equations[:, :3])
 
 
-def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]:
+def fit_enclosing_ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]:
     """The smallest ellipsoid around points (Khachiyan 1996).
 
     Weights on the points are raised where the ellipsoid of their moments is left, and
@@ -108,7 +110,7 @@ def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]
     for _ in range(ROUNDS):
         inverse = np.linalg.inv((lifted.T * weights) @ lifted)
         reach = np.einsum("ij,ij->i", lifted @ inverse, lifted)
-        if shift(lifted, weights, inverse, reach, tolerance) == 0:
+        if update_ellipsoid_weights(lifted, weights, inverse, reach, tolerance) == 0:
             break
     centre = weights @ scaled
     apart = scaled - centre
@@ -118,7 +120,7 @@ def ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]
 
 
 @jit
-def shift(lifted, weights, inverse, reach, tolerance):  # type: ignore[no-untyped-def]
+def update_ellipsoid_weights(lifted, weights, inverse, reach, tolerance):  # type: ignore[no-untyped-def]
     """Steps towards the weights of the smallest ellipsoid, which are made in place; their count.
 
     `reach` is ``x' M^-1 x`` of each point, M the weighted sum of all ``x x'``: its weighted mean

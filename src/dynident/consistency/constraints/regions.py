@@ -24,21 +24,25 @@ from pydantic import AfterValidator, Field, Strict
 from dynident.conic.cones import Cone, Definite, Positive
 from dynident.consistency.constraints.checks import (
     Names,
-    as_names,
-    as_number,
-    as_numbers,
-    as_word,
-    keep,
-    shown,
+    check_name_list,
+    check_number,
+    check_numbers,
+    check_word,
+    format_vector,
+    set_frozen_fields,
 )
-from dynident.consistency.constraints.convex import corners_of, ellipsoid, hull
-from dynident.consistency.space import Space, indices
+from dynident.consistency.constraints.convex import (
+    find_hull_corners,
+    find_hull_facets,
+    fit_enclosing_ellipsoid,
+)
+from dynident.consistency.space import Space, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 from dynident.core.makers import Read
-from dynident.core.schema import one_of
-from dynident.robot.geometry import link_points
+from dynident.core.schema import make_choice_validator
+from dynident.robot.geometry import load_link_points
 
 Point = tuple[float, float, float]
 
@@ -48,7 +52,7 @@ PAIRED = 12
 """Facets up to which each pair of them is a condition."""
 
 
-def side(open_at: float) -> AfterValidator:
+def make_side_validator(open_at: float) -> AfterValidator:
     """A validator of a box's side: a number, or open; null in a result's JSON is open too."""
 
     def check(value: float | None) -> float:
@@ -61,8 +65,8 @@ def side(open_at: float) -> AfterValidator:
     return AfterValidator(check)
 
 
-Low = Annotated[float | None, Strict(), side(-math.inf)]
-High = Annotated[float | None, Strict(), side(math.inf)]
+Low = Annotated[float | None, Strict(), make_side_validator(-math.inf)]
+High = Annotated[float | None, Strict(), make_side_validator(math.inf)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Box:
     """Mass, or its centre, inside a box along the axes of the joint frame.
 
     A bound may be infinite: the side is open. All of the mass: every product of two sides'
-    distances has a moment that is not negative (see `pairs`).
+    distances has a moment that is not negative (see `constrain_mass_to_polytope`).
 
     Attributes
     ----------
@@ -83,18 +87,21 @@ class Box:
     links: Names
     lower: Annotated[Point, Read(tuple[Low, Low, Low])]
     upper: Annotated[Point, Read(tuple[High, High, High])]
-    of: Annotated[str, one_of(OF)] = "mass"
+    of: Annotated[str, make_choice_validator(OF)] = "mass"
 
     def __post_init__(self) -> None:
-        lower = as_numbers("box", "lower", self.lower, bounded=False)
-        upper = as_numbers("box", "upper", self.upper, bounded=False)
+        lower = check_numbers("box", "lower", self.lower, bounded=False)
+        upper = check_numbers("box", "upper", self.upper, bounded=False)
         if not np.all(np.less(lower, upper)):
             raise InputError(
-                f"constraint 'box': lower {shown(lower)} has to be below upper {shown(upper)}"
+                f"constraint 'box': lower {format_vector(lower)} has to be below upper "
+                f"{format_vector(upper)}"
             )
         if not np.any(np.isfinite([lower, upper])):
             raise InputError("constraint 'box': all its sides are open; bound one of them")
-        keep(self, **place("box", self.links, self.of), lower=lower, upper=upper)
+        set_frozen_fields(
+            self, **check_region_links("box", self.links, self.of), lower=lower, upper=upper
+        )
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a side for the centre, a row a pair of sides for the mass."""
@@ -106,13 +113,17 @@ class Box:
                     names.append(f"{'xyz'[axis]} {relation} {bound:g}")
         closed = bool(np.any(np.isfinite(self.lower) & np.isfinite(self.upper)))
         cones: list[Cone] = []
-        for k in indices(space, self.links):
+        for k in list_body_indices(space, self.links):
             link = space.links[k]
             if self.of == "com" or not closed:
                 titles = [f"box {link}: {name}" for name in names]
-                cones.append(centre_inside(space, k, np.array(sides), titles))
+                cones.append(constrain_centre_to_polytope(space, k, np.array(sides), titles))
             if self.of == "mass" and len(sides) > 1:
-                cones.append(pairs(space, k, np.array(sides), f"mass in box of {link}:", names))
+                cones.append(
+                    constrain_mass_to_polytope(
+                        space, k, np.array(sides), f"mass in box of {link}:", names
+                    )
+                )
         return cones
 
 
@@ -133,16 +144,18 @@ class Sphere:
     links: Names
     centre: Point
     radius: Annotated[float, Field(gt=0.0)]
-    of: Annotated[str, one_of(OF)] = "mass"
+    of: Annotated[str, make_choice_validator(OF)] = "mass"
 
     def __post_init__(self) -> None:
-        centre = as_numbers("sphere", "centre", self.centre)
-        radius = as_number("sphere", "radius", self.radius, positive=True)
-        keep(self, **place("sphere", self.links, self.of), centre=centre, radius=radius)
+        centre = check_numbers("sphere", "centre", self.centre)
+        radius = check_number("sphere", "radius", self.radius, positive=True)
+        set_frozen_fields(
+            self, **check_region_links("sphere", self.links, self.of), centre=centre, radius=radius
+        )
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
-        return ellipsoids(
+        return constrain_to_ellipsoid(
             space, self.links, self.of, "sphere", np.array(self.centre), np.eye(3) / self.radius
         )
 
@@ -176,15 +189,15 @@ class Ellipsoid:
     centre: Point
     axes: Point
     rotation: Point = (0.0, 0.0, 0.0)
-    of: Annotated[str, one_of(OF)] = "mass"
+    of: Annotated[str, make_choice_validator(OF)] = "mass"
 
     def __post_init__(self) -> None:
-        keep(
+        set_frozen_fields(
             self,
-            **place("ellipsoid", self.links, self.of),
-            centre=as_numbers("ellipsoid", "centre", self.centre),
-            axes=as_numbers("ellipsoid", "axes", self.axes, positive=True),
-            rotation=as_numbers("ellipsoid", "rotation", self.rotation),
+            **check_region_links("ellipsoid", self.links, self.of),
+            centre=check_numbers("ellipsoid", "centre", self.centre),
+            axes=check_numbers("ellipsoid", "axes", self.axes, positive=True),
+            rotation=check_numbers("ellipsoid", "rotation", self.rotation),
         )
 
     def cones(self, space: Space) -> list[Cone]:
@@ -193,7 +206,9 @@ class Ellipsoid:
 
         turn = Rotation.from_euler("xyz", self.rotation).as_matrix()
         root = turn.T / np.array(self.axes)[:, None]
-        return ellipsoids(space, self.links, self.of, "ellipsoid", np.array(self.centre), root)
+        return constrain_to_ellipsoid(
+            space, self.links, self.of, "ellipsoid", np.array(self.centre), root
+        )
 
 
 @dataclass(frozen=True)
@@ -202,8 +217,8 @@ class Hull:
 
     The centre of mass is on the inner side of every facet. All of the mass: with up to
     `PAIRED` facets, every product of two facets' distances has a moment that is not
-    negative (see `pairs`). With more, the centre is inside, and the mass in the smallest
-    ellipsoid around the corners as far as `Ellipsoid` tells, the weaker condition.
+    negative (see `constrain_mass_to_polytope`). With more, the centre is inside, and the mass in
+    the smallest ellipsoid around the corners as far as `Ellipsoid` tells, the weaker condition.
 
     Attributes
     ----------
@@ -219,42 +234,50 @@ class Hull:
     links: Names
     points: Annotated[tuple[Point, ...], Field(min_length=4)] | None = None
     margin: float = 0.0
-    of: Annotated[str, one_of(OF)] = "mass"
+    of: Annotated[str, make_choice_validator(OF)] = "mass"
 
     def __post_init__(self) -> None:
-        margin = as_number("hull", "margin", self.margin)
+        margin = check_number("hull", "margin", self.margin)
         if margin < 0.0:
             raise InputError(f"constraint 'hull': margin is {margin:g} but cannot be negative")
         if self.points is not None:
             rows = self.points if np.iterable(self.points) else (self.points,)
-            points = tuple(as_numbers("hull", "points", row) for row in rows)
-            corners_of(np.array(points).reshape(-1, 3), "constraint 'hull'")
-            keep(self, points=points)
-        keep(self, **place("hull", self.links, self.of), margin=margin)
+            points = tuple(check_numbers("hull", "points", row) for row in rows)
+            find_hull_corners(np.array(points).reshape(-1, 3), "constraint 'hull'")
+            set_frozen_fields(self, points=points)
+        set_frozen_fields(self, **check_region_links("hull", self.links, self.of), margin=margin)
 
     def cones(self, space: Space) -> list[Cone]:
         """A row a facet for the centre; for the mass a row a pair, or the ellipsoid's too."""
         cones: list[Cone] = []
-        for k in indices(space, self.links):
+        for k in list_body_indices(space, self.links):
             link = space.links[k]
             if self.points is None:
-                points = link_points(space.idim.robot, link)
+                points = load_link_points(space.idim.robot, link)
             else:
                 points = np.array(self.points)
-            sides, corners = hull(points, self.margin, f"constraint 'hull' of {link}")
-            ways = [shown(-side[:3], 2) for side in sides]
+            sides, corners = find_hull_facets(points, self.margin, f"constraint 'hull' of {link}")
+            ways = [format_vector(-side[:3], 2) for side in sides]
             names = [f"facet {i} towards {way}" for i, way in enumerate(ways, 1)]
             if self.of == "mass" and len(sides) <= PAIRED:
-                cones.append(pairs(space, k, sides, f"mass in hull of {link}:", names))
+                cones.append(
+                    constrain_mass_to_polytope(space, k, sides, f"mass in hull of {link}:", names)
+                )
                 continue
             titles = [f"hull {link}: {name}" for name in names]
-            cones.append(centre_inside(space, k, sides, titles))
+            cones.append(constrain_centre_to_polytope(space, k, sides, titles))
             if self.of == "mass":
-                cones.append(mass_inside(space, k, f"mass in hull of {link}", *ellipsoid(corners)))
+                cones.append(
+                    constrain_mass_to_ellipsoid(
+                        space, k, f"mass in hull of {link}", *fit_enclosing_ellipsoid(corners)
+                    )
+                )
         return cones
 
 
-def centre_inside(space: Space, link: int, sides: Array, names: Sequence[str]) -> Positive:
+def constrain_centre_to_polytope(
+    space: Space, link: int, sides: Array, names: Sequence[str]
+) -> Positive:
     """The centre of mass inside a polytope: ``d m - n . h >= 0`` for each facet.
 
     Parameters
@@ -266,10 +289,12 @@ def centre_inside(space: Space, link: int, sides: Array, names: Sequence[str]) -
     names : sequence of str
         One a facet.
     """
-    return moments(space, link, np.einsum("fi,j->fij", sides, np.eye(4)[3]), names)
+    return constrain_moments(space, link, np.einsum("fi,j->fij", sides, np.eye(4)[3]), names)
 
 
-def pairs(space: Space, link: int, sides: Array, title: str, facets: Sequence[str]) -> Positive:
+def constrain_mass_to_polytope(
+    space: Space, link: int, sides: Array, title: str, facets: Sequence[str]
+) -> Positive:
     """Mass inside a polytope, as far as its second moments tell.
 
     ``E[s_i s_j] >= 0`` for every two facets, with ``s_i = d_i - n_i . x``. Where the
@@ -295,16 +320,22 @@ def pairs(space: Space, link: int, sides: Array, title: str, facets: Sequence[st
         f"{title} {facets[i]} and {facets[j]}"
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
     ]
-    return moments(space, link, np.einsum("fi,fj->fij", sides[first], sides[second]), names)
+    return constrain_moments(
+        space, link, np.einsum("fi,fj->fij", sides[first], sides[second]), names
+    )
 
 
-def mass_inside(space: Space, link: int, name: str, centre: Array, root: Array) -> Positive:
+def constrain_mass_to_ellipsoid(
+    space: Space, link: int, name: str, centre: Array, root: Array
+) -> Positive:
     """Mass inside an ellipsoid ``|root (x - centre)| <= 1``: one row."""
     lifted = np.column_stack([root, -root @ centre])
-    return moments(space, link, (np.diag([0.0, 0.0, 0.0, 1.0]) - lifted.T @ lifted)[None], [name])
+    return constrain_moments(
+        space, link, (np.diag([0.0, 0.0, 0.0, 1.0]) - lifted.T @ lifted)[None], [name]
+    )
 
 
-def moments(space: Space, link: int, forms: Array, names: Sequence[str]) -> Positive:
+def constrain_moments(space: Space, link: int, forms: Array, names: Sequence[str]) -> Positive:
     """Moments ``tr(J W)`` of quadratic forms that are not to be negative.
 
     Parameters
@@ -320,15 +351,15 @@ def moments(space: Space, link: int, forms: Array, names: Sequence[str]) -> Posi
     return Positive(tuple(names), rows / size, np.zeros(len(rows)))
 
 
-def ellipsoids(
+def constrain_to_ellipsoid(
     space: Space, links: tuple[str, ...] | str, of: str, word: str, centre: Array, root: Array
 ) -> list[Cone]:
     """One cone a link for ``|root (x - centre)| <= 1``, of its mass or its centre."""
     cones: list[Cone] = []
-    for k in indices(space, links):
+    for k in list_body_indices(space, links):
         if of == "mass":
             title = f"mass in {word} of {space.links[k]}"
-            cones.append(mass_inside(space, k, title, centre, root))
+            cones.append(constrain_mass_to_ellipsoid(space, k, title, centre, root))
             continue
         body = space.body(k)
         m, u = body[0], root @ (body[1:4] - np.outer(centre, body[0]))
@@ -339,11 +370,13 @@ def ellipsoids(
     return cones
 
 
-def place(kind: str, links: tuple[str, ...] | str, of: str) -> dict[str, tuple[str, ...] | str]:
+def check_region_links(
+    kind: str, links: tuple[str, ...] | str, of: str
+) -> dict[str, tuple[str, ...] | str]:
     """Links and what of them lies inside, checked.
 
     Raises
     ------
     InputError
     """
-    return {"links": as_names(kind, "links", links), "of": as_word(kind, "of", of, OF)}
+    return {"links": check_name_list(kind, "links", links), "of": check_word(kind, "of", of, OF)}

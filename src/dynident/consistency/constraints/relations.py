@@ -11,26 +11,26 @@ from pydantic import Field
 from dynident.conic.cones import Cone, Definite, Equal
 from dynident.consistency.constraints.checks import (
     Names,
-    as_flag,
-    as_name,
-    as_names,
-    as_number,
-    as_numbers,
-    as_word,
-    keep,
+    check_flag,
+    check_name,
+    check_name_list,
+    check_number,
+    check_numbers,
+    check_word,
+    set_frozen_fields,
 )
-from dynident.consistency.constraints.consistency import FLOOR, congruence
-from dynident.consistency.space import LENGTH, Space, indices
+from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
+from dynident.consistency.space import LENGTH, Space, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
     INERTIAL,
     PSEUDO_INERTIA_BASIS,
     from_com,
-    from_pseudo_inertia,
-    pseudo_inertia,
+    to_inertial_parameters,
+    to_pseudo_inertia,
 )
-from dynident.core.schema import one_of
+from dynident.core.schema import make_choice_validator
 from dynident.robot.model import Robot
 
 PLANES = {"xy": 2, "xz": 1, "yz": 0}
@@ -57,10 +57,10 @@ class EqualLinks:
     drives: bool = True
 
     def __post_init__(self) -> None:
-        links = as_names("equal", "links", self.links)
+        links = check_name_list("equal", "links", self.links)
         if links != "all" and (isinstance(links, str) or len(links) < 2):
             raise InputError("constraint 'equal' needs at least two links, or \"all\"")
-        keep(self, links=links, drives=as_flag("equal", "drives", self.drives))
+        set_frozen_fields(self, links=links, drives=check_flag("equal", "drives", self.drives))
 
     def cones(self, space: Space) -> list[Cone]:
         """Eleven or so rows a pair.
@@ -70,13 +70,13 @@ class EqualLinks:
         InputError
             For a robot of one link, which has no other to be equal to.
         """
-        first, *others = indices(space, self.links)
+        first, *others = list_body_indices(space, self.links)
         if not others:
             raise InputError("constraint 'equal' needs at least two links; the robot has one")
         return [
             cone
             for other in others
-            for cone in alike(space, first, other, np.eye(4), "equal", self.drives)
+            for cone in equate_links(space, first, other, np.eye(4), "equal", self.drives)
         ]
 
 
@@ -97,24 +97,24 @@ class Symmetric:
 
     left: str
     right: str
-    plane: Annotated[str, one_of(PLANES)] = "xz"
+    plane: Annotated[str, make_choice_validator(PLANES)] = "xz"
     drives: bool = True
 
     def __post_init__(self) -> None:
-        left, right = tuple(as_names("symmetric", "left and right", (self.left, self.right)))
-        plane = as_word("symmetric", "plane", self.plane, PLANES)
-        drives = as_flag("symmetric", "drives", self.drives)
-        keep(self, left=left, right=right, plane=plane, drives=drives)
+        left, right = tuple(check_name_list("symmetric", "left and right", (self.left, self.right)))
+        plane = check_word("symmetric", "plane", self.plane, PLANES)
+        drives = check_flag("symmetric", "drives", self.drives)
+        set_frozen_fields(self, left=left, right=right, plane=plane, drives=drives)
 
     def cones(self, space: Space) -> list[Cone]:
         """Eleven or so rows."""
         left, right = space.link(self.left), space.link(self.right)
         mirror = np.eye(4)
         mirror[PLANES[self.plane], PLANES[self.plane]] = -1.0
-        world = placements(space.idim.robot)
+        world = place_body_frames(space.idim.robot)
         # points of the right link are mirror images of points of the left one
         map_ = np.linalg.inv(world[right]) @ mirror @ world[left]
-        return alike(space, left, right, map_, "symmetric", self.drives)
+        return equate_links(space, left, right, map_, "symmetric", self.drives)
 
 
 @dataclass(frozen=True)
@@ -142,16 +142,16 @@ class Payload:
     inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6
 
     def __post_init__(self) -> None:
-        link = as_name("payload", "link", self.link)
-        com = as_numbers("payload", "com", self.com)
-        inertia = as_numbers("payload", "inertia", self.inertia, count=6)
+        link = check_name("payload", "link", self.link)
+        com = check_numbers("payload", "com", self.com)
+        inertia = check_numbers("payload", "inertia", self.inertia, count=6)
         mass = self.mass
         if mass is not None:
-            mass = as_number("payload", "mass", mass, positive=True)
+            mass = check_number("payload", "mass", mass, positive=True)
             check_inertia(inertia)
         elif any(com) or any(inertia):
             raise InputError("constraint 'payload' has com or inertia of no mass; give its mass")
-        keep(self, link=link, mass=mass, com=com, inertia=inertia)
+        set_frozen_fields(self, link=link, mass=mass, com=com, inertia=inertia)
 
     def cones(self, space: Space) -> list[Cone]:
         """One matrix.
@@ -171,14 +171,14 @@ class Payload:
                 )
             title = f"payload of {self.link}"
         else:
-            known = from_com(self.mass, self.com, tensor(self.inertia))
+            known = from_com(self.mass, self.com, build_inertia_tensor(self.inertia))
             title = f"{self.link} without its payload"
         basis = np.tensordot(space.body(k).T, PSEUDO_INERTIA_BASIS, axes=1)
-        floor = congruence(pseudo_inertia(known), space.mass(k)) + FLOOR * np.eye(4)
-        return [Definite(title, congruence(basis, space.mass(k)), floor)]
+        floor = scale_pseudo_inertia(to_pseudo_inertia(known), space.mass(k)) + FLOOR * np.eye(4)
+        return [Definite(title, scale_pseudo_inertia(basis, space.mass(k)), floor)]
 
 
-def tensor(inertia: tuple[float, ...]) -> Array:
+def build_inertia_tensor(inertia: tuple[float, ...]) -> Array:
     """The matrix of xx, xy, yy, xz, yz, zz."""
     xx, xy, yy, xz, yz, zz = inertia
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -194,7 +194,7 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
     ------
     InputError
     """
-    matrix = tensor(inertia)
+    matrix = build_inertia_tensor(inertia)
     moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix
     if np.linalg.eigvalsh(moments)[0] < -ROUNDED * np.max(np.abs(matrix)):
         raise InputError(
@@ -203,9 +203,11 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
         )
 
 
-def alike(space: Space, left: int, right: int, map_: Array, word: str, drives: bool) -> list[Cone]:
+def equate_links(
+    space: Space, left: int, right: int, map_: Array, word: str, drives: bool
+) -> list[Cone]:
     """Rows for ``J_right = map J_left map^T``, and equal drives."""
-    images = [from_pseudo_inertia(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
+    images = [to_inertial_parameters(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
     rows = space.body(right) - np.column_stack(images) @ space.body(left)
     rows = rows / (space.mass(left) * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6))[:, None]
     pair = f"{word} {space.links[left]} {space.links[right]}"
@@ -229,7 +231,7 @@ def alike(space: Space, left: int, right: int, map_: Array, word: str, drives: b
     return cones
 
 
-def placements(robot: Robot) -> list[Array]:
+def place_body_frames(robot: Robot) -> list[Array]:
     """Homogeneous placements of the bodies' frames in the base frame at q = 0."""
     found = {0: np.eye(4)}
     for k, joint in enumerate(robot.joints, start=1):

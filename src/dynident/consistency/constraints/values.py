@@ -7,8 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.conic.cones import Cone, Equal, Positive
-from dynident.consistency.constraints.checks import Names, as_names, as_number, interval, keep
-from dynident.consistency.space import Space, indices
+from dynident.consistency.constraints.checks import (
+    Names,
+    check_interval,
+    check_name_list,
+    check_number,
+    set_frozen_fields,
+)
+from dynident.consistency.space import Space, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 
@@ -29,16 +35,16 @@ class Bounds:
     upper: float | None = None
 
     def __post_init__(self) -> None:
-        lower, upper = interval("bounds", self.lower, self.upper)
-        parameters = as_names("bounds", "parameters", self.parameters)
-        keep(self, parameters=parameters, lower=lower, upper=upper)
+        lower, upper = check_interval("bounds", self.lower, self.upper)
+        parameters = check_name_list("bounds", "parameters", self.parameters)
+        set_frozen_fields(self, parameters=parameters, lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a parameter and bound."""
         return [
             cone
-            for name in listed(self.parameters)
-            for cone in between(space.row(name), name, self.lower, self.upper)
+            for name in list_names(self.parameters)
+            for cone in constrain_to_interval(space.row(name), name, self.lower, self.upper)
         ]
 
 
@@ -57,14 +63,16 @@ class Fixed:
     value: float
 
     def __post_init__(self) -> None:
-        parameters = as_names("fixed", "parameters", self.parameters)
-        keep(self, parameters=parameters, value=as_number("fixed", "value", self.value))
+        parameters = check_name_list("fixed", "parameters", self.parameters)
+        set_frozen_fields(
+            self, parameters=parameters, value=check_number("fixed", "value", self.value)
+        )
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a parameter."""
         return [
-            exactly(space.row(name), f"{name} = {self.value:g}", self.value)
-            for name in listed(self.parameters)
+            constrain_to_value(space.row(name), f"{name} = {self.value:g}", self.value)
+            for name in list_names(self.parameters)
         ]
 
 
@@ -81,7 +89,7 @@ class Tied:
     parameters: Names
 
     def __post_init__(self) -> None:
-        keep(self, parameters=as_names("tied", "parameters", self.parameters))
+        set_frozen_fields(self, parameters=check_name_list("tied", "parameters", self.parameters))
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a parameter but the first.
@@ -91,11 +99,13 @@ class Tied:
         InputError
             For one parameter alone.
         """
-        first, *others = listed(self.parameters)
+        first, *others = list_names(self.parameters)
         if not others:
             raise InputError(f"constraint 'tied' needs at least two parameters, has {first}")
         row = space.row(first)
-        return [exactly(space.row(name) - row, f"{name} = {first}", 0.0) for name in others]
+        return [
+            constrain_to_value(space.row(name) - row, f"{name} = {first}", 0.0) for name in others
+        ]
 
 
 @dataclass(frozen=True)
@@ -114,13 +124,13 @@ class Belief:
     std: float
 
     def __post_init__(self) -> None:
-        parameters = as_names("belief", "parameters", self.parameters)
-        value = as_number("belief", "value", self.value)
-        keep(
+        parameters = check_name_list("belief", "parameters", self.parameters)
+        value = check_number("belief", "value", self.value)
+        set_frozen_fields(
             self,
             parameters=parameters,
             value=value,
-            std=as_number("belief", "std", self.std, positive=True),
+            std=check_number("belief", "std", self.std, positive=True),
         )
 
     def cones(self, space: Space) -> list[Cone]:
@@ -151,16 +161,16 @@ class LinkMass:
     upper: float | None = None
 
     def __post_init__(self) -> None:
-        value, lower, upper = known_mass("mass", self.value, self.lower, self.upper)
-        links = as_names("mass", "links", self.links)
-        keep(self, links=links, value=value, lower=lower, upper=upper)
+        value, lower, upper = check_mass_bounds("mass", self.value, self.lower, self.upper)
+        links = check_name_list("mass", "links", self.links)
+        set_frozen_fields(self, links=links, value=value, lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """One row a link and bound."""
         cones: list[Cone] = []
-        for k in indices(space, self.links):
+        for k in list_body_indices(space, self.links):
             row, name = space.body(k)[0], f"mass of {space.links[k]}"
-            cones += masses(row, name, self.value, self.lower, self.upper)
+            cones += constrain_mass(row, name, self.value, self.lower, self.upper)
         return cones
 
 
@@ -181,16 +191,16 @@ class TotalMass:
     upper: float | None = None
 
     def __post_init__(self) -> None:
-        value, lower, upper = known_mass("total-mass", self.value, self.lower, self.upper)
-        keep(self, value=value, lower=lower, upper=upper)
+        value, lower, upper = check_mass_bounds("total-mass", self.value, self.lower, self.upper)
+        set_frozen_fields(self, value=value, lower=lower, upper=upper)
 
     def cones(self, space: Space) -> list[Cone]:
         """One row, or two."""
         row = np.sum([space.body(space.link(name))[0] for name in space.links], axis=0)
-        return masses(row, "total mass", self.value, self.lower, self.upper)
+        return constrain_mass(row, "total mass", self.value, self.lower, self.upper)
 
 
-def known_mass(
+def check_mass_bounds(
     kind: str, value: float | None, lower: float | None, upper: float | None
 ) -> tuple[float | None, float | None, float | None]:
     """A mass that is known, or bounded, as plain numbers.
@@ -198,33 +208,35 @@ def known_mass(
     Raises
     ------
     InputError
-        For a value that is not positive or has bounds beside it, and as `interval`.
+        For a value that is not positive or has bounds beside it, and as `check_interval`.
     """
     if value is None:
         if lower is None and upper is None:
             raise InputError(f"constraint {kind!r} has neither value, lower nor upper")
-        return (None, *interval(kind, lower, upper))
+        return (None, *check_interval(kind, lower, upper))
     if lower is not None or upper is not None:
         raise InputError(f"constraint {kind!r} has a value and bounds; give one or the other")
-    return as_number(kind, "value", value, positive=True), None, None
+    return check_number(kind, "value", value, positive=True), None, None
 
 
-def masses(
+def constrain_mass(
     row: Array, name: str, value: float | None, lower: float | None, upper: float | None
 ) -> list[Cone]:
     """A mass that is known, or bounded."""
     if value is not None:
-        return [exactly(row, f"{name} = {value:g}", value)]
-    return between(row, name, lower, upper)
+        return [constrain_to_value(row, f"{name} = {value:g}", value)]
+    return constrain_to_interval(row, name, lower, upper)
 
 
-def exactly(row: Array, name: str, value: float) -> Equal:
+def constrain_to_value(row: Array, name: str, value: float) -> Equal:
     """``row @ x = value``, in units of the row."""
     size = float(np.linalg.norm(row))
     return Equal((name,), row[None] / size, np.array([value / size]))
 
 
-def between(row: Array, name: str, lower: float | None, upper: float | None) -> list[Cone]:
+def constrain_to_interval(
+    row: Array, name: str, lower: float | None, upper: float | None
+) -> list[Cone]:
     """``lower <= row @ x <= upper``, in units of the row."""
     size = float(np.linalg.norm(row))
     cones: list[Cone] = []
@@ -239,6 +251,6 @@ def between(row: Array, name: str, lower: float | None, upper: float | None) -> 
     return cones
 
 
-def listed(names: tuple[str, ...] | str) -> tuple[str, ...]:
+def list_names(names: tuple[str, ...] | str) -> tuple[str, ...]:
     """One name, or several."""
     return (names,) if isinstance(names, str) else tuple(names)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 from dynident.recording.readers.bags import METADATA, read_bag
 from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.mat import read_mat
 from dynident.recording.readers.npz import read_npz
 from dynident.recording.readers.parquet import read_parquet
-from dynident.recording.readers.table import Table, assemble
+from dynident.recording.readers.table import Table, assemble_table
 from dynident.recording.readers.text import read_text
 
-__all__ = ["READERS", "Reader", "Table", "assemble", "read_tables"]
+__all__ = ["READERS", "Reader", "Table", "assemble_table", "read_tables"]
 
 Reader = Callable[[Path], Table | tuple[Table, ...]]
 
@@ -64,7 +64,7 @@ def read_tables(path: Path) -> tuple[Table, ...]:
         ).close()  # what readers say of damage is not about permissions
         found = READERS[suffix](path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({one_line(error)})") from error
+        raise InputError(f"{path}: cannot be read ({format_one_line(error)})") from error
     tables = found if isinstance(found, tuple) else (found,)
     if not any(table.samples and table.width for table in tables):
         left = [entry for table in tables for entry in table.skipped]

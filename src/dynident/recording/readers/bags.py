@@ -13,8 +13,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
-from dynident.recording.readers.chunks import refuse_bombs, refuse_messages, zstandard
+from dynident.core.text import format_one_line
+from dynident.recording.readers.chunks import import_zstandard, refuse_bombs, refuse_message_bombs
 from dynident.recording.readers.table import DAMAGE, MOST_COLUMNS, Table
 
 METADATA = "metadata.yaml"
@@ -75,7 +75,7 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         rosbags.rosbag1.ReaderError,
         rosbags.rosbag2.ReaderError,
         SerdeError,
-        zstandard().ZstdError,
+        import_zstandard().ZstdError,
         TypesysError,
     )
     inner = [*folder.iterdir()] if folder.is_dir() else [folder]
@@ -87,38 +87,40 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         reader = (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder)
         with reader:
             if not old:
-                _refuse_unpacked(path, reader)
+                _refuse_bag_bombs(path, reader)
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
-            topics = _read(path, reader, old)
+            topics = _read_topics(path, reader, old)
     except InputError:
         raise
     except damage as error:
         raise InputError(
-            f"{path}: is not a bag, or was cut off ({one_line(error)}); convert it again"
+            f"{path}: is not a bag, or was cut off ({format_one_line(error)}); convert it again"
         ) from error
     if not topics:
-        found = f"; its topics are {one_line(', '.join(others[:6]))}" if others else ""
+        found = f"; its topics are {format_one_line(', '.join(others[:6]))}" if others else ""
         raise InputError(f"{path}: has no messages of {JOINT_STATE}{found}")
-    timed = {name: _times(path, name, topic) for name, topic in topics.items()}
+    timed = {name: _choose_times(path, name, topic) for name, topic in topics.items()}
     start = min(int(time.min()) for time, _ in timed.values())
     return tuple(
         table
         for name, topic in topics.items()
-        for table in _tables(path, name, topic, (timed[name][0] - start) / 1e9, timed[name][1])
+        for table in _build_tables(
+            path, name, topic, (timed[name][0] - start) / 1e9, timed[name][1]
+        )
     )
 
 
-def _refuse_unpacked(path: Path, reader: Any) -> None:
+def _refuse_bag_bombs(path: Path, reader: Any) -> None:
     """Refuse what grows out of all proportion in a bag of ROS 2, packed as files or messages."""
     for storage in getattr(reader.storage, "storages", ()):
         refuse_bombs(storage.path)  # what was packed as a file is unpacked by now
         if reader.compression_mode == "message":
             wanted = [c for c in storage.connections if c.msgtype == JOINT_STATE]
             messages = storage.messages(wanted, None, None) if wanted else ()
-            refuse_messages(str(path), (data for _, _, data in messages))
+            refuse_message_bombs(str(path), (data for _, _, data in messages))
 
 
-def _read(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:
+def _read_topics(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:
     """All joint states, topic by topic."""
     from rosbags.typesys import Stores, get_typestore
 
@@ -165,7 +167,7 @@ def _refuse_message(place: str, joints: tuple[str, ...], found: dict[str, Any]) 
             )
 
 
-def _times(path: Path, name: str, topic: _Topic) -> tuple[Any, tuple[str, ...]]:
+def _choose_times(path: Path, name: str, topic: _Topic) -> tuple[Any, tuple[str, ...]]:
     """Instants of a topic's messages [ns], and a note where headers have none."""
     if any(topic.stamps):
         return np.array(topic.stamps, dtype=np.int64), ()
@@ -173,7 +175,7 @@ def _times(path: Path, name: str, topic: _Topic) -> tuple[Any, tuple[str, ...]]:
     return np.array(topic.arrivals, dtype=np.int64), (note,)
 
 
-def _tables(
+def _build_tables(
     path: Path, name: str, topic: _Topic, time: Array, notes: tuple[str, ...]
 ) -> Iterator[Table]:
     """A table for all joints that are in the same messages."""

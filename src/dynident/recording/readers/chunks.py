@@ -24,7 +24,7 @@ FRAME = b"\x28\xb5\x2f\xfd"
 """How what Zstandard has packed begins."""
 
 
-def zstandard() -> Any:
+def import_zstandard() -> Any:
     """The module that unpacks Zstandard: Python's own, or the one that rosbags takes instead."""
     if sys.version_info >= (3, 14):
         from compression import zstd
@@ -47,23 +47,23 @@ def refuse_bombs(path: Path) -> None:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[: len(FRAME)] == FRAME:
-            _refuse_frames(str(path), data)
-        for packing, start, size, unpacked in _chunks(data):
+            _refuse_frame_bombs(str(path), data)
+        for packing, start, size, unpacked in _list_chunks(data):
             refuse_bomb(str(path), size, unpacked)
             if packing == "zstd":
-                _refuse_frame(data[start : start + size], unpacked)
+                _refuse_dishonest_frame(data[start : start + size], unpacked)
             elif packing == "bz2":
-                _refuse_stream(str(path), data, start, size)
+                _refuse_bzip2_bomb(str(path), data, start, size)
 
 
-def _chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+def _list_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
     """Packing, place, size and unpacked size of each chunk."""
     if data[: len(MCAP)] == MCAP:
-        return _mcap_chunks(data)
-    return _bag_chunks(data) if data[: len(BAG)] == BAG else iter(())
+        return _list_mcap_chunks(data)
+    return _list_bag_chunks(data) if data[: len(BAG)] == BAG else iter(())
 
 
-def _mcap_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+def _list_mcap_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
     at = len(MCAP)
     while at + 9 <= len(data) - len(MCAP):
         code, size = struct.unpack_from("<BQ", data, at)
@@ -75,7 +75,7 @@ def _mcap_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
         at += 9 + size
 
 
-def _bag_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
+def _list_bag_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
     at = len(BAG)
     while at + 8 <= len(data):
         (length,) = struct.unpack_from("<I", data, at)
@@ -93,9 +93,9 @@ def _bag_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
         at += 4 + size
 
 
-def _refuse_frame(packed: bytes, unpacked: int) -> None:
+def _refuse_dishonest_frame(packed: bytes, unpacked: int) -> None:
     """Refuse what is not one frame of Zstandard that says itself how long it is."""
-    zstd = zstandard()
+    zstd = import_zstandard()
     says, length = zstd.get_frame_info(packed).decompressed_size, zstd.get_frame_size(packed)
     if says != unpacked:
         raise ValueError(f"a chunk of {unpacked} bytes does not unpack to as many")
@@ -103,7 +103,7 @@ def _refuse_frame(packed: bytes, unpacked: int) -> None:
         raise ValueError("a chunk is more than one frame of Zstandard")
 
 
-def _refuse_stream(place: str, data: mmap.mmap, start: int, size: int) -> None:
+def _refuse_bzip2_bomb(place: str, data: mmap.mmap, start: int, size: int) -> None:
     """Refuse what a stream of bzip2, which does not say how long it is, grows to."""
     stream, count, end = bz2.BZ2Decompressor(), 0, start + size
     while not stream.eof and (start < end or not stream.needs_input):
@@ -114,12 +114,12 @@ def _refuse_stream(place: str, data: mmap.mmap, start: int, size: int) -> None:
         refuse_bomb(place, size, count)
 
 
-def _refuse_frames(place: str, data: mmap.mmap) -> None:
+def _refuse_frame_bombs(place: str, data: mmap.mmap) -> None:
     """Refuse what the frames of Zstandard grow to that a file consists of."""
-    stream, count, start, part = zstandard().ZstdDecompressor(), 0, 0, b""
+    stream, count, start, part = import_zstandard().ZstdDecompressor(), 0, 0, b""
     while start < len(data) or part or not stream.needs_input:
         if stream.eof:
-            part, stream = stream.unused_data, zstandard().ZstdDecompressor()
+            part, stream = stream.unused_data, import_zstandard().ZstdDecompressor()
         if stream.needs_input and not part:
             part, start = data[start : start + BLOCK], start + BLOCK
         count += len(stream.decompress(part, BLOCK))
@@ -127,7 +127,7 @@ def _refuse_frames(place: str, data: mmap.mmap) -> None:
         refuse_bomb(place, len(data), count)
 
 
-def refuse_messages(place: str, messages: Iterable[bytes]) -> None:
+def refuse_message_bombs(place: str, messages: Iterable[bytes]) -> None:
     """Refuse messages, each packed by Zstandard, that grow out of all proportion.
 
     Raises
@@ -139,9 +139,9 @@ def refuse_messages(place: str, messages: Iterable[bytes]) -> None:
     """
     packed = unpacked = 0
     for message in messages:
-        says = zstandard().get_frame_info(message).decompressed_size
+        says = import_zstandard().get_frame_info(message).decompressed_size
         if says is None:
             raise ValueError("a message does not say how long it is unpacked")
-        _refuse_frame(message, says)
+        _refuse_dishonest_frame(message, says)
         packed, unpacked = packed + len(message), unpacked + says
         refuse_bomb(place, packed, unpacked)

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 from dynident.recording.readers.table import (
     DAMAGE,
     Entry,
     Table,
-    assemble,
-    nothing,
+    assemble_table,
+    read_nothing,
     refuse_bomb,
 )
 
@@ -28,7 +28,7 @@ ELSEWHERE = "stands elsewhere, behind a link; save it in the file itself"
 
 
 def read_hdf5(path: Path) -> Table:
-    """Read an HDF5 file; see `assemble` for what becomes a column.
+    """Read an HDF5 file; see `assemble_table` for what becomes a column.
 
     Arrays in groups are called ``group.array``. What stands in other files is skipped.
 
@@ -43,14 +43,14 @@ def read_hdf5(path: Path) -> Table:
         raise InputError(f"{path}: needs h5py; pip install dynident[hdf5]") from error
     try:
         with h5py.File(path, "r") as file:
-            entries = dict(_entries(path, file))
+            entries = dict(_list_entries(path, file))
     except DAMAGE as error:
-        raise _damaged(path, error) from error
+        raise _make_damage_error(path, error) from error
     skipped = tuple((key, ELSEWHERE) for key, entry in entries.items() if entry is None)
-    return assemble(path, {key: e for key, e in entries.items() if e is not None}, skipped)
+    return assemble_table(path, {key: e for key, e in entries.items() if e is not None}, skipped)
 
 
-def _entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
+def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
     """All arrays by name, None for those that stand elsewhere."""
     import h5py
 
@@ -70,30 +70,32 @@ def _entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
                 continue
             found = group[key]
             if isinstance(found, h5py.Dataset):
-                yield f"{prefix}{key}", _entry(path, found)
+                yield f"{prefix}{key}", _build_entry(path, found)
             elif isinstance(found, h5py.Group) and hash(found.id) not in seen:
                 seen.add(hash(found.id))  # for a group may hold itself
                 left.append((f"{prefix}{key}.", found))
 
 
-def _entry(path: Path, dataset: Any) -> Entry | None:
+def _build_entry(path: Path, dataset: Any) -> Entry | None:
     """What is known of an array before it is read."""
     if dataset.external or dataset.is_virtual:
         return None
     shape = dataset.shape
     if not shape or dataset.dtype.kind not in {*"fiub"}:
-        return Entry((), "", nothing)
+        return Entry((), "", read_nothing)
     kind = dataset.attrs.get("MATLAB_class")
     matlab = kind is not None
     if kind == b"char" or "MATLAB_empty" in dataset.attrs:
-        return Entry((), "", nothing)
+        return Entry((), "", read_nothing)
     shape = tuple(reversed(shape)) if matlab else shape
     vector = matlab and len(shape) == 2 and 1 in shape
-    read = partial(_read, path, dataset.name, matlab, vector)
+    read = partial(_read_dataset, path, dataset.name, matlab, vector)
     return Entry((math.prod(shape),) if vector else shape, dataset.dtype.kind, read)
 
 
-def _read(path: Path, name: str, matlab: bool, vector: bool, index: Any) -> npt.NDArray[Any]:
+def _read_dataset(
+    path: Path, name: str, matlab: bool, vector: bool, index: Any
+) -> npt.NDArray[Any]:
     """An array or a part of it; MATLAB's stand the other way round."""
     import h5py
 
@@ -109,10 +111,12 @@ def _read(path: Path, name: str, matlab: bool, vector: bool, index: Any) -> npt.
             part = dataset[index[::-1] if matlab else index]
             return np.asarray(part.T if matlab else part)
     except DAMAGE as error:
-        raise InputError(f"{place}: is damaged ({one_line(error)}); write it again") from error
+        raise InputError(
+            f"{place}: is damaged ({format_one_line(error)}); write it again"
+        ) from error
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _make_damage_error(path: Path, error: Exception) -> InputError:
     return InputError(
-        f"{path}: is not an HDF5 file, or was cut off ({one_line(error)}); write it again"
+        f"{path}: is not an HDF5 file, or was cut off ({format_one_line(error)}); write it again"
     )

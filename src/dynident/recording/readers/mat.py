@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.table import (
     DAMAGE,
     Entry,
     Table,
-    assemble,
-    nothing,
+    assemble_table,
+    read_nothing,
     refuse_bomb,
 )
 
@@ -62,7 +62,7 @@ DEEPEST = 32
 
 
 def read_mat(path: Path) -> Table:
-    """Read a MATLAB file; see `assemble` for what becomes a column.
+    """Read a MATLAB file; see `assemble_table` for what becomes a column.
 
     Arrays in a struct are called ``struct.array``.
 
@@ -80,24 +80,24 @@ def read_mat(path: Path) -> Table:
         try:
             # what is not wanted stays on the disk
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            entries = dict(_arrays(path, data, order) if order else _old_arrays(data))
+            entries = dict(_read_arrays(path, data, order) if order else _read_old_arrays(data))
         except DAMAGE as error:
-            raise _damaged(path, error) from error
-    return assemble(path, entries)
+            raise _make_damage_error(path, error) from error
+    return assemble_table(path, entries)
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _make_damage_error(path: Path, error: Exception) -> InputError:
     return InputError(
-        f"{path}: is not a MAT file, or was cut off ({one_line(error)}); save it with '-v7'"
+        f"{path}: is not a MAT file, or was cut off ({format_one_line(error)}); save it with '-v7'"
     )
 
 
-def _vector(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _flatten_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """MATLAB has no 1-D arrays."""
     return (math.prod(shape),) if len(shape) == 2 and 1 in shape else shape
 
 
-def _take(data: memoryview, start: int, size: int) -> memoryview:
+def _take_bytes(data: memoryview, start: int, size: int) -> memoryview:
     """Bytes that are there."""
     if size < 0 or start + size > len(data):
         raise ValueError(f"{size} bytes are announced at byte {start} of {len(data)}")
@@ -107,55 +107,55 @@ def _take(data: memoryview, start: int, size: int) -> memoryview:
 # version 5 to 7
 
 
-def _arrays(path: Path, data: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
+def _read_arrays(path: Path, data: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
     """Named arrays of a file."""
     at = HEADER
     if at >= len(data):
         raise ValueError("it holds nothing")
     while at < len(data):
-        kind, size, body = _tag(data, at, order)
-        content = _take(data, body, size)
+        kind, size, body = _read_tag(data, at, order)
+        content = _take_bytes(data, body, size)
         # only what is packed stands without padding
         at = body + size + (0 if kind == COMPRESSED else -size % 8)
         if kind == COMPRESSED:
-            yield from _packed_array(path, content, order)
+            yield from _read_packed_array(path, content, order)
         elif kind != MATRIX:
             raise ValueError(f"an element is of type {kind}, no array")
         elif content:
-            yield from _array(content, order)
+            yield from _read_array(content, order)
 
 
-def _packed_array(path: Path, packed: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
+def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
     """An array that was compressed: numbers are unpacked when they are wanted."""
     stream = zlib.decompressobj()
     head = memoryview(stream.decompress(packed, HEAD))
-    kind, size, body = _tag(head, 0, order)
+    kind, size, body = _read_tag(head, 0, order)
     if kind != MATRIX:
         raise ValueError(f"an element is of type {kind}, no array")
 
     def unpacked() -> memoryview:
         refuse_bomb(str(path), len(packed), size)
-        return _take(memoryview(_unpacked(packed, body + size)), body, size)
+        return _take_bytes(memoryview(_unpack_element(packed, body + size)), body, size)
 
-    flags, shape, name, _ = _head(head[body:], order)
+    flags, shape, name, _ = _read_array_header(head[body:], order)
     if flags & 0xFF not in NUMERIC or flags & COMPLEX:
         if flags & 0xFF == STRUCT:
-            yield from _array(unpacked(), order)
+            yield from _read_array(unpacked(), order)
         else:
-            yield name, Entry(shape, "", nothing)
+            yield name, Entry(shape, "", read_nothing)
         return
 
     def read(index: Any) -> npt.NDArray[Any]:
         try:
-            ((_, entry),) = _array(unpacked(), order)
+            ((_, entry),) = _read_array(unpacked(), order)
             return entry.read(index)
         except DAMAGE as error:
-            raise _damaged(path, error) from error
+            raise _make_damage_error(path, error) from error
 
-    yield name, Entry(_vector(shape), "f", read)
+    yield name, Entry(_flatten_shape(shape), "f", read)
 
 
-def _unpacked(packed: memoryview, size: int) -> bytes:
+def _unpack_element(packed: memoryview, size: int) -> bytes:
     """An element that was compressed, of a size that is known."""
     stream = zlib.decompressobj()
     parts = [stream.decompress(packed, BLOCK)]
@@ -166,9 +166,9 @@ def _unpacked(packed: memoryview, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _tag(data: memoryview, at: int, order: str) -> tuple[int, int, int]:
+def _read_tag(data: memoryview, at: int, order: str) -> tuple[int, int, int]:
     """Type and size of an element, and where its content begins."""
-    first, second = np.frombuffer(_take(data, at, 8), order + "u4").tolist()
+    first, second = np.frombuffer(_take_bytes(data, at, 8), order + "u4").tolist()
     if first >> 16:  # up to four bytes stand in the tag itself
         if first >> 16 > 4:
             raise ValueError(f"an element at byte {at} is none")
@@ -176,99 +176,103 @@ def _tag(data: memoryview, at: int, order: str) -> tuple[int, int, int]:
     return first, second, at + 8
 
 
-def _part(data: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
+def _read_part(data: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
     """Type and content of a part of an array, and where the next one begins."""
-    kind, size, body = _tag(data, at, order)
-    return kind, _take(data, body, size), (at + 8 if body == at + 4 else body + size + -size % 8)
+    kind, size, body = _read_tag(data, at, order)
+    return (
+        kind,
+        _take_bytes(data, body, size),
+        (at + 8 if body == at + 4 else body + size + -size % 8),
+    )
 
 
-def _numbers(kind: int, content: memoryview, order: str) -> npt.NDArray[Any]:
+def _decode_numbers(kind: int, content: memoryview, order: str) -> npt.NDArray[Any]:
     if kind not in NUMBERS:
         raise ValueError(f"numbers of type {kind} are not known")
     return np.frombuffer(content, order + NUMBERS[kind])
 
 
-def _head(data: memoryview, order: str) -> tuple[int, tuple[int, ...], str, int]:
+def _read_array_header(data: memoryview, order: str) -> tuple[int, tuple[int, ...], str, int]:
     """Flags, dimensions and name of an array, and where its content begins."""
-    kind, content, at = _part(data, 0, order)
-    flags = int(_numbers(kind, content, order)[0])
+    kind, content, at = _read_part(data, 0, order)
+    flags = int(_decode_numbers(kind, content, order)[0])
     if flags & 0xFF not in NUMERIC and flags & 0xFF > 5:
         return flags, (), "", at  # functions and the like, without a name
-    kind, content, at = _part(data, at, order)
-    shape = tuple(_numbers(kind, content, order).tolist())
+    kind, content, at = _read_part(data, at, order)
+    shape = tuple(_decode_numbers(kind, content, order).tolist())
     if not 2 <= len(shape) <= DEEPEST or min(shape) < 0:
         raise ValueError(f"an array has the dimensions {shape[:8]}")
-    _, content, at = _part(data, at, order)
+    _, content, at = _read_part(data, at, order)
     return flags, shape, bytes(content).decode("latin-1"), at
 
 
-def _array(
+def _read_array(
     data: memoryview, order: str, prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, Entry]]:
     """Name and content of an array, or of all that are in a struct."""
-    flags, shape, name, at = _head(data, order)
+    flags, shape, name, at = _read_array_header(data, order)
     name = prefix + name
     if flags & 0xFF == STRUCT and shape and math.prod(shape) == 1:
-        yield from _fields(data, at, order, name, depth + 1)
+        yield from _read_struct(data, at, order, name, depth + 1)
     elif flags & 0xFF not in NUMERIC or flags & COMPLEX:
-        yield name, Entry(shape, "", nothing)
+        yield name, Entry(shape, "", read_nothing)
     else:
-        kind, content, _ = _part(data, at, order)
-        values = _numbers(kind, content, order)
-        yield name, _entry(name, values, shape)
+        kind, content, _ = _read_part(data, at, order)
+        values = _decode_numbers(kind, content, order)
+        yield name, _build_entry(name, values, shape)
 
 
-def _fields(
+def _read_struct(
     data: memoryview, at: int, order: str, name: str, depth: int
 ) -> Iterator[tuple[str, Entry]]:
     """The arrays of a struct."""
     if depth > NESTED:
         raise ValueError(f"structs stand more than {NESTED} deep in each other")
-    kind, content, at = _part(data, at, order)
-    length = int(_numbers(kind, content, order)[0])
-    _, content, at = _part(data, at, order)
+    kind, content, at = _read_part(data, at, order)
+    length = int(_decode_numbers(kind, content, order)[0])
+    _, content, at = _read_part(data, at, order)
     if length <= 0 or len(content) % length:
         raise ValueError(f"the names of the fields of {name} have {length} characters")
     for start in range(0, len(content), length):
         key = bytes(content[start : start + length]).partition(b"\0")[0].decode("latin-1")
-        kind, part, at = _part(data, at, order)
+        kind, part, at = _read_part(data, at, order)
         if kind != MATRIX:
             raise ValueError(f"{name}.{key} is of type {kind}, no array")
         if part:
-            yield from _array(part, order, f"{name}.{key}", depth)
+            yield from _read_array(part, order, f"{name}.{key}", depth)
 
 
-def _entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry:
+def _build_entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry:
     if len(values) != math.prod(shape):
         raise ValueError(f"{name} has {len(values)} numbers for the dimensions {shape}")
-    vector = _vector(shape)
+    vector = _flatten_shape(shape)
     return Entry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
 
 
 # version 4
 
 
-def _old_arrays(data: memoryview) -> Iterator[tuple[str, Entry]]:
+def _read_old_arrays(data: memoryview) -> Iterator[tuple[str, Entry]]:
     """Named arrays of a file without a header."""
     at = 0
     order = "<" if int.from_bytes(data[:4], "little") < 5000 else ">"
     while at < len(data):
         kind, rows, columns, imaginary, length = np.frombuffer(
-            _take(data, at, 20), order + "i4"
+            _take_bytes(data, at, 20), order + "i4"
         ).tolist()
         thousands, zero, number, form = (kind // 10**k % 10 for k in (3, 2, 1, 0))
         if not 0 <= kind < 5000 or thousands > 1 or zero or number not in OLD_NUMBERS or form > 2:
             raise ValueError(f"an array's type is {kind}")
         if min(rows, columns) < 0 or imaginary not in (0, 1) or not 1 <= length <= 4096:
             raise ValueError(f"an array at byte {at} has the dimensions {rows} x {columns}")
-        name = bytes(_take(data, at + 20, length)).rstrip(b"\0").decode("latin-1")
+        name = bytes(_take_bytes(data, at + 20, length)).rstrip(b"\0").decode("latin-1")
         dtype = np.dtype(order + OLD_NUMBERS[number])
         size = rows * columns * dtype.itemsize
-        values = np.frombuffer(_take(data, at + 20 + length, size), dtype)
+        values = np.frombuffer(_take_bytes(data, at + 20 + length, size), dtype)
         at += 20 + length + size * (1 + imaginary)
         if at > len(data):
             raise ValueError(f"{name} ends too early")
         if imaginary or form:
-            yield name, Entry((rows, columns), "", nothing)
+            yield name, Entry((rows, columns), "", read_nothing)
         else:
-            yield name, _entry(name, values, (rows, columns))
+            yield name, _build_entry(name, values, (rows, columns))

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
-from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble, refuse_bomb
+from dynident.core.text import format_one_line
+from dynident.recording.readers.table import DAMAGE, Entry, Table, assemble_table, refuse_bomb
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -23,7 +23,7 @@ PICKLED = "holds Python objects; save it as an array of float64"
 
 
 def read_npz(path: Path) -> Table:
-    """Read a NumPy archive; see `assemble` for what becomes a column.
+    """Read a NumPy archive; see `assemble_table` for what becomes a column.
 
     Arrays of Python objects are skipped: to read them would be to run what they say.
 
@@ -37,18 +37,24 @@ def read_npz(path: Path) -> Table:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = [member for member in archive.infolist() if member.filename[-4:] == ".npy"]
-            heads = {member.filename[:-4]: _head(path, archive, member) for member in members}
+            heads = {
+                member.filename[:-4]: _read_member_header(path, archive, member)
+                for member in members
+            }
             pickled = tuple((key, PICKLED) for key, head in heads.items() if head is None)
-            return assemble(path, {k: head for k, head in heads.items() if head}, pickled)
+            return assemble_table(path, {k: head for k, head in heads.items() if head}, pickled)
     except InputError:
         raise
     except DAMAGE as error:
         raise InputError(
-            f"{path}: is a damaged NPZ archive ({one_line(error)}); save it again with np.savez"
+            f"{path}: is a damaged NPZ archive ({format_one_line(error)}); save it again with "
+            "np.savez"
         ) from error
 
 
-def _head(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry | None:
+def _read_member_header(
+    path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> Entry | None:
     """What an array's header says of it, None for one of Python objects."""
 
     def read(index: Any) -> npt.NDArray[Any]:
@@ -60,7 +66,7 @@ def _head(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entr
                 array = np.lib.format.read_array(file, allow_pickle=False)
             return np.asarray(array[index])
         except DAMAGE as error:
-            raise _damaged(path, member, one_line(error)) from error
+            raise _make_damage_error(path, member, format_one_line(error)) from error
 
     try:
         with archive.open(member) as file:
@@ -71,14 +77,16 @@ def _head(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entr
             shape, _, dtype = reader(file)
             start = file.tell()
     except DAMAGE as error:
-        raise _damaged(path, member, one_line(error)) from error
+        raise _make_damage_error(path, member, format_one_line(error)) from error
     if dtype.hasobject:
         return None
     if start + math.prod(shape) * dtype.itemsize > member.file_size:
-        raise _damaged(path, member, f"its header speaks of {shape}, its data are shorter")
+        raise _make_damage_error(
+            path, member, f"its header speaks of {shape}, its data are shorter"
+        )
     return Entry(shape, dtype.kind, read)
 
 
-def _damaged(path: Path, member: zipfile.ZipInfo, reason: str) -> InputError:
+def _make_damage_error(path: Path, member: zipfile.ZipInfo, reason: str) -> InputError:
     key = member.filename[:-4]
     return InputError(f"{path}, array {key!r}: is damaged ({reason}); save it again with np.savez")

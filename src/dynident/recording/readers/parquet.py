@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 from dynident.recording.readers.table import Lazy, Table
 
 CHUNK = 1 << 16
@@ -41,7 +41,7 @@ def read_parquet(path: Path) -> Table:
                 raise InputError(f"{path}: has column {twice[0]!r} twice; rename one")
             rows = file.metadata.num_rows
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise _damaged(path, error) from error
+        raise _make_damage_error(path, error) from error
     others = (name for name in types if name not in names)
     skipped = tuple((name, f"holds {types[name]}, not numbers") for name in others)
 
@@ -58,15 +58,17 @@ def read_parquet(path: Path) -> Table:
                         cells = batch.column(names[column]).cast(pyarrow.float64(), safe=False)
                         values[start:stop, place] = cells.to_numpy(zero_copy_only=False)
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise _damaged(path, error) from error
+            raise _make_damage_error(path, error) from error
         if stop < rows:
-            raise _damaged(path, ValueError(f"{rows} rows are announced, {stop} are there"))
+            raise _make_damage_error(
+                path, ValueError(f"{rows} rows are announced, {stop} are there")
+            )
         return values
 
     return Table(path, names, Lazy((rows, len(names)), take), skipped=skipped)
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _make_damage_error(path: Path, error: Exception) -> InputError:
     return InputError(
-        f"{path}: is not a Parquet file, or was cut off ({one_line(error)}); write it again"
+        f"{path}: is not a Parquet file, or was cut off ({format_one_line(error)}); write it again"
     )

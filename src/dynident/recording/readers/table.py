@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
+from dynident.core.text import format_one_line
 
 try:
     from lzma import LZMAError
@@ -50,7 +50,7 @@ GROWTH = 100
 """How many times its size may a larger file unpack to: numbers as text do a tenth of it."""
 
 
-def count_rows(sample: int) -> int:
+def to_row_number(sample: int) -> int:
     """1-based row of a sample in a file without lines."""
     return sample + 1
 
@@ -97,7 +97,7 @@ class Table:
     names: tuple[str, ...] | None
     columns: Array | Lazy
     skipped: tuple[tuple[str, str], ...] = ()
-    row: Callable[[int], int] = count_rows
+    row: Callable[[int], int] = to_row_number
     topic: str | None = None
     notes: tuple[str, ...] = ()
     words: Mapping[int, str] = field(default_factory=dict)
@@ -141,12 +141,12 @@ class Table:
 
     def place(self, sample: int, column: int) -> str:
         """File, row and column of a value, by 0-based indices."""
-        return f"{self.called}, row {self.row(sample)}, {column_label(self.names, column)}"
+        return f"{self.called}, row {self.row(sample)}, {label_column(self.names, column)}"
 
 
-def column_label(names: tuple[str, ...] | None, column: int) -> str:
+def label_column(names: tuple[str, ...] | None, column: int) -> str:
     """What messages call a column, by its 0-based index."""
-    return f"column {column + 1}" + (f" ({one_line(names[column])})" if names else "")
+    return f"column {column + 1}" + (f" ({format_one_line(names[column])})" if names else "")
 
 
 def refuse_bomb(place: str, packed: int, unpacked: int) -> None:
@@ -183,12 +183,12 @@ class Entry:
     read: Callable[[Any], npt.NDArray[Any]]
 
 
-def nothing(_: Any) -> npt.NDArray[Any]:
+def read_nothing(_: Any) -> npt.NDArray[Any]:
     """What is read of an array of no numbers."""
     return np.empty(0)
 
 
-def assemble(
+def assemble_table(
     path: Path, entries: Mapping[str, Entry], skipped: tuple[tuple[str, str], ...] = ()
 ) -> Table:
     """Named arrays side by side, none of them read yet.
@@ -230,10 +230,12 @@ def assemble(
             spots += [(entry, column) for column in range(width)]
             names += [f"{key}_{column + 1}" for column in range(width)]
     shape = (samples if spots else 0, len(spots))
-    return Table(path, tuple(names), Lazy(shape, partial(_beside, samples, spots)), tuple(left))
+    return Table(
+        path, tuple(names), Lazy(shape, partial(_read_columns, samples, spots)), tuple(left)
+    )
 
 
-def _beside(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]) -> Array:
+def _read_columns(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]) -> Array:
     """Columns of arrays side by side; no array is read twice for them."""
     values = np.empty((samples, len(wanted)))
     of_entry: dict[int, list[int]] = {}

@@ -18,8 +18,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import one_line
-from dynident.recording.readers.table import Table, column_label, refuse_bomb
+from dynident.core.text import format_one_line
+from dynident.recording.readers.table import Table, label_column, refuse_bomb
 
 WIDEST = 1 << 22
 """Characters of a line."""
@@ -66,40 +66,40 @@ def read_text(path: Path) -> Table:
     InputError
         For an empty file, a cell that is no number, a row of another length.
     """
-    if _packed(path):
-        _refuse_packed(path)
+    if _is_packed(path):
+        _refuse_bad_archive(path)
     try:
-        layout = _layout(path)
+        layout = _detect_layout(path)
         try:
-            values = _parse(path, layout)
+            values = _parse_numbers(path, layout)
         except ValueError as error:
-            raise _diagnosis(path, layout, error) from error
+            raise _diagnose_error(path, layout, error) from error
     except csv.Error as error:
-        raise InputError(f"{path}: is not a table of numbers ({one_line(error)})") from error
-    row = partial(_line, path, layout.first_line)
+        raise InputError(f"{path}: is not a table of numbers ({format_one_line(error)})") from error
+    row = partial(_find_line, path, layout.first_line)
     return Table(path, layout.names, values, row=row, words=layout.words)
 
 
-def _line(path: Path, first_line: int, sample: int) -> int:
+def _find_line(path: Path, first_line: int, sample: int) -> int:
     """1-based line of a sample, comments counted."""
-    lines = (line for line, _ in _body(path, first_line))
+    lines = (line for line, _ in _read_rows(path, first_line))
     return next(islice(lines, sample, None), first_line + sample)
 
 
-def _layout(path: Path) -> _Layout:
-    head, comment = _head(path)
+def _detect_layout(path: Path) -> _Layout:
+    head, comment = _read_first_lines(path)
     if not head:
         raise InputError(f"{path}: is empty; expected a header and rows of numbers")
     if "\0" in head[0][1]:
         raise InputError(f"{path}, row {head[0][0]}: is not text; export the log as CSV (UTF-8)")
     delimiter = next((mark for mark in ";\t," if mark in head[-1][1]), " ")
-    first = _cells(_content(head[0][1]), delimiter)
+    first = _split_cells(_strip_comment(head[0][1]), delimiter)
     has_header = 2 * sum(map(_is_number, first)) < sum(map(bool, first))
     if has_header and len(head) < 2:
         raise InputError(f"{path}: has a header but no rows")
     first_line, text = head[has_header]
-    data = _cells(_content(text), delimiter)
-    named = _cells(head[0][1] if has_header else comment, delimiter)
+    data = _split_cells(_strip_comment(text), delimiter)
+    named = _split_cells(head[0][1] if has_header else comment, delimiter)
     whole = len(named) == len(data) and bool(named[-1])  # it is the last cell that is empty
     trailing = len(data) > 1 and not data[-1] and not whole
     columns = len(data) - trailing
@@ -113,18 +113,18 @@ def _layout(path: Path) -> _Layout:
     names = tuple(named) if has_header or fits else None
     numbers = [_is_number(cell) for cell in data[:columns]]
     words = {
-        column: _no_number(f"{path}, row {first_line}", names, column, data[column])
+        column: _describe_bad_cell(f"{path}, row {first_line}", names, column, data[column])
         for column in np.flatnonzero(~np.array(numbers)).tolist()
         if data[column] and names and any(numbers)  # else it is a row of units
     }
     return _Layout(delimiter, names, first_line, columns, trailing, words)
 
 
-def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
+def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
     """The first two lines that count, with their numbers; the last comment before."""
     comment = ""
     head: list[tuple[int, str]] = []
-    with _open(path) as lines:
+    with _open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             text = line.strip()
             if text.startswith(COMMENTS):
@@ -142,33 +142,33 @@ def _head(path: Path) -> tuple[list[tuple[int, str]], str]:
     return head, comment
 
 
-def _parse(path: Path, layout: _Layout) -> Array:
+def _parse_numbers(path: Path, layout: _Layout) -> Array:
     """The numbers, straight into one array."""
     if layout.trailing or layout.words:
-        _refuse_beyond(path, layout)
-    marks = _comment_marks(path)
+        _refuse_uneven_rows(path, layout)
+    marks = _find_comment_marks(path)
     try:
-        if not _packed(path):
-            return _loaded(path, layout, marks)
-        with _open(path, "strict") as lines:
-            return _loaded(lines, layout, marks)
+        if not _is_packed(path):
+            return _load_numbers(path, layout, marks)
+        with _open_text(path, "strict") as lines:
+            return _load_numbers(lines, layout, marks)
     except UnicodeDecodeError:
         raise
     except ValueError:
         if layout.delimiter == " ":
             raise
-        return _loaded(_filled(path, layout), layout)
+        return _load_numbers(_fill_empty_cells(path, layout), layout)
 
 
-def _filled(path: Path, layout: _Layout) -> Iterator[str]:
+def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
     """Rows with NaN where a cell is empty; without comments."""
     mark = re.escape(layout.delimiter)
     empty = re.compile(rf'(^|{mark})[ ]*(?:"[ ]*")?[ ]*(?={mark}|$)')
-    for _, text in _body(path, layout.first_line):
+    for _, text in _read_rows(path, layout.first_line):
         yield empty.sub(r"\1nan", text)
 
 
-def _loaded(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Array:
+def _load_numbers(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Array:
     """Numbers of a file, of its lines, or of its rows without comments and header."""
     of_rows = isinstance(rows, GeneratorType)
     some = [column for column in range(layout.columns) if column not in layout.words]
@@ -189,35 +189,35 @@ def _loaded(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = 
     return whole
 
 
-def _comment_marks(path: Path) -> list[str]:
+def _find_comment_marks(path: Path) -> list[str]:
     """Which comment characters a file has; none is the fastest to read."""
     found: set[bytes] = set()
-    with _bytes(path) as file:
+    with _open_bytes(path) as file:
         while block := file.read(BLOCK):
             found |= {mark.encode() for mark in COMMENTS if mark.encode() in block}
     return sorted(mark.decode() for mark in found)
 
 
-def _refuse_beyond(path: Path, layout: _Layout) -> None:
+def _refuse_uneven_rows(path: Path, layout: _Layout) -> None:
     """All rows are as long as the first, and have nothing behind a delimiter that ends them."""
-    for _, text in _body(path, layout.first_line):
-        cells = _cells(text, layout.delimiter)
+    for _, text in _read_rows(path, layout.first_line):
+        cells = _split_cells(text, layout.delimiter)
         if len(cells) != layout.columns + layout.trailing or (layout.trailing and cells[-1]):
             raise ValueError("a row is not as long as the first")
 
 
-def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
+def _diagnose_error(path: Path, layout: _Layout, error: ValueError) -> InputError:
     """The first row that is not as the others, found by reading again slowly."""
     if isinstance(error, UnicodeDecodeError):
-        with _bytes(path) as lines:
+        with _open_bytes(path) as lines:
             row = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         return InputError(f"{path}, row {row}: is not UTF-8 text; export the log as CSV (UTF-8)")
     expected = layout.columns + layout.trailing
     short = ""
-    for line, text in _body(path, layout.first_line):
+    for line, text in _read_rows(path, layout.first_line):
         if short:  # rows follow, so it is not the last one that was cut off
             return InputError(short)
-        cells = _cells(text, layout.delimiter)
+        cells = _split_cells(text, layout.delimiter)
         place = f"{path}, row {line}"
         if len(cells) != expected:
             place += f", column {min(len(cells), expected) + 1}"
@@ -227,66 +227,67 @@ def _diagnosis(path: Path, layout: _Layout, error: ValueError) -> InputError:
             continue
         for column, cell in enumerate(cells[: layout.columns]):
             if cell and not _is_number(cell) and column not in layout.words:
-                return InputError(_no_number(place, layout.names, column, cell))
+                return InputError(_describe_bad_cell(place, layout.names, column, cell))
     if short:
         return InputError(f"{short}; the log was cut off, delete this last row")
-    return InputError(f"{path}: is not a table of numbers ({one_line(error)})")
+    return InputError(f"{path}: is not a table of numbers ({format_one_line(error)})")
 
 
-def _no_number(place: str, names: tuple[str, ...] | None, column: int, cell: str) -> str:
+def _describe_bad_cell(place: str, names: tuple[str, ...] | None, column: int, cell: str) -> str:
     hint = ""
     if _is_number(cell.replace(",", ".")):
         hint = "; write decimals with a point"
     elif DATE.search(cell):
         hint = "; write times in seconds, or leave dates out and give a rate"
-    return f"{place}, {column_label(names, column)}: {cell!r} is not a number{hint}"
+    return f"{place}, {label_column(names, column)}: {cell!r} is not a number{hint}"
 
 
-def _body(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
+def _read_rows(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
     """Rows of samples with their 1-based lines."""
-    with _open(path) as lines:
+    with _open_text(path) as lines:
         for number, line in enumerate(lines, 1):
-            text = _content(line)
+            text = _strip_comment(line)
             if number >= first_line and text.strip():
                 yield number, text
 
 
-def _content(line: str) -> str:
+def _strip_comment(line: str) -> str:
     """A row without a comment."""
     for mark in COMMENTS:
         line = line.partition(mark)[0]
     return line.rstrip("\r\n")
 
 
-def _packed(path: Path) -> bool:
+def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _refuse_packed(path: Path) -> None:
+def _refuse_bad_archive(path: Path) -> None:
     """Refuse archives that are damaged, or grow to what no log is; nothing of them is kept."""
     size = 0
     try:
-        with _bytes(path) as file:
+        with _open_bytes(path) as file:
             while block := file.read(BLOCK):
                 size += len(block)
                 refuse_bomb(str(path), path.stat().st_size, size)
     except (EOFError, OSError, zlib.error) as error:
         raise InputError(
-            f"{path}: is not packed by gzip, or was cut off ({one_line(error)}); pack it again"
+            f"{path}: is not packed by gzip, or was cut off ({format_one_line(error)}); pack it "
+            "again"
         ) from error
 
 
-def _bytes(path: Path) -> Any:
-    return gzip.open(path) if _packed(path) else path.open("rb")
+def _open_bytes(path: Path) -> Any:
+    return gzip.open(path) if _is_packed(path) else path.open("rb")
 
 
-def _open(path: Path, errors: str = "replace") -> Any:
-    if _packed(path):
+def _open_text(path: Path, errors: str = "replace") -> Any:
+    if _is_packed(path):
         return gzip.open(path, "rt", encoding="utf-8-sig", errors=errors)
     return path.open(encoding="utf-8-sig", errors=errors)
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
+def _split_cells(line: str, delimiter: str) -> list[str]:
     if delimiter == " ":
         return [cell.strip('"') for cell in line.split()]
     row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])

@@ -16,8 +16,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.threads import one_thread
-from dynident.dynamics.base import BaseParameters, observed_base
+from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
@@ -31,9 +31,15 @@ from dynident.results.diagnosis.examine import (
     Finding,
 )
 from dynident.results.diagnosis.moments import Normal
-from dynident.results.diagnosis.screening import NO_ERROR, ROUGH, SOUND, better, mean
+from dynident.results.diagnosis.screening import (
+    NO_ERROR,
+    ROUGH,
+    SOUND,
+    average_errors,
+    is_clearly_better,
+)
 from dynident.results.diagnosis.snapshot import FEW, MOST
-from dynident.results.diagnosis.suspicion import consistent
+from dynident.results.diagnosis.suspicion import fit_consistent_model
 
 ROUNDS = 3
 """Findings of all logs together at most."""
@@ -45,7 +51,7 @@ POOR = 0.25
 """Error of the base's wrench from which something is looked for in passing."""
 
 
-@one_thread
+@limit_to_one_thread
 def examine_floating(
     base: BaseParameters, logs: Sequence[Samples], thorough: bool = False
 ) -> tuple[tuple[Finding, ...], ...]:
@@ -67,18 +73,18 @@ def examine_floating(
         One each of the logs, the first found first; each is of the logs after those before it
         were mended.
     """
-    base = of_an_instant(base)
-    stated = [stating(log) for log in logs]
+    base = simplify_friction(base)
+    stated = [state_joint_equations(log) for log in logs]
     sets = tuple(dict.fromkeys(names for log in stated for names in log.sets if names))
     scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in stated]
     found: list[list[Finding]] = [[] for _ in scenes]
     for _ in range(ROUNDS if thorough else 1):
         first, *others = (scene.normal for scene in scenes)
-        beta = consistent(together(first, others))
+        beta = fit_consistent_model(combine_normals(first, others))
         explained = [
             own
             for k in range(len(scenes))
-            if (own := explanation(scenes, k, beta, thorough)) is not None
+            if (own := find_explanation(scenes, k, beta, thorough)) is not None
         ]
         if not explained:
             break
@@ -88,7 +94,7 @@ def examine_floating(
     return tuple(tuple(own) for own in found)
 
 
-def stating(log: Samples) -> GeneralisedSamples:
+def state_joint_equations(log: Samples) -> GeneralisedSamples:
     """A log with what its equations are, where they are the torques of a fixed robot's joints."""
     if isinstance(log, GeneralisedSamples):
         return log
@@ -96,21 +102,23 @@ def stating(log: Samples) -> GeneralisedSamples:
     return GeneralisedSamples(**fields, sets=((),) * len(log.segments))
 
 
-def of_an_instant(base: BaseParameters) -> BaseParameters:
+def simplify_friction(base: BaseParameters) -> BaseParameters:
     """The model with friction that depends on the motion of an instant alone."""
     idim = base.idim
     if not any(f.model.state or f.model.needs for f in idim.frictions):
         return base
     plain = [each for each in idim.elements if not (each.model.state or each.model.needs)]
-    return observed_base(build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed)
+    return find_observed_base(
+        build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed
+    )
 
 
-def together(own: Normal, others: Sequence[Normal]) -> Normal:
+def combine_normals(own: Normal, others: Sequence[Normal]) -> Normal:
     """One log beside others."""
     return reduce(Normal.and_those_of, others, own)
 
 
-def explanation(
+def find_explanation(
     scenes: Sequence[Scene], place: int, beta: Array, thorough: bool
 ) -> tuple[int, Finding, Reading] | None:
     """The reading of one log that explains all best, where it is clearly better than none.
@@ -126,9 +134,9 @@ def explanation(
     """
     scene, others = scenes[place], [own for k, own in enumerate(scenes) if k != place]
     beside = [other.normal for other in others]
-    normal = together(scene.normal, beside)
+    normal = combine_normals(scene.normal, beside)
     errors = normal.errors(beta)
-    before = mean(errors)
+    before = average_errors(errors)
     if before < SOUND:
         return None
     bad = frozenset(range(scene.robot.n))
@@ -136,16 +144,16 @@ def explanation(
         first, dof = scene.robot.dof - scene.robot.n, scene.robot.dof
         poor = frozenset(np.flatnonzero(errors[first:dof] > DOUBTFUL).tolist())
         if not np.any(errors[dof : dof + len(scene.sets)] > ASTRAY):
-            if not poor and (not first or mean(errors[:first]) < POOR):
+            if not poor and (not first or average_errors(errors[:first]) < POOR):
                 return None
             bad = poor
     suspects = [each for diagnosis in DIAGNOSES.values() for each in diagnosis(scene, bad)]
     hopeful: list[tuple[float, int, Suspicion, Normal]] = []
-    for number, signals in to_read(suspects, scene, others, errors):
-        read = together(scene.read(signals), beside)
+    for number, signals in choose_suspects(suspects, scene, others, errors):
+        read = combine_normals(scene.read(signals), beside)
         free = read.free_errors()
-        if read.as_many_as(normal) and better(free, errors, WORTH):
-            hopeful.append((mean(free), number, suspects[number], read))
+        if read.as_many_as(normal) and is_clearly_better(free, errors, WORTH):
+            hopeful.append((average_errors(free), number, suspects[number], read))
     explained: list[tuple[float, Suspicion]] = []
     for free_error, _, suspicion, read in sorted(hopeful, key=lambda own: own[:2])[:CLOSE]:
         if is_behind(explained, free_error, suspicion):
@@ -154,11 +162,11 @@ def explanation(
             left = read.errors(read.consistent())
         except ComputationError:
             continue
-        if better(left, errors, WORTH):
-            explained.append((mean(left), suspicion))
+        if is_clearly_better(left, errors, WORTH):
+            explained.append((average_errors(left), suspicion))
     if not explained:
         return None
-    (after, best), *rest = ranked(explained)
+    (after, best), *rest = rank_explanations(explained)
     other = f"{rest[0][1].what} ({100.0 * rest[0][0]:.3g} %)" if rest else ""
     finding = Finding(
         scene.log.name, best.diagnosis, best.what, best.mend, 100.0 * before, 100.0 * after, other,
@@ -167,7 +175,7 @@ def explanation(
     return place, finding, best.reading
 
 
-def to_read(
+def choose_suspects(
     suspects: Sequence[Suspicion], scene: Scene, others: Sequence[Scene], errors: Array
 ) -> list[tuple[int, Signals]]:
     """Signals of the suspects that are worth reading, with their places.
@@ -178,22 +186,24 @@ def to_read(
     found: list[tuple[int, Signals]] = []
     beside, full = [other.brief.normal for other in others], [other.normal for other in others]
     # at few instants least squares leaves less
-    fewer = mean(together(scene.brief.normal, beside).free_errors())
-    fewer /= max(mean(together(scene.normal, full).free_errors()), NO_ERROR)
+    fewer = average_errors(combine_normals(scene.brief.normal, beside).free_errors())
+    fewer /= max(average_errors(combine_normals(scene.normal, full).free_errors()), NO_ERROR)
     rough = errors * min(1.0, fewer) / ROUGH
     for number, suspicion in enumerate(suspects):
         signals = suspicion.reading(scene.signals)
         if not scene.moves(signals):
             found.append((number, signals))
             continue
-        free = together(scene.brief.read(signals), beside).free_errors()
-        if better(free, rough, WORTH):
-            moved.append((mean(free), number, signals))
+        free = combine_normals(scene.brief.read(signals), beside).free_errors()
+        if is_clearly_better(free, rough, WORTH):
+            moved.append((average_errors(free), number, signals))
     moved.sort(key=lambda own: own[:2])
     return found + [(number, signals) for _, number, signals in moved[:CLOSE]]
 
 
-def ranked(explained: Sequence[tuple[float, Suspicion]]) -> list[tuple[float, Suspicion]]:
+def rank_explanations(
+    explained: Sequence[tuple[float, Suspicion]],
+) -> list[tuple[float, Suspicion]]:
     """The best first: of those that leave about as little, the one with the fewest fitted numbers.
 
     Parameters
@@ -211,4 +221,4 @@ def is_behind(
     """Whether a suspicion can be neither first nor second: consistent models leave no less."""
     if len(explained) < 2 or free_error <= TIED * min(left for left, _ in explained):
         return False
-    return ranked([*explained, (free_error, suspicion)])[1][1] is not suspicion
+    return rank_explanations([*explained, (free_error, suspicion)])[1][1] is not suspicion

@@ -12,13 +12,20 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
-from dynident.dynamics.contacts import levers, pulled_by
-from dynident.dynamics.equations import SINGULAR, touched
+from dynident.dynamics.contacts import apply_levers, evaluate_levers
+from dynident.dynamics.equations import SINGULAR, mark_touched_equations
 from dynident.dynamics.parameters import Packing
 from dynident.recording.floating import BaseMotion
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.diagnosis.moments import Normal
-from dynident.results.diagnosis.snapshot import BRIEF, ENOUGH, MOST, THIN, low_passed, steady
+from dynident.results.diagnosis.snapshot import (
+    BRIEF,
+    ENOUGH,
+    MOST,
+    THIN,
+    find_steady_instants,
+    low_pass_columns,
+)
 from dynident.robot.model import Robot
 
 Signals = dict[str, Array]
@@ -129,7 +136,8 @@ class Scene:
         stated = self.log.observed.rows(self.robot)
         tree = self.base.idim.tree
         return tuple(
-            np.flatnonzero(touched(tree, self.robot, names) & stated) for names in self.sets
+            np.flatnonzero(mark_touched_equations(tree, self.robot, names) & stated)
+            for names in self.sets
         )
 
     @cached_property
@@ -188,7 +196,7 @@ class Scene:
         ]
         count = int(np.sum(self.shown))
         arms = {
-            contact.name: levers(idim.tree, self.robot, contact, q)
+            contact.name: evaluate_levers(idim.tree, self.robot, contact, q)
             for contact in self.robot.contacts
             if contact.name in (*self.wrenches, *chain(*self.sets))
         }
@@ -197,7 +205,7 @@ class Scene:
         for k, (names, acting) in enumerate(zip(self.sets, self.acting, strict=True)):
             some, scale = self.member == k, self.scale[acting, None]
             J = np.concatenate([arms[name][some][:, :, acting] for name in names], axis=1)
-            N, combinations = null_spaces(np.swapaxes(J, 1, 2) / scale)
+            N, combinations = find_null_spaces(np.swapaxes(J, 1, 2) / scale)
             N /= scale.T
             X = N @ np.take(ended[some], self.entries[k], axis=1)
             rows.append((self.columns[k], X.reshape(-1, X.shape[2])))
@@ -225,7 +233,7 @@ class Scene:
         for contact in self.robot.contacts:
             if contact.name in self.wrenches:
                 wrench = self.signal(signals, contact.name)
-                tau += pulled_by(design.levers[contact.name], contact, wrench)
+                tau += apply_levers(design.levers[contact.name], contact, wrench)
         found = [tau[self.shown[:, i], i] for i in range(tau.shape[1])]
         for k, (acting, N) in enumerate(zip(self.acting, design.untouched, strict=True)):
             y = tau[self.member == k][:, acting]
@@ -262,7 +270,7 @@ class Scene:
         found = np.zeros(self.robot.dof)
         if self.wrenches:
             tau = self.signals["tau"][self.instant] ** 2 * self.shown[:, first:]
-            acting = touched(self.base.idim.tree, self.robot, self.wrenches)[first:]
+            acting = mark_touched_equations(self.base.idim.tree, self.robot, self.wrenches)[first:]
             found[first:] = np.where(acting, np.sum(tau, axis=0), 0.0)
         return found
 
@@ -271,7 +279,7 @@ class Scene:
         return replace(self, signals=reading(self.signals))
 
 
-def null_spaces(A: Array) -> tuple[Array, int]:
+def find_null_spaces(A: Array) -> tuple[Array, int]:
     """Combinations of rows of matrices that are zero, instant by instant.
 
     Parameters
@@ -287,7 +295,7 @@ def null_spaces(A: Array) -> tuple[Array, int]:
     """
     Q, R = np.linalg.qr(A, mode="complete")
     zero = np.arange(A.shape[1]) >= A.shape[2] + np.zeros((len(A), 1))
-    doubtful = ~independent(R[:, : A.shape[2]])  # whose rank singular values tell
+    doubtful = ~has_independent_columns(R[:, : A.shape[2]])  # whose rank singular values tell
     if np.any(doubtful):
         Q[doubtful], s, _ = np.linalg.svd(A[doubtful])
         zero[doubtful, : s.shape[1]] = s <= SINGULAR * s[:, :1]
@@ -296,7 +304,7 @@ def null_spaces(A: Array) -> tuple[Array, int]:
     return np.ascontiguousarray(N), int(np.sum(zero))
 
 
-def independent(R: Array) -> Booleans:
+def has_independent_columns(R: Array) -> Booleans:
     """Whether columns of triangular matrices surely are, in less time than singular values take.
 
     The largest singular value over the least is at most ``||R|| ||R^-1||`` (Frobenius).
@@ -336,7 +344,7 @@ def take_scene(
     cutoff = min(f.cutoff for f in log.filters)
     thin = max(1, int(log.rate / (THIN * cutoff)))
     signals = {
-        label: low_passed(own, log, (cutoff,) * own.shape[1], thin)
+        label: low_pass_columns(own, log, (cutoff,) * own.shape[1], thin)
         for label, own in signals.items()
     }
     if log.base is not None:
@@ -355,7 +363,7 @@ def take_scene(
             member[(a <= sample) & (sample < b)] = sets.index(names)
     instant = sample // thin
     joints = replace(log, filters=log.filters[first:])
-    even = steady(signals["dq"], instant, log.rate / thin, joints, base.idim.turning)
+    even = find_steady_instants(signals["dq"], instant, log.rate / thin, joints, base.idim.turning)
     even = np.hstack([np.ones((len(sample), first), dtype=bool), even])
     scene = Scene(
         base, log, thin, signals, instant, log.moving[sample] & even, sets, member,

@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.dynamics.contacts import contact_motion
+from dynident.dynamics.contacts import follow_contact
 from dynident.recording.floating import to_rpy
 from dynident.recording.mend import Mending
 from dynident.results.diagnosis.afloat_scene import BASE, JOINTS, WRENCHES, Reading, Scene, Signals
@@ -35,7 +35,7 @@ Suspicion = Suspected[Reading]
 """What may be wrong with a scene's signals."""
 
 
-def torque_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_torque_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Torques of the other sign: one joint's, or all."""
     names, n = scene.robot.joint_names, scene.robot.n
     if scene.log.torque == "none":
@@ -44,15 +44,18 @@ def torque_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     for which, sign in [*each, ("s of all joints have", -np.ones(n))]:
         mending = Mending(sign={"tau": -1.0 if np.all(sign < 0.0) else tuple(sign.tolist())})
         yield Suspicion(
-            "torque sign", f"the torque{which} the other sign", scaled("tau", sign), mending
+            "torque sign",
+            f"the torque{which} the other sign",
+            make_scaled_reading("tau", sign),
+            mending,
         )
 
 
-def torque_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_torque_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Torque columns in another order: two joints', two limbs', or sorted by another rule."""
     if scene.log.torque == "none":
         return
-    for what, order in orders(scene.robot, bad):
+    for what, order in list_column_orders(scene.robot, bad):
         places = np.array(order) - 1
 
         def reading(s: Signals, places: Integers = places) -> Signals:
@@ -63,7 +66,7 @@ def torque_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def orders(robot: Robot, bad: frozenset[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def list_column_orders(robot: Robot, bad: frozenset[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Orders that columns of joints may have been written in, in words."""
     names, n = robot.joint_names, robot.n
     seen = {tuple(range(1, n + 1))}
@@ -78,7 +81,7 @@ def orders(robot: Robot, bad: frozenset[int]) -> Iterator[tuple[str, tuple[int, 
         order[i], order[j] = order[j], order[i]
         if new(order):
             yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
-    limbs = alike(robot)
+    limbs = find_equal_limbs(robot)
     for one, other in combinations(limbs, 2):
         order = list(range(1, n + 1))
         for i, j in zip(one, other, strict=True):
@@ -100,7 +103,7 @@ def orders(robot: Robot, bad: frozenset[int]) -> Iterator[tuple[str, tuple[int, 
         yield "are in the opposite order", tuple(range(n, 0, -1))
 
 
-def alike(robot: Robot) -> list[tuple[int, ...]]:
+def find_equal_limbs(robot: Robot) -> list[tuple[int, ...]]:
     """Chains of as many joints from the base on, of the commonest length."""
     limbs = []
     for j, joint in enumerate(robot.joints):
@@ -114,7 +117,7 @@ def alike(robot: Robot) -> list[tuple[int, ...]]:
     return [limb for limb in limbs if len(limb) == usual]
 
 
-def position_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_position_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """A joint's position of the other sign."""
     names, n = scene.robot.joint_names, scene.robot.n
     for j in sorted(bad):
@@ -132,7 +135,7 @@ def position_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """A joint's encoder whose zero is elsewhere: by how much, is fitted."""
     names, n = scene.robot.joint_names, scene.robot.n
 
@@ -142,10 +145,10 @@ def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     rough = [
         (*found, j)
         for j in sorted(bad)
-        if (found := rough_size(scene, shifted(j), ASKEW, WIDEST)) is not None
+        if (found := find_rough_size(scene, shifted(j), ASKEW, WIDEST)) is not None
     ]
     for _, about, j in sorted(rough)[:LIKELY]:
-        size = measured_size(scene, shifted(j), about, ASKEW, WIDEST)
+        size = measure_size(scene, shifted(j), about, ASKEW, WIDEST)
         if size is None:
             continue
         unit = "m" if scene.robot.joints[j].kind == "prismatic" else "rad"
@@ -159,7 +162,7 @@ def encoder_offsets(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Torques, wrenches or the base that stand later in the log than the joints' motion."""
     wrenches = tuple(WRENCHES + name for name in scene.wrenches)
     groups: list[tuple[str, str, tuple[str, ...]]] = []
@@ -174,11 +177,11 @@ def delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         def later(size: float, labels: tuple[str, ...] = labels) -> Reading:
             return lambda s: {
                 **s,
-                **{label: moved(s[label], size * scene.rate) for label in labels},
+                **{label: shift_columns(s[label], size * scene.rate) for label in labels},
             }
 
-        found = rough_size(scene, later, LATE, LONGEST)
-        size = None if found is None else measured_size(scene, later, found[1], LATE, LONGEST)
+        found = find_rough_size(scene, later, LATE, LONGEST)
+        size = None if found is None else measure_size(scene, later, found[1], LATE, LONGEST)
         if size is None:
             continue
         word = "later" if size > 0.0 else "earlier"
@@ -194,7 +197,7 @@ def delays(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def wrench_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_wrench_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Wrenches of the world on the robot that were logged as the robot's on the world."""
     groups: list[tuple[str, ...]] = [(name,) for name in scene.wrenches]
     if len(groups) > 1:
@@ -214,7 +217,7 @@ def wrench_signs(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def wrench_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_wrench_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Two contacts' wrenches in each other's columns."""
     for one, other in combinations(scene.wrenches, 2):
         a, b = WRENCHES + one, WRENCHES + other
@@ -233,7 +236,7 @@ def wrench_orders(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def wrench_axes(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_wrench_axes(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Wrenches in the world's axes that were taken for the frame's, or the other way round."""
     base = scene.log.base
     if base is None or not base.oriented or not scene.wrenches:
@@ -245,7 +248,7 @@ def wrench_axes(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         found = dict(s)
         q = np.hstack([s["pose"], s["q"]])
         for contact in contacts:
-            turn = contact_motion(scene.base.idim.tree, scene.robot, contact, q).turn
+            turn = follow_contact(scene.base.idim.tree, scene.robot, contact, q).turn
             if contact.axes == "frame":
                 turn = np.swapaxes(turn, 1, 2)
             parts = s[WRENCHES + contact.name].reshape(len(q), -1, 3)
@@ -263,7 +266,7 @@ def wrench_axes(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     )
 
 
-def wrench_units(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_wrench_units(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """Wrenches that were logged in another unit."""
     for unit, size in SCALES.items() if scene.wrenches else ():
 
@@ -278,22 +281,24 @@ def wrench_units(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def mountings(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
+def suspect_mountings(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
     """An inertial unit with its axes along others of the base; an orientation would tell."""
     base = scene.log.base
     if base is None or not base.proper or base.oriented or base.turn is None or base.mount is None:
         return
     mount = base.mount
-    for R in turns():
+    for R in list_right_angled_turns():
 
         def reading(s: Signals, R: Array = R) -> Signals:
             rate, spin = s["twist"][:, 3:], s["acceleration"][:, 3:]
-            felt = (s["acceleration"][:, :3] + lever(rate, spin, mount)) @ R.T
+            felt = (s["acceleration"][:, :3] + compute_lever_acceleration(rate, spin, mount)) @ R.T
             rate, spin = rate @ R.T, spin @ R.T
             return {
                 **s,
                 "twist": np.hstack([s["twist"][:, :3], rate]),
-                "acceleration": np.hstack([felt - lever(rate, spin, mount), spin]),
+                "acceleration": np.hstack(
+                    [felt - compute_lever_acceleration(rate, spin, mount), spin]
+                ),
             }
 
         rpy = ", ".join(f"{round(angle, 6) + 0.0:g}" for angle in to_rpy(R @ base.turn))
@@ -305,7 +310,7 @@ def mountings(scene: Scene, bad: frozenset[int]) -> Iterator[Suspicion]:
         )
 
 
-def turns() -> Iterator[Array]:
+def list_right_angled_turns() -> Iterator[Array]:
     """All right-angled turns but none."""
     axes = (*np.eye(3), *-np.eye(3))
     for first, second in permutations(axes, 2):
@@ -314,23 +319,23 @@ def turns() -> Iterator[Array]:
             yield R
 
 
-def lever(rate: Array, spin: Array, place: Array) -> Array:
+def compute_lever_acceleration(rate: Array, spin: Array, place: Array) -> Array:
     """Acceleration of a place in a body beyond that of its origin."""
     return np.asarray(np.cross(spin, place) + np.cross(rate, np.cross(rate, place)))
 
 
-def scaled(label: str, factor: Array) -> Reading:
+def make_scaled_reading(label: str, factor: Array) -> Reading:
     """One signal times something."""
     return lambda s: {**s, label: factor * s[label]}
 
 
-def moved(signal: Array, samples: float) -> Array:
+def shift_columns(signal: Array, samples: float) -> Array:
     """Columns as they stand so many samples later, between samples linearly."""
     place = np.arange(len(signal), dtype=float)
     return np.column_stack([np.interp(place + samples, place, column) for column in signal.T])
 
 
-def rough_size(
+def find_rough_size(
     scene: Scene, reading: Callable[[float], Reading], size: float, limit: float
 ) -> tuple[float, float] | None:
     """What least squares leaves at few instants at the best size, and that size; None for no less.
@@ -353,7 +358,7 @@ def rough_size(
         return float(brief.read(reading(x)(brief.signals)).free())
 
     before, below, above = brief.normal.free(), left(-size), left(size)
-    steps, least = lowest(below, before, above)
+    steps, least = minimise_parabola(below, before, above)
     if min(least, below, above) > HOPEFUL * before:
         return None
     centre = size * steps
@@ -371,7 +376,7 @@ def rough_size(
     return float(found.fun), float(found.x)
 
 
-def measured_size(
+def measure_size(
     scene: Scene, reading: Callable[[float], Reading], about: float, size: float, limit: float
 ) -> float | None:
     """The size by all instants, by a parabola about a rough one; None where it leaves no less."""
@@ -380,11 +385,11 @@ def measured_size(
         float(scene.read(reading(x)(scene.signals)).free())
         for x in (about - step, about, about + step)
     )
-    found = about + step * lowest(below, here, above)[0]
+    found = about + step * minimise_parabola(below, here, above)[0]
     return found if abs(found) <= limit and here <= HOPEFUL * scene.normal.free() else None
 
 
-def lowest(below: float, here: float, above: float) -> tuple[float, float]:
+def minimise_parabola(below: float, here: float, above: float) -> tuple[float, float]:
     """Where a parabola through three values, a step apart, is least, and its value there.
 
     In steps from the middle, at most `REACH`; where it bends down, as far as that.
@@ -399,15 +404,15 @@ HOPEFUL = 0.9
 """Share of the squared error that a size has to leave at most to be looked at closely."""
 
 DIAGNOSES: dict[str, Callable[[Scene, frozenset[int]], Iterator[Suspicion]]] = {
-    "torque sign": torque_signs,
-    "torque order": torque_orders,
-    "position sign": position_signs,
-    "encoder offset": encoder_offsets,
-    "delay": delays,
-    "wrench sign": wrench_signs,
-    "wrench order": wrench_orders,
-    "wrench axes": wrench_axes,
-    "wrench unit": wrench_units,
-    "unit mounting": mountings,
+    "torque sign": suspect_torque_signs,
+    "torque order": suspect_torque_orders,
+    "position sign": suspect_position_signs,
+    "encoder offset": suspect_encoder_offsets,
+    "delay": suspect_delays,
+    "wrench sign": suspect_wrench_signs,
+    "wrench order": suspect_wrench_orders,
+    "wrench axes": suspect_wrench_axes,
+    "wrench unit": suspect_wrench_units,
+    "unit mounting": suspect_mountings,
 }
 """Suspicions of a log by name, joints that are not explained well given."""

@@ -22,42 +22,42 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.recording.mend import Mending
-from dynident.results.diagnosis.moments import RIDGE, scaled_normal
+from dynident.results.diagnosis.moments import RIDGE, scale_normal
 from dynident.results.diagnosis.sized import (
     SMALLEST,
-    delays,
-    drifts,
-    encoder_offsets,
-    position_lags,
-    ripples,
-    slow_loggers,
+    suspect_delays,
+    suspect_drifts,
+    suspect_encoder_offsets,
+    suspect_position_lags,
+    suspect_ripples,
+    suspect_slow_loggers,
 )
-from dynident.results.diagnosis.snapshot import Snapshot, low_passed
-from dynident.results.diagnosis.springs import springs
+from dynident.results.diagnosis.snapshot import Snapshot, low_pass_columns
+from dynident.results.diagnosis.springs import suspect_springs
 from dynident.results.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
-    consistent,
-    mended,
-    predicted,
-    root_mean_square,
+    compute_column_rms,
+    fit_consistent_model,
+    make_mendable_suspicion,
+    predict_torque,
 )
 from dynident.robot.model import Robot
 
 
-def with_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
+def replace_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
     """A snapshot of another robot, and those beside it; `packing` is of its base parameters."""
     beside = tuple(other.of(base, packing) for other in snapshot.beside)
     return replace(snapshot.of(base, packing), beside=beside)
 
 
-def with_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
+def replace_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
     """Base parameters of a robot that differs in what they do not depend on."""
     return replace(base, idim=base.idim.of(robot))
 
 
-def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
+def list_sign_flips(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
     """One joint of the other sign, or all."""
     names = case.names
     for j, name in enumerate(names):
@@ -68,7 +68,7 @@ def signs_of(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
         yield "s of all joints have", -1.0
 
 
-def orders_of(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
+def list_column_orders(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Two joints in each other's place, three in each other's, or all turned round."""
     names = case.names
     n = len(names)
@@ -86,49 +86,53 @@ def orders_of(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int
         yield "are in the opposite order", tuple(range(n, 0, -1))
 
 
-def torque_signs(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_signs(case: Case) -> Iterator[Suspicion]:
     """Torques of the other sign."""
-    for which, sign in signs_of(case):
+    for which, sign in list_sign_flips(case):
         what = f"the torque{which} the other sign"
-        yield mended("torque sign", what, Mending(sign={"tau": sign}), len(case.names))
+        yield make_mendable_suspicion(
+            "torque sign", what, Mending(sign={"tau": sign}), len(case.names)
+        )
 
 
-def torque_orders(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
     """Torque columns in another order; what only combines them is cheap to read."""
-    for which, order in orders_of(case, turned=True):
-        yield mended(
+    for which, order in list_column_orders(case, turned=True):
+        yield make_mendable_suspicion(
             "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
         )
 
 
-def position_signs(case: Case) -> Iterator[Suspicion]:
+def suspect_position_signs(case: Case) -> Iterator[Suspicion]:
     """Positions of the other sign."""
-    for which, sign in signs_of(case):
+    for which, sign in list_sign_flips(case):
         what = f"the position{which} the other sign"
         mending = Mending(sign={"q": sign, "qref": sign})
-        yield mended("position sign", what, mending, len(case.names))
+        yield make_mendable_suspicion("position sign", what, mending, len(case.names))
 
 
-def position_orders(case: Case) -> Iterator[Suspicion]:
+def suspect_position_orders(case: Case) -> Iterator[Suspicion]:
     """Position columns in another order."""
-    for which, order in orders_of(case):
-        yield mended(
+    for which, order in list_column_orders(case):
+        yield make_mendable_suspicion(
             "position order", f"the positions {which}", Mending(order={"q": order}), len(order)
         )
 
 
-def joint_orders(case: Case) -> Iterator[Suspicion]:
+def suspect_joint_orders(case: Case) -> Iterator[Suspicion]:
     """All columns of joints in another order."""
-    for which, order in orders_of(case):
+    for which, order in list_column_orders(case):
         mending = Mending(order={"q": order, "tau": order, "qref": order})
-        yield mended("joint order", f"positions and torques {which}", mending, len(order))
+        yield make_mendable_suspicion(
+            "joint order", f"positions and torques {which}", mending, len(order)
+        )
 
 
 UNITS = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 """Units of angle that logs have, in rad."""
 
 
-def position_units(case: Case) -> Iterator[Suspicion]:
+def suspect_position_units(case: Case) -> Iterator[Suspicion]:
     """Positions in degrees or revolutions that were taken for radians, or the other way."""
     revolute = np.array([joint.kind == "revolute" for joint in case.robot.joints])
     n = len(revolute)
@@ -159,7 +163,7 @@ def position_units(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def absolute_encoders(case: Case) -> Iterator[Suspicion]:
+def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
     """A joint's position counted from the base, ``q_(j-1) + q_j``, or the other way round."""
     names = case.names
     for j in sorted(case.bad - {0}):
@@ -178,7 +182,7 @@ def absolute_encoders(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def reversed_time(case: Case) -> Iterator[Suspicion]:
+def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
     """A log that runs backwards."""
     yield Suspicion(
         "reversed time",
@@ -188,7 +192,7 @@ def reversed_time(case: Case) -> Iterator[Suspicion]:
     )
 
 
-def without_gravity(case: Case) -> Iterator[Suspicion]:
+def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
     """Torques from which the controller's gravity compensation was taken out.
 
     Where another log tells what gravity asks for, what is missing of it is found by least squares
@@ -198,7 +202,7 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
     if not np.any(robot.gravity):
         return
     s, base = case.snapshot, case.snapshot.base
-    floating = with_robot(base, replace(robot, gravity=np.zeros(3)))
+    floating = replace_robot(base, replace(robot, gravity=np.zeros(3)))
 
     def change(s: Snapshot) -> Snapshot:
         return s.of(floating, s.motion.packing)
@@ -206,8 +210,8 @@ def without_gravity(case: Case) -> Iterator[Suspicion]:
     freedom = 0
     if s.beside:
         beta = case.of_others
-        weight = columns_at_rest(s)
-        missing, rows = fitted_difference(s, beta, weight)
+        weight = build_gravity_columns(s)
+        missing, rows = fit_difference(s, beta, weight)
         if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
             return
         freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
@@ -232,7 +236,7 @@ MISSING = 0.5
 """Share of gravity that torques without it have at most."""
 
 
-def columns_at_rest(s: Snapshot) -> Array:
+def build_gravity_columns(s: Snapshot) -> Array:
     """Columns of gravity, shape (instants, n, p)."""
     still = np.zeros_like(s.q)
     idim, kept = s.base.idim, np.array(s.base.kept)
@@ -242,7 +246,7 @@ def columns_at_rest(s: Snapshot) -> Array:
     return columns
 
 
-def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
+def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
     """What of some columns stands in a snapshot's torques beyond a model, and their rows.
 
     Parameters
@@ -257,15 +261,15 @@ def fitted_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, 
     rows : ndarray, shape (instants n, k)
         The columns, each joint counted in its torque.
     """
-    known, size = predicted(s, beta), root_mean_square(s.tau)
-    told = size > SMALLEST * root_mean_square(known)  # next to no torque would count for all
+    known, size = predict_torque(s, beta), compute_column_rms(s.tau)
+    told = size > SMALLEST * compute_column_rms(known)  # next to no torque would count for all
     scale: Array = np.where(s.moving & told, 1.0 / size, 0.0)
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
     rest = np.ravel(scale * (s.tau - known))
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
 
 
-def loads(case: Case) -> Iterator[Suspicion]:
+def suspect_loads(case: Case) -> Iterator[Suspicion]:
     """Something at the last link that is not there in the other logs."""
     s = case.snapshot
     if not s.beside:
@@ -273,7 +277,7 @@ def loads(case: Case) -> Iterator[Suspicion]:
     idim = s.base.idim
     last = slice(idim.inertial - PER_BODY, idim.inertial)
     columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
-    size, rows = fitted_difference(s, case.of_others, columns)
+    size, rows = fit_difference(s, case.of_others, columns)
     theta = np.zeros(len(idim.parameters))
     theta[last] = size
 
@@ -299,7 +303,7 @@ STANDARD = 9.81
 """Gravity of a robot whose file has none [m/s^2]."""
 
 
-def without_friction(case: Case) -> Iterator[Suspicion]:
+def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     """Torques from which a controller's friction compensation was taken out.
 
     Where another log tells what friction asks for: what is missing of it is found by least
@@ -314,7 +318,7 @@ def without_friction(case: Case) -> Iterator[Suspicion]:
     columns = np.zeros((*s.q.shape, s.base.count))
     columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
     beta = case.of_others
-    missing, rows = fitted_difference(s, beta, columns)
+    missing, rows = fit_difference(s, beta, columns)
     if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
         return
     theta = np.zeros(len(idim.parameters))
@@ -337,7 +341,7 @@ SIGNED = 4
 """Rounds after which the signs of a torque are settled."""
 
 
-def without_sign(case: Case) -> Iterator[Suspicion]:
+def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
     """A torque that lost its sign: that of the friction first, then that of a model's torque."""
     s, n = case.snapshot, case.n
     log, idim = s.samples, s.base.idim
@@ -350,7 +354,7 @@ def without_sign(case: Case) -> Iterator[Suspicion]:
         sign = np.sign(log.dq[:: s.thin, j])
         for _ in range(SIGNED):
             signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
-            own = low_passed(signed[:, None], log, cutoffs[j : j + 1], s.thin)
+            own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
             theta = s.base.standard(replace(s, torque=torque).normal.system.solve())
@@ -382,7 +386,7 @@ def has_corner(size: Array) -> bool:
     return bool(size[least] <= np.max(np.abs(np.diff(size[max(0, least - 1) : least + 2]))))
 
 
-def mountings(case: Case) -> Iterator[Suspicion]:
+def suspect_mountings(case: Case) -> Iterator[Suspicion]:
     """Gravity along another axis: on a wall, on the ceiling; or there at all."""
     now = case.robot.gravity
     size = float(np.linalg.norm(now)) or STANDARD
@@ -397,7 +401,7 @@ def mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
-            return with_base(s, with_robot(base, robot), packing)
+            return replace_base(s, replace_robot(base, robot), packing)
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
         yield Suspicion(
@@ -413,7 +417,7 @@ WORST = 3
 """Joints whose drives may be coupled otherwise: those with the largest errors."""
 
 
-def coupled_drives(case: Case) -> Iterator[Suspicion]:
+def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
     worst = set(np.argsort(-case.errors[: case.n])[:WORST].tolist())
@@ -433,7 +437,7 @@ def coupled_drives(case: Case) -> Iterator[Suspicion]:
                 return base, other.packing(base.kept)
 
             def change(s: Snapshot, of: Callable[[], Any] = coupled) -> Snapshot:
-                return with_base(s, *of())
+                return replace_base(s, *of())
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
             word = f"turns with {names[j - 1]}, too" if share else "turns alone"
@@ -451,7 +455,7 @@ SLOWEST_RATE, FASTEST_RATE = 5.0, 2e4
 """Rates at which a robot may be logged [Hz]."""
 
 
-def rates(case: Case) -> Iterator[Suspicion]:
+def suspect_rates(case: Case) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together.
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
@@ -478,7 +482,7 @@ SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 
 """Factors of a joint's torque that are tried, and those about the best of them."""
 
 
-def torque_scales(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
     """The torque of one joint in another unit, or on the other side of its gear.
 
     The joint's rows lose weight as its torque grows. In the basis that makes the normal matrix
@@ -491,7 +495,7 @@ def torque_scales(case: Case) -> Iterator[Suspicion]:
         if weights[j] == 0.0:
             continue
         columns, _ = case.snapshot.motion.rows[j]
-        known, lengths = scaled_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
+        known, lengths = scale_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
         root = np.zeros((normal.base.count, len(columns)))
         root[columns] = lengths[:, None] * np.linalg.cholesky(known)
         root = solve_triangular(system.A, root, trans="T")
@@ -522,7 +526,7 @@ OTHER = 0.1
 """By how much a torque has to be off those that other logs ask for."""
 
 
-def foreign_scales(case: Case) -> Iterator[Suspicion]:
+def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     """Torques in another unit than those of the other logs, or on the other side of gears.
 
     Each joint's factor is that on the torque which the other logs' model asks for; then on that
@@ -533,11 +537,11 @@ def foreign_scales(case: Case) -> Iterator[Suspicion]:
         return
     beta = case.of_others
     for _ in range(SETTLED):
-        asked = np.where(s.moving, predicted(s, beta), 0.0)
+        asked = np.where(s.moving, predict_torque(s, beta), 0.0)
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
         if not np.all(np.abs(factor) > 0.0):
             return
-        beta = consistent(case.own.read(np.diag(1.0 / factor)))
+        beta = fit_consistent_model(case.own.read(np.diag(1.0 / factor)))
     off = np.abs(np.abs(factor) - 1.0) > OTHER
     joint = np.flatnonzero(off)
     reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
@@ -567,29 +571,29 @@ SETTLED = 3
 """Rounds after which factors of torques are settled."""
 
 DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
-    "torque sign": torque_signs,
-    "torque order": torque_orders,
-    "delay": delays,
-    "position delay": position_lags,
-    "encoder offset": encoder_offsets,
-    "drift": drifts,
-    "position sign": position_signs,
-    "position order": position_orders,
-    "joint order": joint_orders,
-    "position unit": position_units,
-    "absolute encoder": absolute_encoders,
-    "reversed time": reversed_time,
-    "gravity": without_gravity,
-    "mounting": mountings,
-    "coupled drive": coupled_drives,
-    "rate": rates,
-    "torque scale of a joint": torque_scales,
-    "load": loads,
-    "friction": without_friction,
-    "spring": springs,
-    "ripple": ripples,
-    "unsigned": without_sign,
-    "torque scale": foreign_scales,
-    "slow logger": slow_loggers,
+    "torque sign": suspect_torque_signs,
+    "torque order": suspect_torque_orders,
+    "delay": suspect_delays,
+    "position delay": suspect_position_lags,
+    "encoder offset": suspect_encoder_offsets,
+    "drift": suspect_drifts,
+    "position sign": suspect_position_signs,
+    "position order": suspect_position_orders,
+    "joint order": suspect_joint_orders,
+    "position unit": suspect_position_units,
+    "absolute encoder": suspect_absolute_encoders,
+    "reversed time": suspect_reversed_time,
+    "gravity": suspect_missing_gravity,
+    "mounting": suspect_mountings,
+    "coupled drive": suspect_coupled_drives,
+    "rate": suspect_rates,
+    "torque scale of a joint": suspect_torque_scales,
+    "load": suspect_loads,
+    "friction": suspect_missing_friction,
+    "spring": suspect_springs,
+    "ripple": suspect_ripples,
+    "unsigned": suspect_lost_signs,
+    "torque scale": suspect_foreign_scales,
+    "slow logger": suspect_slow_loggers,
 }
 """What is looked for."""

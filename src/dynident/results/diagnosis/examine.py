@@ -23,15 +23,21 @@ from dynident.results.diagnosis.screening import (
     CONTRADICTED,
     NO_ERROR,
     SOUND,
-    better,
-    mean,
-    normal_of,
-    promising,
-    settles,
+    average_errors,
+    build_normal,
+    is_clearly_better,
+    screen_suspects,
+    settles_contradictions,
 )
 from dynident.results.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
-from dynident.results.diagnosis.springs import sure_spring
-from dynident.results.diagnosis.suspicion import Case, Reading, Suspicion, consistent, predicted
+from dynident.results.diagnosis.springs import find_sure_spring
+from dynident.results.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    fit_consistent_model,
+    predict_torque,
+)
 from dynident.robot.model import Robot
 
 WORTH = 0.75
@@ -165,7 +171,7 @@ USUAL = "coulomb-viscous"
 """Friction in the place of what depends on more than an instant."""
 
 
-def examine(
+def examine_logs(
     base: BaseParameters,
     logs: Sequence[Samples],
     held_out: Sequence[Samples] = (),
@@ -191,32 +197,32 @@ def examine(
         each is of the log after those before it were mended.
     """
     most = MOST if thorough else FEW
-    base = of_an_instant(base)
+    base = simplify_friction(base)
     snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
     places = range(len(logs))
-    found = looked_at(list(snapshots), places, thorough)
-    if any(found) or not held_out or not apart_by(snapshots)[1]:
+    found = examine_snapshots(list(snapshots), places, thorough)
+    if any(found) or not held_out or not measure_disagreement(snapshots)[1]:
         return found
     fitted = tuple(snapshots[: len(logs)])
     return (
         *found,
-        *(held_against(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
+        *(examine_held_out(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
     )
 
 
-def held_against(
+def examine_held_out(
     snapshot: Snapshot, fitted: tuple[Snapshot, ...], thorough: bool
 ) -> tuple[Finding, ...]:
     """What is wrong with a held-out log, if that shows by itself.
 
     What shows only against the fitted logs was looked for with those.
     """
-    if not look(snapshot, (), thorough).findings:
+    if not look_at_log(snapshot, (), thorough).findings:
         return ()
-    return look(snapshot, fitted, thorough).findings
+    return look_at_log(snapshot, fitted, thorough).findings
 
 
-def looked_at(
+def examine_snapshots(
     snapshots: list[Snapshot], places: Sequence[int], thorough: bool
 ) -> tuple[tuple[Finding, ...], ...]:
     """What is wrong with some of the logs.
@@ -228,7 +234,8 @@ def looked_at(
     pending = list(places)
     while pending:
         looks = {
-            k: look(snapshots[k], (*snapshots[:k], *snapshots[k + 1 :]), thorough) for k in pending
+            k: look_at_log(snapshots[k], (*snapshots[:k], *snapshots[k + 1 :]), thorough)
+            for k in pending
         }
         telling = [k for k in pending if looks[k].findings]
         if not telling:
@@ -245,17 +252,17 @@ def looked_at(
     return tuple(found[k] for k in places)
 
 
-def apart_by(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
+def measure_disagreement(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
     """Mean error of logs with models of their own, and whether one model is clearly worse."""
     apart = np.concatenate([s.normal.free_errors() for s in snapshots])
     first, *others = snapshots
     together = replace(first, beside=tuple(others)).normal.free_errors()
     joint = np.any(together >= JOINT_APART * np.maximum(apart, SOUND))
-    worse = mean(together) >= APART * max(mean(apart), NO_ERROR)
-    return mean(apart), bool(worse or joint)
+    worse = average_errors(together) >= APART * max(average_errors(apart), NO_ERROR)
+    return average_errors(apart), bool(worse or joint)
 
 
-def of_an_instant(base: BaseParameters) -> BaseParameters:
+def simplify_friction(base: BaseParameters) -> BaseParameters:
     """The model with friction that depends on the motion of an instant alone.
 
     Loads and states are those of one reading of a log; other readings are told apart without.
@@ -289,70 +296,72 @@ class Look:
     share: float
 
 
-def look(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
+def look_at_log(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
-        found = against(snapshot, others, thorough) or best_explanation(snapshot, thorough)
-        found = found or unnoticed_spring(replace(snapshot, beside=others))
+        found = reconcile_logs(snapshot, others, thorough) or find_best_explanation(
+            snapshot, thorough
+        )
+        found = found or find_unnoticed_spring(replace(snapshot, beside=others))
         if found is None:
             break
         finding, reading = found
         read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
-        if finding.quiet and not only_noise(read):
+        if finding.quiet and not leaves_only_noise(read):
             break  # so little torque has much in it that no model has
         findings.append(finding)
         snapshot, others = read.alone, read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
     log = snapshot.samples.name
-    lost = tuple(unrelated(log, snapshot.normal, findings))
-    of_file = () if lost else tuple(of_the_file(log, snapshot.normal))
+    lost = tuple(find_unrelated_torque(log, snapshot.normal, findings))
+    of_file = () if lost else tuple(find_torque_scale(log, snapshot.normal))
     every = (*of_file, *findings, *lost)
     if not findings:
         return Look(every, snapshot, others, False, 1.0)
     return Look(every, snapshot, others, bool(findings[0].against), findings[0].share)
 
 
-def against(
+def reconcile_logs(
     snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool
 ) -> tuple[Finding, Reading] | None:
     """The reading under which a log and the others have the same model, if they have none."""
     if not others:
         return None
-    apart, disagree = apart_by((snapshot, *others))
+    apart, disagree = measure_disagreement((snapshot, *others))
     together = replace(snapshot, beside=others)
     if not disagree:
         return None
-    found = best_explanation(together, thorough, apart)
+    found = find_best_explanation(together, thorough, apart)
     if found is None:
         return None
     finding, reading = found
-    alone = mean(snapshot.normal.free_errors())
-    if mean(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
+    alone = average_errors(snapshot.normal.free_errors())
+    if average_errors(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
         names = " and ".join(other.samples.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
 
 
-def unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
+def find_unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
     """A spring that is sure, where what is left with it is noise."""
-    spring = sure_spring(snapshot)
+    spring = find_sure_spring(snapshot)
     if spring is None:
         return None
     told = spring.suspicion(snapshot)
     read = told.reading.of(snapshot)
     after = read.normal.system.solve()
-    if followed(read, after) > WHITE:
+    if find_largest_correlation(read, after) > WHITE:
         return None
     errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
-    before, left = (100.0 * mean(each) for each in errors)
+    before, left = (100.0 * average_errors(each) for each in errors)
     log = snapshot.samples.name
     found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
     return found, told.reading
 
 
-def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
+def find_torque_scale(log: str, normal: Normal) -> Iterator[Finding]:
     """Torques that are far from what the robot file's inertials ask for."""
     if not normal.base.idim.robot.has_nominal:
         return
@@ -372,7 +381,9 @@ def of_the_file(log: str, normal: Normal) -> Iterator[Finding]:
         )
 
 
-def unrelated(log: str, normal: Normal, findings: Sequence[Finding]) -> Iterator[Finding]:
+def find_unrelated_torque(
+    log: str, normal: Normal, findings: Sequence[Finding]
+) -> Iterator[Finding]:
     """Torque that nothing explains."""
     error = np.sqrt(normal.free())
     if error > UNRELATED and not findings:
@@ -386,7 +397,7 @@ def unrelated(log: str, normal: Normal, findings: Sequence[Finding]) -> Iterator
         )
 
 
-def best_explanation(
+def find_best_explanation(
     snapshot: Snapshot, thorough: bool, apart: float | None = None
 ) -> tuple[Finding, Reading] | None:
     """The reading that explains a snapshot best, where it is clearly better than the log's own.
@@ -401,12 +412,13 @@ def best_explanation(
     """
     own = snapshot.moments()
     normal = own.read(np.eye(snapshot.n))
-    beta = consistent(normal)
+    beta = fit_consistent_model(normal)
     errors = normal.errors(beta)
-    before = mean(errors)
+    before = average_errors(errors)
     contradicted = before > CONTRADICTED * np.sqrt(normal.free())
     if apart is None and (
-        before < SOUND or not (thorough or contradicted or followed(snapshot, beta) > WHITE)
+        before < SOUND
+        or not (thorough or contradicted or find_largest_correlation(snapshot, beta) > WHITE)
     ):
         return None
     bad = frozenset(range(snapshot.n))
@@ -414,59 +426,72 @@ def best_explanation(
         bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
     worth = WORTH if apart is None else WORTH_AGAINST
     unsettled, allowed = errors, np.full_like(errors, np.inf)
-    if only_quiet(snapshot, errors, np.zeros_like(errors)):  # nothing but noise has to be left
+    if has_only_quiet_gains(
+        snapshot, errors, np.zeros_like(errors)
+    ):  # nothing but noise has to be left
         free = normal.system.solve()
-        rho = correlations(snapshot, free)
+        rho = correlate_residuals(snapshot, free)
         if np.max(rho) > WHITE:
             unsettled = np.minimum(errors, normal.errors(free))
-            allowed[: snapshot.n] = as_noise(rho, unsettled[: snapshot.n])
+            allowed[: snapshot.n] = bound_noise_errors(rho, unsettled[: snapshot.n])
     case = Case(snapshot, own, beta, errors, bad)
     suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
     explained: list[Explained] = []
     most = len(suspects) if thorough else FITTED
-    for free, raw in promising(
+    for free, raw in screen_suspects(
         snapshot, suspects, unsettled, allowed, apart, worth, SCREENED * most
     )[:most]:
         hopeless = HOPELESS if thorough else TIED
-        if explained and mean(free) > hopeless * min(mean(e.errors) for e in explained):
+        if explained and average_errors(free) > hopeless * min(
+            average_errors(e.errors) for e in explained
+        ):
             break  # consistent bodies leave no less than any
-        if only_quiet(snapshot, errors, free) and not only_noise(raw.reading.of(snapshot)):
+        if has_only_quiet_gains(snapshot, errors, free) and not leaves_only_noise(
+            raw.reading.of(snapshot)
+        ):
             continue
         suspicion = raw if raw.measure is None else raw.measure(snapshot)
         if suspicion is None:
             continue
-        found = normal_of(snapshot, own, suspicion.reading)
+        found = build_normal(snapshot, own, suspicion.reading)
         if not found.as_many_as(normal):
             continue
         try:
             left = suspicion.reading.errors(snapshot, found, found.consistent())
         except ComputationError:
             continue
-        clear = better(left, errors, worth) and mean(left[: snapshot.n]) < UNRELATED
-        lost = unrelated_joints(left, snapshot.n, suspicion.reading.touched)
-        if clear and not lost and settles(left, errors, apart, suspicion.freedom):
+        clear = (
+            is_clearly_better(left, errors, worth)
+            and average_errors(left[: snapshot.n]) < UNRELATED
+        )
+        lost = has_unrelated_joints(left, snapshot.n, suspicion.reading.touched)
+        if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
-        return unrelated_joint(snapshot, own, errors) if apart is None else None
-    least = min(mean(each.errors) for each in explained)
+        return find_unrelated_joint(snapshot, own, errors) if apart is None else None
+    least = min(average_errors(each.errors) for each in explained)
     known = snapshot.base.idim.robot.has_nominal
 
     files = [each.normal.file_error() if known else 0.0 for each in explained]
 
     def order(k: int) -> tuple[bool, int, bool, float]:
-        error, far = mean(explained[k].errors), files[k] > TIED**2 * min(files)
+        error, far = average_errors(explained[k].errors), files[k] > TIED**2 * min(files)
         return error > TIED * least, explained[k].suspicion.freedom, far, error
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
     if apart is None and np.max(best.errors) >= UNRELATED:
-        foreign = unrelated_joint(snapshot, own, errors)
+        foreign = find_unrelated_joint(snapshot, own, errors)
         if foreign is not None:
             return foreign
-    after = mean(best.errors)
+    after = average_errors(best.errors)
     others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
-    other = f"{others[0].suspicion.what} ({100.0 * mean(others[0].errors):.3g} %)" if others else ""
-    s, quiet = best.suspicion, only_quiet(snapshot, errors, best.errors)
+    other = (
+        f"{others[0].suspicion.what} ({100.0 * average_errors(others[0].errors):.3g} %)"
+        if others
+        else ""
+    )
+    s, quiet = best.suspicion, has_only_quiet_gains(snapshot, errors, best.errors)
     finding = Finding(
         snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
@@ -474,14 +499,14 @@ def best_explanation(
     return finding, s.reading
 
 
-def unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
+def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
     """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
     own, *others = left.reshape(-1, n)
     known = np.min(others, axis=0) < UNRELATED if others else np.zeros(n, dtype=bool)
     return bool(np.any((own >= UNRELATED) & (touched | known)))
 
 
-def unrelated_joint(
+def find_unrelated_joint(
     snapshot: Snapshot, own: Moments, errors: Array
 ) -> tuple[Finding, Reading] | None:
     """A joint whose torque nothing explains, and without which the others' is explained."""
@@ -490,20 +515,22 @@ def unrelated_joint(
         return None
     reading = Reading(np.diag(np.arange(snapshot.n) != joint).astype(float), np.zeros(snapshot.n))
     normal = own.read(reading.torque)
-    if only_quiet(snapshot, errors, normal.free_errors()) and not only_noise(reading.of(snapshot)):
+    if has_only_quiet_gains(snapshot, errors, normal.free_errors()) and not leaves_only_noise(
+        reading.of(snapshot)
+    ):
         return None
-    left, others = normal.errors(consistent(normal)), np.arange(len(errors)) != joint
-    if mean(left[others]) > CLEAR * mean(errors[others]):
+    left, others = normal.errors(fit_consistent_model(normal)), np.arange(len(errors)) != joint
+    if average_errors(left[others]) > CLEAR * average_errors(errors[others]):
         return None
     name = snapshot.base.idim.robot.joint_names[joint]
-    before, after = 100.0 * mean(errors[others]), 100.0 * mean(left[others])
+    before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])
     what = f"nothing explains the torque of {name}, and without it the others' is explained"
     advice = "is it that of another run?"
-    log, quiet = snapshot.samples.name, only_quiet(snapshot, errors, left)
+    log, quiet = snapshot.samples.name, has_only_quiet_gains(snapshot, errors, left)
     return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
 
 
-def unexplained(robot: Robot, torque: Array, errors: Array) -> Array:
+def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Array:
     """What is left of the joints' torques, as shares of their drives' effort limits.
 
     Parameters
@@ -528,35 +555,35 @@ def unexplained(robot: Robot, torque: Array, errors: Array) -> Array:
     return np.where(known, work * errors, np.inf)
 
 
-def only_quiet(snapshot: Snapshot, before: Array, after: Array) -> bool:
+def has_only_quiet_gains(snapshot: Snapshot, before: Array, after: Array) -> bool:
     """Whether no joint gains but those of which little was left, for their drives."""
     shares = []
     for k, s in enumerate((snapshot, *snapshot.beside)):
         torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
         own = before[k * s.n : (k + 1) * s.n]
-        shares.append(unexplained(s.base.idim.robot, torque, own))
+        shares.append(measure_unexplained_effort(s.base.idim.robot, torque, own))
     loud = np.concatenate(shares) >= QUIET
     return not np.any(loud & (after < WORTH_AGAINST * before))
 
 
-def only_noise(s: Snapshot) -> bool:
+def leaves_only_noise(s: Snapshot) -> bool:
     """Whether noise is all that least squares leaves."""
-    return followed(s, s.normal.system.solve()) <= WHITE
+    return find_largest_correlation(s, s.normal.system.solve()) <= WHITE
 
 
-def followed(s: Snapshot, beta: Array) -> float:
+def find_largest_correlation(s: Snapshot, beta: Array) -> float:
     """Largest correlation of a joint's residuals with the next ones: noise has none."""
-    return float(np.max(correlations(s, beta)))
+    return float(np.max(correlate_residuals(s, beta)))
 
 
-def correlations(s: Snapshot, beta: Array) -> Array:
+def correlate_residuals(s: Snapshot, beta: Array) -> Array:
     """Correlation of each joint's residuals with the next ones, shape (n,)."""
-    rest: Array = np.where(s.moving, s.tau - predicted(s, beta), 0.0)
+    rest: Array = np.where(s.moving, s.tau - predict_torque(s, beta), 0.0)
     square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
     return np.asarray(np.sum(rest[1:] * rest[:-1], axis=0) / square)
 
 
-def as_noise(correlation: Array, errors: Array) -> Array:
+def bound_noise_errors(correlation: Array, errors: Array) -> Array:
     """Errors above which what is left is more than noise, whatever explains the rest of it.
 
     Of residuals with the correlation rho at most the share 1 - rho of the square is noise; with

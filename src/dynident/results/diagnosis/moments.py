@@ -23,15 +23,15 @@ LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
 
-def scaled_normal(G: Array) -> tuple[Array, Array]:
+def scale_normal(G: Array) -> tuple[Array, Array]:
     """A normal matrix with columns of unit length, and the lengths."""
     scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
     return G / np.outer(scale, scale) + RIDGE * np.eye(len(G)), scale
 
 
-def triangular(G: Array, g: Array, square: float) -> System:
+def factorise_normal(G: Array, g: Array, square: float) -> System:
     """Normal equations ``G x = g`` of rows with so large a right-hand side, squared."""
-    scaled, scale = scaled_normal(G)
+    scaled, scale = scale_normal(G)
     L = np.linalg.cholesky(scaled)
     b = np.asarray(solve_triangular(L, g / scale, lower=True, check_finite=False))
     return System(np.asarray(L.T * scale), b, max(0.0, square - float(b @ b)))
@@ -89,7 +89,7 @@ class Moments:
         """
         n, normal = len(torque), self.read(torque)
         w = normal.scale[:n]
-        scaled, scale = scaled_normal(normal.weighted(normal.scale))
+        scaled, scale = scale_normal(normal.weighted(normal.scale))
         own = w[:, None, None] * self.XY[:, :, -count:]
         columns = own.transpose(1, 0, 2).reshape(len(scale), n * count) / scale[:, None]
         rest = (normal.scale @ normal.Xy) / scale
@@ -167,7 +167,7 @@ class Normal:
         """All joints in one triangular system."""
         weights = self.scale
         G = self.weighted(weights)
-        return triangular(G, weights @ self.Xy, float(weights @ self.squares))
+        return factorise_normal(G, weights @ self.Xy, float(weights @ self.squares))
 
     def errors(self, beta: Array) -> Array:
         """Each joint's unexplained share of its torque, 0 where it has none, shape (groups,)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.results.diagnosis.moments import RIDGE, Moments, Normal
-from dynident.results.diagnosis.snapshot import Snapshot, rows_together
+from dynident.results.diagnosis.snapshot import Snapshot, stack_motion_rows
 from dynident.results.diagnosis.suspicion import Reading, Suspicion
 
 SOUND = 0.005
@@ -31,7 +31,7 @@ TOGETHER = 8
 """Readings of which rows are made at once: as many as stay in the cache."""
 
 
-def promising(
+def screen_suspects(
     snapshot: Snapshot,
     suspects: Sequence[Suspicion],
     before: Array,
@@ -54,40 +54,44 @@ def promising(
     apart : float or None
         See `examine.best_explanation`.
     worth : float
-        See `better`.
+        See `is_clearly_better`.
     most : int
     """
     own, brief = snapshot.moments(), snapshot.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
-    fewer = mean(brief.normal.free_errors()) / max(mean(snapshot.normal.free_errors()), NO_ERROR)
+    fewer = average_errors(brief.normal.free_errors()) / max(
+        average_errors(snapshot.normal.free_errors()), NO_ERROR
+    )
     rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
     reads = [each.reading.of(brief) for each in moved]
     hopeful = [
-        (mean(errors), suspicion)
-        for suspicion, errors in zip(moved, left_together(reads, brief), strict=True)
-        if errors is not None and better(errors, rough, worth) and np.all(errors <= allowed)
+        (average_errors(errors), suspicion)
+        for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
+        if errors is not None
+        and is_clearly_better(errors, rough, worth)
+        and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
     left: list[tuple[Array | None, Suspicion]] = []
     for suspicion in suspects:
         if suspicion not in moved:
-            read = normal_of(snapshot, own, suspicion.reading)
+            read = build_normal(snapshot, own, suspicion.reading)
             left.append((suspicion.reading.errors(snapshot, read, read.free_beta), suspicion))
     close = [suspicion for _, suspicion in hopeful[:most]]
     reads = [suspicion.reading.of(snapshot) for suspicion in close]
-    left += zip(left_together(reads, snapshot), close, strict=True)
+    left += zip(evaluate_free_errors(reads, snapshot), close, strict=True)
     found = [
         (errors, suspicion)
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and better(errors, before, worth)
-        and settles(errors, before, apart, suspicion.freedom)
+        and is_clearly_better(errors, before, worth)
+        and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
-    return closest(found)
+    return keep_best_suspects(found)
 
 
-def left_together(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
+def evaluate_free_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
     """`Normal.free_errors` of readings of a snapshot, where few rows are lost.
 
     Rows along motions of one robot are made at once, and of each reading only one matrix is kept:
@@ -102,15 +106,15 @@ def left_together(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None
     for _, alike in groupby(reads, lambda s: (id(s.base), id(s.motion.packing), id(s.motion.at))):
         some = list(alike)
         for k in range(0, len(some), TOGETHER):
-            found += stacked_errors(some[k : k + TOGETHER], now)
+            found += evaluate_stacked_errors(some[k : k + TOGETHER], now)
     return found
 
 
-def stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
+def evaluate_stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
     """The same of readings along motions of one robot at the same instants."""
     base, moving = reads[0].base, reads[0].moving
     tau = np.array([s.tau for s in reads])
-    rows = rows_together([s.motion for s in reads])
+    rows = stack_motion_rows([s.motion for s in reads])
     squares: Array = np.sum(tau**2 * moving, axis=1)
     weights = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > 0.0)
     G = np.zeros((len(reads), base.count, base.count))
@@ -142,19 +146,19 @@ def stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | Non
     return found
 
 
-def normal_of(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
+def build_normal(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
     """The least-squares problem under a reading; `own` are the moments of the log as it is."""
     if reading.combines:
         return own.read(reading.torque)
     return reading.of(snapshot).normal
 
 
-def mean(errors: Array) -> float:
+def average_errors(errors: Array) -> float:
     """Root mean square over the joints."""
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def better(errors: Array, before: Array, worth: float) -> bool:
+def is_clearly_better(errors: Array, before: Array, worth: float) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
     Parameters
@@ -163,29 +167,33 @@ def better(errors: Array, before: Array, worth: float) -> bool:
     worth : float
         Share that is clear enough.
     """
-    if mean(errors) <= worth * mean(before):
+    if average_errors(errors) <= worth * average_errors(before):
         return True
     clear = np.any((errors <= CLEAR * before) & (before > SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + SOUND))
 
 
-def settles(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
+def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
     """Whether errors leave nothing, or little, of what logs contradict each other.
 
     What has numbers fitted for it explains something of any contradiction, and has to explain
     more of it.
     """
-    if apart is None or mean(errors) <= CONTRADICTED * apart:
+    if apart is None or average_errors(errors) <= CONTRADICTED * apart:
         return True
     share = UNSETTLED_FITTED if freedom else UNSETTLED
-    return mean(errors) ** 2 - apart**2 <= share * (mean(before) ** 2 - apart**2)
+    return average_errors(errors) ** 2 - apart**2 <= share * (
+        average_errors(before) ** 2 - apart**2
+    )
 
 
-def closest(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
+def keep_best_suspects(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
     """The best of each diagnosis, the most promising first."""
     found: dict[str, list[tuple[Array, Suspicion]]] = {}
-    for each in sorted(suspects, key=lambda s: mean(s[0])):
+    for each in sorted(suspects, key=lambda s: average_errors(s[0])):
         own = found.setdefault(each[1].diagnosis, [])
         if len(own) < CLOSE:
             own.append(each)
-    return sorted((each for own in found.values() for each in own), key=lambda s: mean(s[0]))
+    return sorted(
+        (each for own in found.values() for each in own), key=lambda s: average_errors(s[0])
+    )

@@ -70,7 +70,7 @@ class Sign:
     what: str
 
 
-def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
+def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     """All that the raw signals of a log show.
 
     Parameters
@@ -78,7 +78,11 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     robot : Robot
     samples : Samples
     """
-    found = [*rate_signs(samples), *wrapped(robot, samples), *copied(robot, samples)]
+    found = [
+        *find_slow_rate(samples),
+        *find_wrapped_angles(robot, samples),
+        *find_copied_columns(robot, samples),
+    ]
     dq = np.concatenate([samples.dq[a:b] for a, b in samples.runs])
     fast = np.maximum(np.max(dq, axis=0), -np.min(dq, axis=0))
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
@@ -88,15 +92,18 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             for signal in (samples.measured, samples.tau)
         )
         found += [
-            *coarse(joint.name, tau),
-            *coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
+            *find_coarse_torque(joint.name, tau),
+            *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *(still(joint.name, q) or stuck(joint.name, q, tau, samples.rate, borders)),
-            *clipped(joint.name, tau),
-            *clipped_position(joint.name, q),
-            *spikes(joint.name, tau),
+            *(
+                find_still_position(joint.name, q)
+                or find_stuck_signals(joint.name, q, tau, samples.rate, borders)
+            ),
+            *find_clipped_torque(joint.name, tau),
+            *find_clipped_position(joint.name, q),
+            *find_torque_spikes(joint.name, tau),
         ]
-        found += unsigned(joint.name, tau, dq[:, j])
+        found += find_unsigned_torque(joint.name, tau, dq[:, j])
         if fast[j] > FAST * joint.velocity:
             found.append(
                 Sign(
@@ -108,13 +115,13 @@ def signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     return tuple(found)
 
 
-def rate_signs(samples: Samples) -> Iterator[Sign]:
+def find_slow_rate(samples: Samples) -> Iterator[Sign]:
     """A rate that no robot is logged at."""
     if samples.rate < SLOW_RATE:
         yield Sign("rate", f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?")
 
 
-def copied(robot: Robot, samples: Samples) -> Iterator[Sign]:
+def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Columns that are those of another joint."""
     for what, signal in (("position", samples.measured), ("torque", samples.tau)):
         for i, j in combinations(range(robot.n), 2):
@@ -124,7 +131,7 @@ def copied(robot: Robot, samples: Samples) -> Iterator[Sign]:
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
 
 
-def longest_run(values: Array) -> tuple[int, int]:
+def find_longest_run(values: Array) -> tuple[int, int]:
     """First sample and length of the longest run of equal values."""
     changes = np.flatnonzero(np.diff(values)) + 1
     borders = np.concatenate([[0], changes, [len(values)]])
@@ -133,25 +140,29 @@ def longest_run(values: Array) -> tuple[int, int]:
     return int(borders[k]), int(lengths[k])
 
 
-def still(name: str, q: Array) -> list[Sign]:
+def find_still_position(name: str, q: Array) -> list[Sign]:
     """A position that is the same throughout a log, of which the log warns as it is read."""
     if np.ptp(q) > 0.0:
         return []
     return [Sign(STILL, f"position of {name} never changes: is its encoder dead, or does it rest?")]
 
 
-def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> Iterator[Sign]:
+def find_stuck_signals(
+    name: str, q: Array, tau: Array, rate: float, borders: Integers
+) -> Iterator[Sign]:
     """A position that stands still while its joint moves on, or a torque that does."""
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
         least = max(RUN, STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
             continue
-        first, length = longest_run(signal)
+        first, length = find_longest_run(signal)
         if length < least:
             continue
         spread = np.ptp(other)
         goes_on = np.ptp(other[first : first + length]) > GOES_ON * spread > 0.0
-        if goes_on and not (what == "position" and rests(q, tau, first, first + length, borders)):
+        if goes_on and not (
+            what == "position" and is_joint_at_rest(q, tau, first, first + length, borders)
+        ):
             yield Sign(
                 "stuck",
                 f"{what} of {name} stands still for {length / rate:.3g} s at "
@@ -159,7 +170,7 @@ def stuck(name: str, q: Array, tau: Array, rate: float, borders: Integers) -> It
             )
 
 
-def rests(q: Array, tau: Array, start: int, stop: int, borders: Integers) -> bool:
+def is_joint_at_rest(q: Array, tau: Array, start: int, stop: int, borders: Integers) -> bool:
     """Whether a position that stands still is that of a joint at rest, and not a dead encoder's.
 
     Such a joint slows down before and starts gently, and friction and the weight of others change
@@ -176,7 +187,7 @@ def rests(q: Array, tau: Array, start: int, stop: int, borders: Integers) -> boo
     return all(abs(q[b] - q[a]) <= most for a, b in within)
 
 
-def clipped(name: str, tau: Array) -> Iterator[Sign]:
+def find_clipped_torque(name: str, tau: Array) -> Iterator[Sign]:
     """A torque that stays at an extreme, or falls to zero, many samples in a row."""
     if np.ptp(tau) == 0.0:
         return
@@ -185,7 +196,7 @@ def clipped(name: str, tau: Array) -> Iterator[Sign]:
         share = np.count_nonzero(at[1:] & at[:-1]) / len(tau)
         if share < CLIPPED:
             continue
-        _, length = longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
+        _, length = find_longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
         if length >= RUN:
             yield Sign(
                 "clipped",
@@ -193,7 +204,7 @@ def clipped(name: str, tau: Array) -> Iterator[Sign]:
             )
 
 
-def clipped_position(name: str, q: Array) -> Iterator[Sign]:
+def find_clipped_position(name: str, q: Array) -> Iterator[Sign]:
     """A position that ends at an extreme in full motion, where a joint would slow down."""
     for level in (np.max(q), np.min(q)):
         at = q == level
@@ -210,7 +221,7 @@ def clipped_position(name: str, q: Array) -> Iterator[Sign]:
             )
 
 
-def coarse(name: str, tau: Array) -> Iterator[Sign]:
+def find_coarse_torque(name: str, tau: Array) -> Iterator[Sign]:
     """A torque in steps."""
     if len(np.unique(tau[: 5 * LEVELS])) > LEVELS:
         return
@@ -221,7 +232,7 @@ def coarse(name: str, tau: Array) -> Iterator[Sign]:
             yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
 
 
-def coarse_position(
+def find_coarse_position(
     name: str, q: Array, samples: Samples, joint: int, revolute: bool
 ) -> Iterator[Sign]:
     """A position in steps that its acceleration shows below the position's cutoff.
@@ -239,7 +250,7 @@ def coarse_position(
     still = len(changes) - moved
     if np.count_nonzero(changes <= least) - still > SMALLEST * moved:
         return
-    step = smallest_step(changes[changes > 0.0])
+    step = estimate_smallest_step(changes[changes > 0.0])
     if step > least:
         size = f"{step:.3g} rad ({np.degrees(step):.2g} deg)" if revolute else f"{step:.3g} m"
         yield Sign(
@@ -249,7 +260,7 @@ def coarse_position(
         )
 
 
-def smallest_step(changes: Array) -> float:
+def estimate_smallest_step(changes: Array) -> float:
     """What the smallest changes that many samples share are, of which others are multiples."""
     sizes = np.sort(changes)
     alike = np.searchsorted(sizes, ALIKE * sizes, side="right") - np.arange(len(sizes))
@@ -257,7 +268,7 @@ def smallest_step(changes: Array) -> float:
     return float(np.median(sizes[first : first + alike[first]]))
 
 
-def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
+def find_wrapped_angles(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Angles that jump by a turn between neighbouring samples."""
     for j, joint in enumerate(robot.joints):
         if joint.kind != "revolute":
@@ -272,28 +283,32 @@ def wrapped(robot: Robot, samples: Samples) -> Iterator[Sign]:
                 )
 
 
-def spikes(name: str, tau: Array) -> Iterator[Sign]:
+def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     """Single samples far from both their neighbours, on the same side of them."""
     before, behind = tau[1:-1] - tau[:-2], tau[1:-1] - tau[2:]
-    usual = float(np.median(spaced(np.abs(0.5 * (before + behind)))))
+    usual = float(np.median(thin_samples(np.abs(0.5 * (before + behind)))))
     off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
     far = off[off > SPIKE * usual]
-    count = np.count_nonzero(far > 2.0 * mad(spaced(tau))) if len(far) >= FEW else 0
+    count = (
+        np.count_nonzero(far > 2.0 * estimate_robust_std(thin_samples(tau)))
+        if len(far) >= FEW
+        else 0
+    )
     if count >= FEW:
         yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
 
 
-def spaced(x: Array) -> Array:
+def thin_samples(x: Array) -> Array:
     """Some of many samples, enough for a median."""
     return x[:: max(1, len(x) // TYPICAL)]
 
 
-def mad(x: Array) -> float:
+def estimate_robust_std(x: Array) -> float:
     """Standard deviation, but for what is far off."""
     return 1.4826 * float(np.median(np.abs(x - np.median(x))))
 
 
-def unsigned(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
+def find_unsigned_torque(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
     """A torque without a sign, on a joint that turns both ways: it touches zero time and again."""
     low, high = float(np.min(tau)), float(np.max(tau))
     large = max(-low, high)

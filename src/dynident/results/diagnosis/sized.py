@@ -15,16 +15,16 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.recording.mend import Mending, shortest, undone
+from dynident.recording.mend import Mending, collapse_equal_values, undo_lowpass
 from dynident.regression.factors import System
-from dynident.results.diagnosis.snapshot import Snapshot, low_passed
+from dynident.results.diagnosis.snapshot import Snapshot, low_pass_columns
 from dynident.results.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
-    mended,
-    predicted,
-    root_mean_square,
+    compute_column_rms,
+    make_mendable_suspicion,
+    predict_torque,
 )
 
 PROMISING = 0.8
@@ -79,14 +79,16 @@ class Family:
         for _ in range(turns):
             now = self.read(s, size)
             beta = now.normal.system.solve()
-            step = scores(now, columns_of(s, beta, [(self, size)])).together()
+            step = score_columns(now, differentiate_residuals(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
             if np.all(np.abs(step) < SETTLED * self.step):
                 break
         return size
 
 
-def columns_of(s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]]) -> list[Column]:
+def differentiate_residuals(
+    s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]]
+) -> list[Column]:
     """By how much what a model leaves shrinks with the numbers of some families.
 
     Parameters
@@ -109,11 +111,11 @@ def columns_of(s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]
             less, more = ((x, *x.beside) for x in pair)
             sides.append(list(zip(less, more, strict=True)))
             steps.append(2.0 * family.step)
-    moved = [x for pairs in sides for pair in pairs if differ(*pair) for x in pair]
-    torques = iter(predicted_together(moved, beta))
+    moved = [x for pairs in sides for pair in pairs if have_different_motions(*pair) for x in pair]
+    torques = iter(predict_along_motions(moved, beta))
 
     def fallen(less: Snapshot, more: Snapshot) -> Array:
-        if differ(less, more):
+        if have_different_motions(less, more):
             return (less.tau - next(torques)) - (more.tau - next(torques))
         return less.tau - more.tau
 
@@ -123,12 +125,12 @@ def columns_of(s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]
     ]
 
 
-def differ(one: Snapshot, other: Snapshot) -> bool:
+def have_different_motions(one: Snapshot, other: Snapshot) -> bool:
     """Whether two readings of a log have motions of their own."""
     return one.motion is not other.motion
 
 
-def predicted_together(snapshots: Sequence[Snapshot], beta: Array) -> list[Array]:
+def predict_along_motions(snapshots: Sequence[Snapshot], beta: Array) -> list[Array]:
     """A model's torques along several motions of one robot, shape (instants, n) each."""
     if not snapshots:
         return []
@@ -138,9 +140,9 @@ def predicted_together(snapshots: Sequence[Snapshot], beta: Array) -> list[Array
     return np.split(base.idim.torque(base.standard(beta), q, dq, ddq), borders)
 
 
-def left(s: Snapshot, beta: Array) -> Array:
+def compute_residual_torque(s: Snapshot, beta: Array) -> Array:
     """What a model leaves of the torque, shape (instants, n)."""
-    return np.asarray(s.tau - predicted(s, beta))
+    return np.asarray(s.tau - predict_torque(s, beta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,19 +188,19 @@ class Scores:
         return max(0.0, 1.0 - float(own.together() @ own.cross) / self.rest)
 
 
-def scores(s: Snapshot, columns: Sequence[Column]) -> Scores:
+def score_columns(s: Snapshot, columns: Sequence[Column]) -> Scores:
     """Scores of columns, each given for the log and for those beside it.
 
     Parameters
     ----------
     s : Snapshot
     columns : sequence of tuple
-        As `columns_of` has them, along the model whose errors are tested.
+        As `differentiate_residuals` has them, along the model whose errors are tested.
     """
-    return remaining(s.normal.system, *products_of(s, s.normal.scale, columns))
+    return score_products(s.normal.system, *sum_column_products(s, s.normal.scale, columns))
 
 
-def products_of(
+def sum_column_products(
     s: Snapshot, weights: Array, columns: Sequence[Column]
 ) -> tuple[Array, Array, Array]:
     """Products of columns with the regressor, each other and the torque, joints weighed.
@@ -228,18 +230,18 @@ def products_of(
     return products, blind, cross
 
 
-def remaining(system: System, products: Array, blind: Array, cross: Array) -> Scores:
+def score_products(system: System, products: Array, blind: Array, cross: Array) -> Scores:
     """What least squares leaves of columns, by their products."""
     solved = solve_triangular(system.A, products, trans="T", check_finite=False)
     squares = np.diag(blind).copy()
     return Scores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
 
 
-def sized(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
+def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
     s, brief = case.snapshot, case.snapshot.brief
     starts = [(family, np.zeros(family.count)) for family in families]
-    found = scores(brief, columns_of(brief, case.beta, starts))
+    found = score_columns(brief, differentiate_residuals(brief, case.beta, starts))
     last = np.cumsum([family.count for family in families]).tolist()
     places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
@@ -251,16 +253,16 @@ def sized(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
             if min(errors) < PROMISING * brief.normal.free():
                 start, hopeful = np.array([family.starts[int(np.argmin(errors))]]), True
         if hopeful:
-            yield from searched(s, family, family.next(brief, start, TURNS))
+            yield from suspect_size(s, family, family.next(brief, start, TURNS))
 
 
-def searched(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
+def suspect_size(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
     """What a family makes of a snapshot at about some size."""
     if np.all(size == family.least):
         return
 
     def measure(s: Snapshot) -> Suspicion | None:
-        exact, error = measured(s, family, family.next(s, size, LAST_TURNS - 1))
+        exact, error = measure_size(s, family, family.next(s, size, LAST_TURNS - 1))
         return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
 
     first = family.tell(s, size, np.zeros(family.count))
@@ -268,7 +270,7 @@ def searched(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
         yield replace(first, measure=measure)
 
 
-def measured(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
+def measure_size(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
     """A size after one more step, with its standard errors.
 
     Rows are weighed by what least squares leaves of each joint. The errors are those of a sandwich
@@ -281,14 +283,14 @@ def measured(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
     """
     now = family.read(s, size)
     beta = now.normal.system.solve()
-    columns = columns_of(s, beta, [(family, size)])
+    columns = differentiate_residuals(s, beta, [(family, size)])
     A, y, logs, instants = [], [], [], []
     for i, known in enumerate((now, *now.beside)):
-        rest = left(known, beta)
+        rest = compute_residual_torque(known, beta)
         given = [np.zeros_like(rest) if (c := column[i]) is None else c for column in columns]
         for j, (places, X) in enumerate(known.motion.rows):
             at = known.moving[:, j]
-            sigma = float(root_mean_square(rest[at, j])) if np.any(at) else 1.0
+            sigma = float(compute_column_rms(rest[at, j])) if np.any(at) else 1.0
             rows = np.zeros((int(np.sum(at)), now.base.count))
             rows[:, places] = X / sigma
             A.append(rows)
@@ -297,7 +299,7 @@ def measured(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
             instants.append(np.flatnonzero(at))
     rows, both = np.vstack(A), np.vstack(y)
     before = np.sum(both[:, 1:] ** 2, axis=0)
-    both = both - projection(rows, both)
+    both = both - project_onto_span(rows, both)
     own = both[:, 1:]
     blind = own.T @ own
     if np.any(np.diag(blind) <= UNSEEN * before):
@@ -311,12 +313,12 @@ def measured(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
         scores_then = np.zeros((len(known.instant), family.count))
         np.add.at(scores_then, when[which == i], influence[which == i])
         squares = np.sum(scores_then**2, axis=0)
-        variance += squares * [correlation(each) for each in scores_then.T]
+        variance += squares * [sum_correlations(each) for each in scores_then.T]
     size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
     return size, np.sqrt(variance)
 
 
-def projection(rows: Array, columns: Array) -> Array:
+def project_onto_span(rows: Array, columns: Array) -> Array:
     """Columns as the span of a matrix has them."""
     lengths = np.sqrt(np.sum(rows**2, axis=0))
     unit = rows / np.where(lengths > 0.0, lengths, 1.0)
@@ -330,7 +332,7 @@ FARTHEST = 0.05
 """Share of the instants over which residuals are correlated at most."""
 
 
-def correlation(scores: Array) -> float:
+def sum_correlations(scores: Array) -> float:
     """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
     length = max(1, int(FARTHEST * len(scores)))
     square = float(np.sum(scores**2))
@@ -351,29 +353,29 @@ SOON = 1e-3
 """Half of the step of differences of times [s]."""
 
 
-def delays(case: Case) -> Iterator[Suspicion]:
+def suspect_delays(case: Case) -> Iterator[Suspicion]:
     """Torques that stand later or earlier in the log than the motion: all, one joint's, or each."""
     s, n = case.snapshot, case.n
     times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
-    together, single = late_errors(s, times)
-    alike, rest = vertex(times, together)
-    yield from searched(s, late(n, range(n)), np.array([alike]))
+    together, single = evaluate_delay_errors(s, times)
+    alike, rest = interpolate_minimum(times, together)
+    yield from suspect_size(s, build_delay_family(n, range(n)), np.array([alike]))
     if n == 1:
         return
     now = s.normal.system.rest
-    each = [vertex(times, single[j]) for j in range(n)]
+    each = [interpolate_minimum(times, single[j]) for j in range(n)]
     some = [j for j in range(n) if each[j][1] < PROMISING * now]
     for j in some:
-        yield from searched(s, late(n, (j,)), np.array([each[j][0]]))
+        yield from suspect_size(s, build_delay_family(n, (j,)), np.array([each[j][0]]))
     if some or rest < PROMISING * now:
-        family = late_each(n)
+        family = build_joint_delay_family(n)
         start = np.array([time if j in some else 0.0 for j, (time, _) in enumerate(each)])
         if len(some) < 2:  # short delays show together, not one by one
             start = np.full(n, alike)
-        yield from searched(s, family, family.next(s.brief, start, TURNS))
+        yield from suspect_size(s, family, family.next(s.brief, start, TURNS))
 
 
-def late(n: int, joints: Sequence[int]) -> Family:
+def build_delay_family(n: int, joints: Sequence[int]) -> Family:
     """Torques that are late by one time [s]."""
     where = np.isin(np.arange(n), joints)
 
@@ -381,22 +383,22 @@ def late(n: int, joints: Sequence[int]) -> Family:
         return Reading(np.eye(n), np.where(where, size[0], 0.0)).of(s)
 
     def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
-        return told_delay(s, np.where(where, size[0], 0.0), float(error[0]))
+        return tell_delay(s, np.where(where, size[0], 0.0), float(error[0]))
 
     return Family(read, tell, SOON, COARSE)
 
 
-def late_each(n: int) -> Family:
+def build_joint_delay_family(n: int) -> Family:
     """Torques that are late by times of their own [s]."""
 
     def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
-        found = told_delay(s, size, float(np.max(error)))
+        found = tell_delay(s, size, float(np.max(error)))
         return None if found is None else replace(found, freedom=n)
 
     return Family(lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * COARSE, n)
 
 
-def told_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
+def tell_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
     """Torques that are so late."""
     delay = np.clip(delay, -LATEST, LATEST)
     largest = float(delay[np.argmax(np.abs(delay))])
@@ -410,10 +412,12 @@ def told_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
     else:
         times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
         what = f"the torques lag the motion by {times} ± {1e3 * error:.1f} ms"
-    return mended("delay", what, Mending(delay=shortest(np.round(delay, 6))), s.n, 1, error)
+    return make_mendable_suspicion(
+        "delay", what, Mending(delay=collapse_equal_values(np.round(delay, 6))), s.n, 1, error
+    )
 
 
-def late_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
+def evaluate_delay_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
     """Squared errors of least squares with torques as they stand later in the log.
 
     Parameters
@@ -447,7 +451,7 @@ def late_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
     return size - np.sum(projected**2, axis=0), single
 
 
-def vertex(places: Array, values: Array) -> tuple[float, float]:
+def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
     """Place and value of the smallest of evenly spaced values, by a parabola about it."""
     k = int(np.clip(np.argmin(values), 1, len(values) - 2))
     a, b, c = values[k - 1 : k + 2]
@@ -457,13 +461,13 @@ def vertex(places: Array, values: Array) -> tuple[float, float]:
     return float(places[k] + shift * (places[1] - places[0])), float(value)
 
 
-def position_lags(case: Case) -> Iterator[Suspicion]:
+def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
     """Positions of one joint that stand later or earlier in the log than all else."""
     if case.snapshot.course is not None and case.n > 1:
-        yield from sized(case, [lagging(case.n, j) for j in range(case.n)])
+        yield from suspect_families(case, [build_lag_family(case.n, j) for j in range(case.n)])
 
 
-def lagging(n: int, joint: int) -> Family:
+def build_lag_family(n: int, joint: int) -> Family:
     """The position of a joint that lags [s]."""
 
     def lag(size: Array) -> Array:
@@ -474,11 +478,11 @@ def lagging(n: int, joint: int) -> Family:
         if abs(time) * s.samples.rate < SHORTEST_DELAY:
             return None
         word = "lags" if time > 0.0 else "leads"
-        return mended(
+        return make_mendable_suspicion(
             "position delay",
             f"the position of {s.base.idim.robot.joint_names[joint]} {word} all else by "
             f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms",
-            Mending(lag=shortest(np.round(lag(size), 6))),
+            Mending(lag=collapse_equal_values(np.round(lag(size), 6))),
             n,
             1,
             float(error[0]),
@@ -497,15 +501,15 @@ LEFT = 0.3
 """Share of the torque's spread that has to be left behind a filter: little is soon explained."""
 
 
-def slow_loggers(case: Case) -> Iterator[Suspicion]:
+def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
     """Torques, or positions, that went through a low-pass of the logger."""
-    families = [slow("tau", 1), slow("tau", 2)]
+    families = [build_filter_family("tau", 1), build_filter_family("tau", 2)]
     if case.snapshot.course is not None:
-        families.append(slow("q", 1))
-    yield from sized(case, families)
+        families.append(build_filter_family("q", 1))
+    yield from suspect_families(case, families)
 
 
-def slow(signal: Literal["q", "tau"], order: int) -> Family:
+def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
     """Signals behind a Butterworth filter, by one over the angular frequency of its cutoff [s]."""
     word = {"q": "position", "tau": "torque"}[signal]
 
@@ -517,7 +521,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
         if signal == "q":
             return s.quickened(slowness(size))
         polynomial = np.array([*reversed(slowness(size)), 1.0])
-        return replace(s, torque=undone(s.torque, polynomial, s.rate))
+        return replace(s, torque=undo_lowpass(s.torque, polynomial, s.rate))
 
     def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
         hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
@@ -526,7 +530,7 @@ def slow(signal: Literal["q", "tau"], order: int) -> Family:
         if np.sum(np.std(read(s, size).torque, axis=0)) < LEFT * np.sum(np.std(s.torque, axis=0)):
             return None
         rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
-        return mended(
+        return make_mendable_suspicion(
             f"slow {word}",
             f"the {word}s went through a low-pass of order {order} at {hz:.3g} ± "
             f"{hz * float(error[0] / size[0]):.2g} Hz",
@@ -547,12 +551,12 @@ LARGEST_STEP = 0.3
 """[rad or m]"""
 
 
-def encoder_offsets(case: Case) -> Iterator[Suspicion]:
+def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
     """An encoder whose zero is elsewhere."""
-    yield from sized(case, [misplaced(case.n, j) for j in range(case.n)])
+    yield from suspect_families(case, [build_offset_family(case.n, j) for j in range(case.n)])
 
 
-def misplaced(n: int, joint: int) -> Family:
+def build_offset_family(n: int, joint: int) -> Family:
     """A position that lacks something [rad or m]."""
 
     def offset(size: Array) -> Array:
@@ -561,10 +565,10 @@ def misplaced(n: int, joint: int) -> Family:
     def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
         own = s.base.idim.robot.joints[joint]
         turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
-        return mended(
+        return make_mendable_suspicion(
             "encoder offset",
             f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
-            Mending(offset=shortest(np.round(offset(size), 6))),
+            Mending(offset=collapse_equal_values(np.round(offset(size), 6))),
             n,
             1,
             float(error[0]),
@@ -581,7 +585,7 @@ BINS = 2048
 """Of a joint's motion, in which what is left of its torque is added up."""
 
 
-def ripples(case: Case) -> Iterator[Suspicion]:
+def suspect_ripples(case: Case) -> Iterator[Suspicion]:
     """Torques that go up and down with a joint's position: gears' teeth, motors' poles.
 
     How often, is where the spectrum of what is left over the position is largest; sine and cosine
@@ -591,22 +595,26 @@ def ripples(case: Case) -> Iterator[Suspicion]:
     if s.course is None:
         return
     beta = s.normal.system.solve()
-    rest, weights = left(s, beta), s.normal.scale
-    orders = {j: loudest(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
-    heard = {j: (order, waving(s, j, order)) for j, order in orders.items() if order is not None}
+    rest, weights = compute_residual_torque(s, beta), s.normal.scale
+    orders = {j: find_loudest_order(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
+    heard = {
+        j: (order, build_ripple_waves(s, j, order))
+        for j, order in orders.items()
+        if order is not None
+    }
     if not heard:
         return
-    alone = [(rippled(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
-    found = scores(s, columns_of(s, beta, alone))
+    alone = [(build_ripple_family(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
+    found = score_columns(s, differentiate_residuals(s, beta, alone))
     gained = {j: (1.0 - found.share((2 * k, 2 * k + 1))) * found.rest for k, j in enumerate(heard)}
     least = (1.0 - PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
     waves = {j: wave for j, wave in heard.items() if gained[j] > least[j]}
     if waves:
-        family = rippled(s.n, waves)
-        yield from searched(s, family, family.next(s.brief, np.zeros(family.count), 1))
+        family = build_ripple_family(s.n, waves)
+        yield from suspect_size(s, family, family.next(s.brief, np.zeros(family.count), 1))
 
 
-def loudest(q: Array, rest: Array) -> float | None:
+def find_loudest_order(q: Array, rest: Array) -> float | None:
     """How often a turn what is left of a torque goes up and down most, if the motion tells."""
     width = float(np.ptp(q)) if len(q) else 0.0
     if width * MOST_PERIODS < 2.0 * np.pi * FEWEST:
@@ -620,18 +628,18 @@ def loudest(q: Array, rest: Array) -> float | None:
     some = (order >= 2.0 * np.pi * FEWEST / width) & (order <= MOST_PERIODS)
     if np.sum(some) < 3:
         return None
-    return vertex(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]
+    return interpolate_minimum(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]
 
 
-def waving(s: Snapshot, joint: int, order: float) -> Array:
+def build_ripple_waves(s: Snapshot, joint: int, order: float) -> Array:
     """Sine and cosine of a multiple of a position, low-passed like torque, (kept samples, 2)."""
     log = s.samples
     turns = order * log.q[:, joint]
     waves = np.column_stack([np.sin(turns), np.cos(turns)])
-    return low_passed(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
+    return low_pass_columns(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
 
 
-def rippled(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
+def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
     """Joints with sines and cosines of a multiple of their position in their torques."""
 
     def read(s: Snapshot, size: Array) -> Snapshot:
@@ -658,7 +666,7 @@ def rippled(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
     return Family(read, tell, 1.0, np.inf, 2 * len(waves))
 
 
-def drifts(case: Case) -> Iterator[Suspicion]:
+def suspect_drifts(case: Case) -> Iterator[Suspicion]:
     """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
     s, n = case.snapshot, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
@@ -670,7 +678,7 @@ def drifts(case: Case) -> Iterator[Suspicion]:
     def change(s: Snapshot) -> Snapshot:
         return replace(s, torque=s.torque - zero @ size.T)
 
-    worst = int(np.argmax(np.abs(size[:, 0]) / root_mean_square(s.tau)))
+    worst = int(np.argmax(np.abs(size[:, 0]) / compute_column_rms(s.tau)))
     yield Suspicion(
         "drift",
         f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",

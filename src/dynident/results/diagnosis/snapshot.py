@@ -11,9 +11,9 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Packing
-from dynident.recording.filters import beyond_lowpass, edge
-from dynident.recording.mend import SETTLED, later
-from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, by_cutoff
+from dynident.recording.filters import count_filter_edge, subtract_lowpass
+from dynident.recording.mend import SETTLED, shift_in_time
+from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, filter_by_cutoff
 from dynident.results.diagnosis.moments import Moments, Normal
 
 MOST, FEW, BRIEF = 1000, 300, 60
@@ -70,8 +70,10 @@ class Instants:
     def moving(self) -> Booleans:
         """Rows that may be fitted, shape (instants, n)."""
         log, sample = self.samples, self.place * self.thin
-        speeds = self.speeds if self.lag is None else later(self.speeds, self.lag)
-        found = log.moving[sample] & steady(speeds, self.place, self.rate, log, self.turns)
+        speeds = self.speeds if self.lag is None else shift_in_time(self.speeds, self.lag)
+        found = log.moving[sample] & find_steady_instants(
+            speeds, self.place, self.rate, log, self.turns
+        )
         for start, _ in log.segments if self.settling else ():
             begun = (sample >= start) & (sample < start + self.settling * log.rate)
             found &= ~begun[:, None]
@@ -102,7 +104,7 @@ class Motion:
     @cached_property
     def rows(self) -> tuple[tuple[Integers, Array], ...]:
         """Per joint its columns among the base parameters, and its rows of the regressor there."""
-        return tuple((columns, X[0]) for columns, X in rows_together([self]))
+        return tuple((columns, X[0]) for columns, X in stack_motion_rows([self]))
 
     @cached_property
     def XX(self) -> Array:
@@ -120,7 +122,7 @@ class Motion:
         return found
 
 
-def rows_together(motions: Sequence[Motion]) -> list[tuple[Integers, Array]]:
+def stack_motion_rows(motions: Sequence[Motion]) -> list[tuple[Integers, Array]]:
     """Per joint its columns, and its rows along motions of one robot at the same instants.
 
     Returns
@@ -218,7 +220,9 @@ class Snapshot:
 
     def delayed(self, seconds: float) -> Array:
         """Torque of the instants as it stands so many seconds later in the log."""
-        return at_places(self.torque, np.asarray(self.instant + seconds * self.rate, dtype=float))
+        return interpolate_rows(
+            self.torque, np.asarray(self.instant + seconds * self.rate, dtype=float)
+        )
 
     def lagged(self, seconds: Array) -> Snapshot:
         """With each joint's motion as it stands so many seconds later; needs the course."""
@@ -226,7 +230,7 @@ class Snapshot:
         lag = seconds * self.rate
         q, dq, ddq = self.course[:, self.instant]
         for j in np.flatnonzero(lag):
-            moved = at_places(self.course[:, :, j].T, self.instant + lag[j])
+            moved = interpolate_rows(self.course[:, :, j].T, self.instant + lag[j])
             q[:, j], dq[:, j], ddq[:, j] = moved.T
         at = replace(self.motion.at, speeds=self.course[1], lag=lag)
         return replace(self, motion=replace(self.motion, at=at)).along(q, dq, ddq)
@@ -274,7 +278,7 @@ class Snapshot:
         filtered = signal.copy()
         for start, stop in self.samples.runs:
             own = slice(-(-start // self.thin), -(-stop // self.thin))
-            filtered[own] = by_cutoff(signal[own], cutoffs, self.rate)
+            filtered[own] = filter_by_cutoff(signal[own], cutoffs, self.rate)
         return filtered
 
     def errors_behind(self, slowness: Sequence[float], beta: Array) -> Array:
@@ -296,9 +300,9 @@ class Snapshot:
         assert self.course is not None
         model = self.base.idim.torque(self.base.standard(beta), *self.course)
         left = np.zeros_like(model)
-        for start, stop in beyond_edges(self.samples):
+        for start, stop in trim_edges(self.samples):
             own = slice(start // self.thin, stop // self.thin + 1)
-            left[own] = beyond_lowpass(self.torque[own], model[own], slowness, self.rate)
+            left[own] = subtract_lowpass(self.torque[own], model[own], slowness, self.rate)
         rest, square = (
             np.sum(x[self.instant] ** 2 * self.moving, axis=0) for x in (left, self.torque)
         )
@@ -381,7 +385,7 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     cutoffs = tuple(f.cutoff for f in samples.filters)
     thin = max(1, int(samples.rate / (THIN * max(cutoffs))))
     found = {
-        label: low_passed(getattr(samples, label), samples, cutoffs, thin)
+        label: low_pass_columns(getattr(samples, label), samples, cutoffs, thin)
         for label in ("q", "dq", "ddq", "tau")
     }
     length = sum(stop - start for start, stop in samples.segments)
@@ -390,7 +394,7 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         [np.arange(start + step // 2, stop, step) for start, stop in samples.segments]
     )
     clear = np.zeros(len(samples.q), dtype=bool)
-    for start, stop in beyond_edges(samples):
+    for start, stop in trim_edges(samples):
         clear[start:stop] = True
     sample = sample[clear[sample]]
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
@@ -399,29 +403,33 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     return Snapshot(motion, found["tau"], course)
 
 
-def beyond_edges(samples: Samples) -> list[tuple[int, int]]:
+def trim_edges(samples: Samples) -> list[tuple[int, int]]:
     """What of each run the edges of the torque's low-pass leave."""
-    margin = edge(min(f.cutoff for f in samples.filters), samples.rate)
+    margin = count_filter_edge(min(f.cutoff for f in samples.filters), samples.rate)
     edges = [(start + margin, stop - margin) for start, stop in samples.runs]
     return [(start, stop) for start, stop in edges if start < stop]
 
 
-def low_passed(signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int) -> Array:
+def low_pass_columns(
+    signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int
+) -> Array:
     """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
     filtered = np.zeros_like(signal)
     for start, stop in samples.runs:
-        filtered[start:stop] = by_cutoff(signal[start:stop], cutoffs, samples.rate)
+        filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
     return np.ascontiguousarray(filtered[::thin])
 
 
-def at_places(signals: Array, places: Array) -> Array:
+def interpolate_rows(signals: Array, places: Array) -> Array:
     """Rows at places between them, linearly; those of the ends beyond them."""
     low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
     share = np.clip(places - low, 0.0, 1.0)[:, None]
     return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
 
 
-def steady(dq: Array, place: Integers, rate: float, samples: Samples, turns: Array) -> Booleans:
+def find_steady_instants(
+    dq: Array, place: Integers, rate: float, samples: Samples, turns: Array
+) -> Booleans:
     """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
 
     Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what

@@ -9,26 +9,33 @@ import numpy as np
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.results.diagnosis.moments import triangular
-from dynident.results.diagnosis.sized import Family, columns_of, left, products_of, remaining, sized
+from dynident.results.diagnosis.moments import factorise_normal
+from dynident.results.diagnosis.sized import (
+    Family,
+    compute_residual_torque,
+    differentiate_residuals,
+    score_products,
+    sum_column_products,
+    suspect_families,
+)
 from dynident.results.diagnosis.snapshot import Snapshot
-from dynident.results.diagnosis.suspicion import Case, Reading, Suspicion, consistent
+from dynident.results.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 
 
-def springs(case: Case) -> Iterator[Suspicion]:
+def suspect_springs(case: Case) -> Iterator[Suspicion]:
     """A spring, or a counterweight, at a joint, of which the file knows nothing.
 
     Masses that no body has may do the same. So where a consistent model leaves clearly more than
     any, what it leaves is asked for a spring, too.
     """
     s, n = case.snapshot, case.n
-    yield from sized(case, [sprung(n, j) for j in range(n)])
+    yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
     free = s.normal.free_errors()[:n]
     forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
     if np.sqrt(np.mean(case.errors**2)) < WRONG_ALTOGETHER:
         for j in forced[np.argsort(-case.errors[forced])][:MOST_FORCED]:
-            family = sprung(n, int(j))
-            told = family.tell(s, under_constraints(s, family, case.beta), np.zeros(1))
+            family = build_spring_family(n, int(j))
+            told = family.tell(s, fit_under_constraints(s, family, case.beta), np.zeros(1))
             if told is not None:
                 yield told
 
@@ -64,14 +71,14 @@ class Spring:
 
     def suspicion(self, s: Snapshot) -> Suspicion:
         """The same as what is told of other springs."""
-        family = sprung(s.n, self.joint)
+        family = build_spring_family(s.n, self.joint)
         found = family.tell(s, np.array([self.size]), np.array([self.error]))
         assert found is not None
         words = ", if the robot file's inertials are right" if self.by_file else ""
         return replace(found, what=found.what + words)
 
 
-def sure_spring(s: Snapshot) -> Spring | None:
+def find_sure_spring(s: Snapshot) -> Spring | None:
     """The spring that what is known speaks for most, if it is far more than noise.
 
     Bodies that the log alone allows may do what a spring does, and then no error falls with it.
@@ -83,22 +90,22 @@ def sure_spring(s: Snapshot) -> Spring | None:
     s : Snapshot
         With logs beside it, which have the spring too.
     """
-    normal, families = s.normal, [(sprung(s.n, j), np.zeros(1)) for j in range(s.n)]
-    columns = columns_of(s, np.zeros(0), families)
+    normal, families = s.normal, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
+    columns = differentiate_residuals(s, np.zeros(0), families)
     rows = np.concatenate([np.sum(each.moving, axis=0) for each in (s, *s.beside)])
     noise = np.maximum(normal.free_errors(), FAINTEST) ** 2 * normal.squares
     weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
-    products, blind, cross = products_of(s, weights, columns)
+    products, blind, cross = sum_column_products(s, weights, columns)
     G, g = normal.weighted(weights), weights @ normal.Xy
     square = float(np.sum(weights * normal.squares))
-    free = remaining(triangular(G, g, square), products, blind, cross)
+    free = score_products(factorise_normal(G, g, square), products, blind, cross)
     found, beta = free, normal.system.solve()
     prior = Knowledge().of(s.base.idim.robot)
     if prior.weight > 0.0:
         B = s.base.matrix
         P, t = prior.rows(B.shape[1])
-        system = triangular(B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t, square + float(t @ t))
-        found, beta = remaining(system, B.T @ products, blind, cross), B @ system.solve()
+        system = factorise_normal(B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t, square + float(t @ t))
+        found, beta = score_products(system, B.T @ products, blind, cross), B @ system.solve()
     gained = found.gained
     j = int(np.argmax(gained))
     if gained[j] < max(SURE**2, HALF * (found.rest - free.rest)):
@@ -115,7 +122,7 @@ WRONG_ALTOGETHER = 0.3
 """Error under constraints from which it is no spring that is missing."""
 
 
-def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
+def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     """A number of which the torque is a linear function, by the best consistent models.
 
     The product of the column with what these leave falls with the number, and is zero at the best.
@@ -130,7 +137,7 @@ def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     """
     from scipy.optimize import brentq  # a quarter of a second that few runs need
 
-    (column,) = columns_of(s, beta, [(family, np.zeros(1))])
+    (column,) = differentiate_residuals(s, beta, [(family, np.zeros(1))])
     weights = s.normal.scale.reshape(-1, s.n)
 
     def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:
@@ -142,11 +149,11 @@ def under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
 
     def slope(size: float) -> float:
         moved = family.read(s, np.array([size]))
-        best, logs = consistent(moved.normal), (moved, *moved.beside)
-        return times_column(logs, [left(known, best) for known in logs])
+        best, logs = fit_consistent_model(moved.normal), (moved, *moved.beside)
+        return times_column(logs, [compute_residual_torque(known, best) for known in logs])
 
     logs = (s, *s.beside)
-    now = times_column(logs, [left(known, beta) for known in logs])
+    now = times_column(logs, [compute_residual_torque(known, beta) for known in logs])
     square = times_column(logs, column)
     low, high, at_low = 0.0, now / square if square > 0.0 else 0.0, now
     for _ in range(DOUBLINGS):
@@ -164,7 +171,7 @@ DOUBLINGS, CLOSE = 7, 0.01
 """How often a number is doubled in search of one that is too large, and how closely it is found."""
 
 
-def sprung(n: int, joint: int) -> Family:
+def build_spring_family(n: int, joint: int) -> Family:
     """A spring at a joint, in all logs [Nm/rad or N/m]."""
 
     def read(s: Snapshot, size: Array) -> Snapshot:

@@ -12,11 +12,18 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics import inverse_dynamics
-from dynident.dynamics.contacts import contact_motion, pulled
+from dynident.dynamics import evaluate_inverse_dynamics
+from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import differences, zero_phase_lowpass
-from dynident.recording.floating import TURNS, BaseMotion, matrices, to_rpy, turned_back, turning
+from dynident.recording.filters import differentiate_twice, filter_zero_phase
+from dynident.recording.floating import (
+    TURNS,
+    BaseMotion,
+    convert_quaternions,
+    measure_base_turn,
+    multiply_by_conjugate,
+    to_rpy,
+)
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
@@ -77,11 +84,11 @@ def check_bearing(idim: Idim, log: Samples) -> tuple[str, ...]:
     if not robot.floating or not isinstance(log, GeneralisedSamples) or log.base is None:
         return ()
     base = log.base
-    notes = list(moved(idim, log))
+    notes = list(check_moving_contacts(idim, log))
     if not base.still:
-        notes += turned_otherwise(log, base)
+        notes += check_angular_velocity(log, base)
         refuse_unit_elsewhere(log, base, robot.gravity)
-        turned = turning(base, log.runs)
+        turned = measure_base_turn(base, log.runs)
         if turned < TURNS:
             notes.append(
                 f"{log.name}: the base turns by {np.degrees(turned):.2g} degrees; moments of "
@@ -91,10 +98,10 @@ def check_bearing(idim: Idim, log: Samples) -> tuple[str, ...]:
     if not np.any(robot.gravity):
         return tuple(notes)
     refuse_gravity_elsewhere(log, base, robot.gravity)
-    return (*notes, *weighed(idim, log, base))
+    return (*notes, *check_weight(idim, log, base))
 
 
-def inside(log: GeneralisedSamples, free: bool = False) -> Integers:
+def list_inner_samples(log: GeneralisedSamples, free: bool = False) -> Integers:
     """Samples beyond filters' edges, or of these those in which nothing unmeasured bears."""
     found = [
         np.arange(a, b)
@@ -104,7 +111,7 @@ def inside(log: GeneralisedSamples, free: bool = False) -> Integers:
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
-def calm(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
+def choose_calm_samples(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
     """Samples in whose mean the robot hardly accelerates, in words; none where there are few."""
     speeding = np.zeros(len(log.q))
     for start, stop in log.runs:
@@ -112,7 +119,7 @@ def calm(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
         own = log.ddq[start:stop, :3]
         if log.base is not None and log.base.proper and not log.base.oriented:
             own = own - np.mean(own, axis=0)
-        smooth = zero_phase_lowpass(own, SMOOTH, log.rate)
+        smooth = filter_zero_phase(own, SMOOTH, log.rate)
         speeding[start:stop] = np.linalg.norm(smooth, axis=1)
     gentle = some[speeding[some] < CALM * 9.81]
     if len(gentle) >= ENOUGH * log.rate:
@@ -124,17 +131,17 @@ def calm(log: GeneralisedSamples, some: Integers) -> tuple[Integers, str]:
     return chosen[:: max(1, len(chosen) // MOST)], words
 
 
-def specific(base: BaseMotion, gravity: Array, some: Integers) -> Array:
+def average_specific_force(base: BaseMotion, gravity: Array, some: Integers) -> Array:
     """Mean acceleration of the base minus gravity [m/s^2].
 
     In the world's axes, or in its own where nobody knows these.
     """
-    R = matrices(base.pose[some, 3:])
+    R = convert_quaternions(base.pose[some, 3:])
     found = np.einsum("tij,tj->ti", R, base.acceleration[some, :3])
     return np.asarray(np.mean(found, axis=0)) - (0.0 if base.proper else gravity)
 
 
-def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
+def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
     """Refuse an orientation and an angular velocity that are not of one motion.
 
     Returns
@@ -150,21 +157,26 @@ def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ..
         return ()
     shown, given, turns = [], [], []
     for start, stop in log.runs:
-        quaternion = zero_phase_lowpass(base.pose[start:stop, 3:], BRISK, log.rate)
+        quaternion = filter_zero_phase(base.pose[start:stop, 3:], BRISK, log.rate)
         quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
         turns.append(quaternion)
-        shown.append(spun(quaternion, log.rate))
-        given.append(zero_phase_lowpass(base.twist[start:stop, 3:], BRISK, log.rate))
+        shown.append(differentiate_quaternions(quaternion, log.rate))
+        given.append(filter_zero_phase(base.twist[start:stop, 3:], BRISK, log.rate))
     ends = np.concatenate([np.arange(a, b) for a, b in log.runs])
-    kept = np.isin(ends, inside(log))
+    kept = np.isin(ends, list_inner_samples(log))
     omega, logged = np.concatenate(shown)[kept], np.concatenate(given)[kept]
-    R = matrices(np.concatenate(turns)[kept])
-    size, apart = max(rms(omega), rms(logged)), rms(omega - logged)
+    R = convert_quaternions(np.concatenate(turns)[kept])
+    size, apart = (
+        max(compute_vector_rms(omega), compute_vector_rms(logged)),
+        compute_vector_rms(omega - logged),
+    )
     if size < TURNED or apart < AGREES * size:
         return ()
 
     def ordered(places: list[int]) -> Array:
-        return np.concatenate([spun(q[:, places], log.rate) for q in turns])[kept]
+        return np.concatenate([differentiate_quaternions(q[:, places], log.rate) for q in turns])[
+            kept
+        ]
 
     others: tuple[tuple[str, Array, Array], ...] = (
         ("the other order of quaternion", ordered([1, 2, 3, 0]), logged),
@@ -178,11 +190,17 @@ def turned_otherwise(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ..
         f"{log.name}: the base's angular velocity is not that of its orientation "
         f"({100.0 * apart / size:.2g} % apart)"
     )
-    fits = [words for words, a, b in others if rms(a - b) < BETTER * apart / size * rms(a)]
+    fits = [
+        words
+        for words, a, b in others
+        if compute_vector_rms(a - b) < BETTER * apart / size * compute_vector_rms(a)
+    ]
     if fits:
         raise InputError(f"{begun}; with {fits[0]} they would agree")
-    turn, told = nearest_rotation(logged, omega)
-    fits_turned = base.proper and told and rms(omega - logged @ turn.T) < BETTER * apart
+    turn, told = fit_nearest_rotation(logged, omega)
+    fits_turned = (
+        base.proper and told and compute_vector_rms(omega - logged @ turn.T) < BETTER * apart
+    )
     mounted = turn if base.turn is None else turn @ base.turn
     listed = ", ".join(f"{angle:.3g}" for angle in to_rpy(mounted))
     words = f"{begun}; with imu_rpy = [{listed}] it would be"
@@ -208,14 +226,14 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
         return
     blocks, rest = [], []
     for start, stop in log.runs:
-        pose = zero_phase_lowpass(base.pose[start:stop], BRISK, log.rate)
-        twist = zero_phase_lowpass(base.twist[start:stop, 3:], BRISK, log.rate)
-        said = zero_phase_lowpass(base.acceleration[start:stop, :3], BRISK, log.rate)
-        R = matrices(pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True))
-        moved = differences(pose[:, :3], log.rate)[1] - gravity
-        spin = differences(twist, log.rate)[0]
+        pose = filter_zero_phase(base.pose[start:stop], BRISK, log.rate)
+        twist = filter_zero_phase(base.twist[start:stop, 3:], BRISK, log.rate)
+        said = filter_zero_phase(base.acceleration[start:stop, :3], BRISK, log.rate)
+        R = convert_quaternions(pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True))
+        moved = differentiate_twice(pose[:, :3], log.rate)[1] - gravity
+        spin = differentiate_twice(twist, log.rate)[0]
         lever = [np.cross(spin, e) + np.cross(twist, np.cross(twist, e)) for e in np.eye(3)]
-        kept = np.isin(np.arange(start, stop), inside(log))
+        kept = np.isin(np.arange(start, stop), list_inner_samples(log))
         blocks.append(np.stack(lever, axis=2)[kept].reshape(-1, 3))
         rest.append((said - np.einsum("tji,tj->ti", R, moved))[kept].reshape(-1))
     A, y = np.vstack(blocks), np.concatenate(rest)
@@ -230,17 +248,17 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
     )
 
 
-def spun(quaternion: Array, rate: float) -> Array:
+def differentiate_quaternions(quaternion: Array, rate: float) -> Array:
     """Angular velocity of quaternions, in the base's axes [rad/s]."""
-    return 2.0 * turned_back(quaternion, differences(quaternion, rate)[0])
+    return 2.0 * multiply_by_conjugate(quaternion, differentiate_twice(quaternion, rate)[0])
 
 
-def rms(signal: Array) -> float:
+def compute_vector_rms(signal: Array) -> float:
     """Root mean square of a vector's length."""
     return float(np.sqrt(np.mean(np.sum(signal**2, axis=1))))
 
 
-def nearest_rotation(a: Array, b: Array) -> tuple[Array, bool]:
+def fit_nearest_rotation(a: Array, b: Array) -> tuple[Array, bool]:
     """The rotation R for which ``R a`` is nearest to b (Kabsch 1976), and whether it is told."""
     U, s, Vt = np.linalg.svd(b.T @ a)
     R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
@@ -254,11 +272,11 @@ def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity:
     ------
     InputError
     """
-    some = inside(log)
+    some = list_inner_samples(log)
     if base.still or not base.oriented or len(some) < LONG * log.rate:
         return
-    found = specific(base, gravity, some)
-    angle, size = angle_between(found, -gravity), float(np.linalg.norm(found))
+    found = average_specific_force(base, gravity, some)
+    angle, size = measure_angle(found, -gravity), float(np.linalg.norm(found))
     pull = float(np.linalg.norm(gravity))
     if angle < TILTED and abs(size / pull - 1.0) < FLOATS:
         return
@@ -278,7 +296,7 @@ def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity:
     )
 
 
-def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
+def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
     """Compare measured contact forces with the robot's weight, while nothing else bears it.
 
     Raises
@@ -286,24 +304,24 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
     InputError
     """
     robot = idim.robot
-    some, words = calm(log, inside(log, free=True))
+    some, words = choose_calm_samples(log, list_inner_samples(log, free=True))
     if not len(some):
         return ()
-    lift = specific(base, robot.gravity, some)
+    lift = average_specific_force(base, robot.gravity, some)
     pull = float(np.linalg.norm(robot.gravity))
     if np.linalg.norm(lift) < FLOATS * pull:
         return ()  # it falls
     measured = [c for c in robot.contacts if c.name in log.wrenches]
-    forces = [world_force(idim, log, contact, some) for contact in measured]
+    forces = [average_world_force(idim, log, contact, some) for contact in measured]
     total = np.sum(forces, axis=0) if forces else np.zeros(3)
     size, known = float(np.linalg.norm(total)), float(np.sum(robot.nominal[:, 0]))
     least = 0.1 * known * pull if robot.has_nominal else 0.0
     if size <= least and not any(contact.estimate for contact in measured):
-        raise InputError(f"{log.name}: {words} {borne_by_nothing(idim, log, measured)}")
-    angle = angle_between(total, lift)
+        raise InputError(f"{log.name}: {words} {describe_missing_support(idim, log, measured)}")
+    angle = measure_angle(total, lift)
     begun = f"{log.name}: {words} its contacts together"
     if angle > 180.0 - TILTED:
-        if base.oriented and upside_down(idim, log, some):
+        if base.oriented and is_upside_down(idim, log, some):
             raise InputError(
                 f"{begun} are above it and pull it down: by its orientation it stands on its "
                 "head; check quaternion"
@@ -318,10 +336,10 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
     if angle > TILTED:
         raise InputError(
             f"{begun} push {angle:.0f} degrees off against its weight; "
-            f"{what_to_try(idim, log, measured, forces, some, lift)}"
+            f"{describe_remedy(idim, log, measured, forces, some, lift)}"
         )
-    left = unborne(idim, log, some) if robot.has_nominal else 0.0
-    axes = other_axes(idim, log, some, left)
+    left = measure_unborne_share(idim, log, some) if robot.has_nominal else 0.0
+    axes = find_better_axes(idim, log, some, left)
     if axes is not None:
         raise InputError(
             f'{begun} do not bear it as the robot file asks for; with axes = "{axes}" in '
@@ -341,23 +359,25 @@ def weighed(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str,
     return ()
 
 
-def weight_borne(idim: Idim, log: GeneralisedSamples) -> float | None:
+def measure_borne_weight(idim: Idim, log: GeneralisedSamples) -> float | None:
     """What the contacts bear while the robot stands [kg]; None where they or that are unknown."""
     robot = idim.robot
     measured = [c for c in robot.contacts if c.name in log.wrenches]
     if not robot.floating or log.base is None or not log.base.oriented or not measured:
         return None
-    some, _ = calm(log, inside(log))
+    some, _ = choose_calm_samples(log, list_inner_samples(log))
     if len(measured) < len(robot.contacts) or not len(some):
         return None
     if any(contact.estimate for contact in measured):
         return None
-    lift = specific(log.base, robot.gravity, some)
-    force = np.sum([world_force(idim, log, contact, some) for contact in measured], axis=0)
+    lift = average_specific_force(log.base, robot.gravity, some)
+    force = np.sum([average_world_force(idim, log, contact, some) for contact in measured], axis=0)
     return float(force @ lift / (lift @ lift))
 
 
-def borne_by_nothing(idim: Idim, log: GeneralisedSamples, measured: Sequence[Contact]) -> str:
+def describe_missing_support(
+    idim: Idim, log: GeneralisedSamples, measured: Sequence[Contact]
+) -> str:
     """What is to be said of a robot that does not fall although nothing bears it."""
     contacts = [contact.name for contact in idim.robot.contacts]
     if not contacts:
@@ -373,33 +393,35 @@ def borne_by_nothing(idim: Idim, log: GeneralisedSamples, measured: Sequence[Con
     )
 
 
-def upside_down(idim: Idim, log: GeneralisedSamples, some: Integers) -> bool:
+def is_upside_down(idim: Idim, log: GeneralisedSamples, some: Integers) -> bool:
     """Whether the contacts are above the base."""
     assert log.base is not None
     up = -idim.robot.gravity
     heights = [
-        (contact_motion(idim.tree, idim.robot, contact, log.q[some]).origin - log.q[some, :3]) @ up
+        (follow_contact(idim.tree, idim.robot, contact, log.q[some]).origin - log.q[some, :3]) @ up
         for contact in idim.robot.contacts
     ]
     return bool(np.mean(heights) > 0.0)
 
 
-def world_force(idim: Idim, log: GeneralisedSamples, contact: Contact, some: Integers) -> Array:
+def average_world_force(
+    idim: Idim, log: GeneralisedSamples, contact: Contact, some: Integers
+) -> Array:
     """Mean force of a contact on the robot over some samples, in the world's axes [N]."""
     force = contact.sign * (log.wrenches[contact.name][some, :3] - contact.bias[:3])
     if contact.axes == "frame":
-        turn = contact_motion(idim.tree, idim.robot, contact, log.q[some]).turn
+        turn = follow_contact(idim.tree, idim.robot, contact, log.q[some]).turn
         force = np.einsum("tij,tj->ti", turn, force)
     return np.asarray(np.mean(force, axis=0))
 
 
-def angle_between(a: Array, b: Array) -> float:
+def measure_angle(a: Array, b: Array) -> float:
     """[deg]"""
     cosine = a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-300)
     return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
 
 
-def what_to_try(
+def describe_remedy(
     idim: Idim,
     log: GeneralisedSamples,
     measured: Sequence[Contact],
@@ -408,11 +430,11 @@ def what_to_try(
     up: Array,
 ) -> str:
     """Other axes under which the robot is borne; else the contact that is farthest off."""
-    given = unborne(idim, log, some) if idim.robot.has_nominal else 0.0
-    axes = other_axes(idim, log, some, given)
+    given = measure_unborne_share(idim, log, some) if idim.robot.has_nominal else 0.0
+    axes = find_better_axes(idim, log, some, given)
     if axes is not None:
         return f'with axes = "{axes}" in [[contact]] they would fit'
-    off = [angle_between(force, up) for force in forces]
+    off = [measure_angle(force, up) for force in forces]
     worst = measured[int(np.argmax(off))]
     assert log.base is not None
     also = "" if log.base.oriented else "; or check imu_rpy"
@@ -422,7 +444,9 @@ def what_to_try(
     )
 
 
-def other_axes(idim: Idim, log: GeneralisedSamples, some: Integers, given: float) -> str | None:
+def find_better_axes(
+    idim: Idim, log: GeneralisedSamples, some: Integers, given: float
+) -> str | None:
     """Axes of the contacts under which they bear the robot of the file far better, if any.
 
     Parameters
@@ -433,12 +457,14 @@ def other_axes(idim: Idim, log: GeneralisedSamples, some: Integers, given: float
     if log.base is None or not log.base.oriented:
         return None
     for axes in ("world", "frame"):
-        if given > ODD and unborne(idim, log, some, axes) < ODDS * given:
+        if given > ODD and measure_unborne_share(idim, log, some, axes) < ODDS * given:
             return axes
     return None
 
 
-def unborne(idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | None = None) -> float:
+def measure_unborne_share(
+    idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | None = None
+) -> float:
     """Share of the base's wrench, by the robot file, that the contacts do not bear.
 
     Below `SMOOTH`, where accelerations are known; moments count by the length of the longest limb.
@@ -449,23 +475,23 @@ def unborne(idim: Idim, log: GeneralisedSamples, some: Integers, axes: str | Non
         for a in range(start, stop, CHUNK):
             s = slice(a, min(a + CHUNK, stop))
             motion = log.q[s], log.dq[s], log.ddq[s]
-            wanted[s] = inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :6]
+            wanted[s] = evaluate_inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :6]
             if axes is None:
                 found[s] = log.tau[s, :6]
             for contact in robot.contacts if axes is not None else ():
                 if contact.name in log.wrenches:
                     own = replace(contact, axes=axes)  # type: ignore[arg-type]
                     wrench = log.wrenches[contact.name][s]
-                    found[s] += pulled(idim.tree, robot, own, log.q[s], wrench)[:, :6]
+                    found[s] += map_wrench_to_joints(idim.tree, robot, own, log.q[s], wrench)[:, :6]
         run = slice(start, stop)
-        wanted[run] = zero_phase_lowpass(wanted[run], SMOOTH, log.rate)
-        found[run] = zero_phase_lowpass(found[run], SMOOTH, log.rate)
+        wanted[run] = filter_zero_phase(wanted[run], SMOOTH, log.rate)
+        found[run] = filter_zero_phase(found[run], SMOOTH, log.rate)
     scale = np.repeat([1.0, 1.0 / max(robot.reach, 1e-3)], 3)
     left, whole = ((found - wanted)[some] * scale, wanted[some] * scale)
     return float(np.linalg.norm(left) / np.linalg.norm(whole))
 
 
-def moved(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
+def check_moving_contacts(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     """Refuse contacts that are said to bear and move; note measured ones that bear and move.
 
     Raises
@@ -475,7 +501,7 @@ def moved(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     assert log.base is not None
     if log.base.still or not np.any(log.base.twist[:, :3]):
         return ()
-    some, sliding = inside(log), {}
+    some, sliding = list_inner_samples(log), {}
     for contact in idim.robot.contacts:
         bears = log.touching.get(contact.name)
         if bears is None:
@@ -484,7 +510,7 @@ def moved(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
         if not own.size:
             continue
         own = own[:: max(1, len(own) // MOST)]
-        J = contact_motion(idim.tree, idim.robot, contact, log.q[own]).jacobian[:, :3]
+        J = follow_contact(idim.tree, idim.robot, contact, log.q[own]).jacobian[:, :3]
         speed = float(np.median(np.linalg.norm(np.einsum("tij,tj->ti", J, log.dq[own]), axis=1)))
         if speed <= SLIPS * log.contact_speed:
             continue

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
-from dynident.recording.mend import Mending, later, toml, undone
+from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
 from dynident.results.diagnosis.moments import Moments, Normal
 from dynident.results.diagnosis.snapshot import Snapshot
 from dynident.robot.model import Robot
@@ -67,7 +67,7 @@ class Reading:
                 q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
                 s = s.along(q + offset, dq, ddq)
             if "tau" in quick:
-                s = replace(s, torque=undone(s.torque, mending.undoing("tau"), s.rate))
+                s = replace(s, torque=undo_lowpass(s.torque, mending.undoing("tau"), s.rate))
             return s
 
         none = still and not quick and not np.any(lag)
@@ -93,7 +93,7 @@ class Reading:
         if np.any(self.touched):
             found = replace(found, torque=found.torque @ self.torque.T)
         if np.any(self.delay != 0.0):
-            found = replace(found, torque=later(found.torque, self.delay * found.rate))
+            found = replace(found, torque=shift_in_time(found.torque, self.delay * found.rate))
         return found if self.change is None else self.change(found)
 
     def errors(self, snapshot: Snapshot, normal: Normal, beta: Array) -> Array:
@@ -185,7 +185,9 @@ class Suspicion(Suspected[Reading]):
     @property
     def lines(self) -> tuple[str, ...]:
         """What undoes it in the log's table."""
-        return super().lines if self.unit is None else (f"units = {{ q = {toml(self.unit)} }}",)
+        return (
+            super().lines if self.unit is None else (f"units = {{ q = {format_toml(self.unit)} }}",)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +239,10 @@ class Case:
         first, *others = (other.normal for other in self.snapshot.beside)
         for other in others:
             first = first.and_those_of(other)
-        return consistent(first)
+        return fit_consistent_model(first)
 
 
-def mended(
+def make_mendable_suspicion(
     diagnosis: str, what: str, mending: Mending, n: int, freedom: int = 0, error: float = 0.0
 ) -> Suspicion:
     """A suspicion that a log's table can mend."""
@@ -248,12 +250,12 @@ def mended(
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
-def predicted(s: Snapshot, beta: Array) -> Array:
+def predict_torque(s: Snapshot, beta: Array) -> Array:
     """A model's torques, shape (instants, n)."""
     return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
 
 
-def consistent(normal: Normal) -> Array:
+def fit_consistent_model(normal: Normal) -> Array:
     """The best consistent model, or else that of least squares."""
     try:
         return normal.consistent()
@@ -261,6 +263,6 @@ def consistent(normal: Normal) -> Array:
         return normal.system.solve()
 
 
-def root_mean_square(x: Array) -> Array:
+def compute_column_rms(x: Array) -> Array:
     """Of each column; never zero."""
     return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).tiny)

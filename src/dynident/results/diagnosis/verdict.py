@@ -87,14 +87,14 @@ class Verdict:
         return f"{self.state} {self.reserve}".rstrip()
 
 
-def verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
+def reach_verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
     """The gravest of some reasons, from so many logs, held-out ones included."""
     ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
     state = ordered[0].state if ordered else TRUSTED
     return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else "")
 
 
-def error_reasons(
+def list_error_reasons(
     rows: str,
     names: Sequence[str],
     errors: Sequence[float],
@@ -139,7 +139,7 @@ def error_reasons(
     return found
 
 
-def held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
+def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     """A held-out log that the model explains much worse than the fitted ones."""
     if error > max(SMALL, GROWN * fitted):
         return [
@@ -148,7 +148,7 @@ def held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     return []
 
 
-def contradiction_reasons(error: float, free: float) -> list[Reason]:
+def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
     """Constraints that make the error much larger.
 
     Parameters
@@ -171,7 +171,7 @@ def contradiction_reasons(error: float, free: float) -> list[Reason]:
     return []
 
 
-def negative_reasons(
+def list_negative_drive_reasons(
     names: Sequence[str], values: Sequence[float] | Array, std: Sequence[float] | Array
 ) -> list[Reason]:
     """Drives that give energy away, as unconstrained methods may find them.
@@ -188,7 +188,7 @@ def negative_reasons(
     return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
 
 
-def excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
+def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
     """Logs that leave most of the model to what was known before.
 
     Parameters
@@ -213,7 +213,7 @@ def excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[
     return found
 
 
-def rough_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
+def list_rough_log_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
     """Logs whose positions no filter smooths, where the data contradict what bodies can be.
 
     Parameters
@@ -232,7 +232,7 @@ def rough_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
     return [Reason(DOUBTFUL, words)]
 
 
-def standstill_reasons(
+def list_standstill_reasons(
     names: Sequence[str], shares: Array, times: Array, speeds: Array
 ) -> list[Reason]:
     """Joints whose rows at standstill, many, are explained far worse than those in motion.
@@ -263,7 +263,7 @@ def standstill_reasons(
     return [Reason(DOUBTFUL, words)]
 
 
-def limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
+def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
     """Torques that most drives with a known limit cannot have.
 
     Parameters
@@ -284,7 +284,7 @@ def limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
     return [Reason(DOUBTFUL, f"{log}: {words}")]
 
 
-def sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
+def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
     """What the signals of a log show, the same of several joints once.
 
     Parameters
@@ -310,7 +310,7 @@ def sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list
     return found
 
 
-def finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
+def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
     """Logs that another reading explains better."""
     return [
         Reason(REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}")
