@@ -20,12 +20,16 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, compare_with_simulation
+from dynident.estimators.closed_loop import (
+    Simulation,
+    build_auxiliary_model,
+    compare_with_simulation,
+)
 from dynident.simulation.controller import Controller
 from dynident.simulation.gains import identify_gains
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
-from dynident.study.study import read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study_samples
 from dynident_papers import published
 from dynident_papers.experiment import build_twin_controller
 from dynident_papers.twin import load_twin
@@ -56,7 +60,7 @@ class Slide:
 def emps() -> Slide:
     """What the EMPS study says."""
     study = di.read_study(EMPS / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     samples = read_study_samples(study.log[0], robot, study.prepare)
     section = study.controller
     assert section is not None
@@ -104,7 +108,7 @@ def emps_tables(lines: list[str]) -> None:
         simulation = Simulation(controller, width=width, start=START)
         found = fitted(method, problem, simulation)
         figure = compare_with_simulation(
-            auxiliary_model(problem, simulation), problem.base.standard(found.beta)
+            build_auxiliary_model(problem, simulation), problem.base.standard(found.beta)
         )[0]
         cells = [
             f"{v:.4g} ({100 * (v / p - 1):+.2f} %)"
@@ -207,7 +211,7 @@ def pulses_table(lines: list[str], slide: Slide, beta: Array) -> None:
             width=slide.width,
             external=None if force is None else (np.ascontiguousarray(force),),
         )
-        auxiliary = auxiliary_model(on, simulation)
+        auxiliary = build_auxiliary_model(on, simulation)
         motion = auxiliary.motions(on.base.standard(beta))[0]
         error = samples.measured - motion.q
         # the log's voltage holds the pulses, the simulated torque is the controller's
@@ -220,7 +224,7 @@ def pulses_table(lines: list[str], slide: Slide, beta: Array) -> None:
 def tx40_table(lines: list[str]) -> None:
     """IDIM-IV on the TX40 log beside WLS, parameter by parameter."""
     study = di.read_study(TX40 / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     samples = read_study_samples(study.log[0], robot, study.prepare)
     problem = di.Problem(robot, samples)
     found = reconstruct(samples.measured, samples.rate, samples.runs)

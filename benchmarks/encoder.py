@@ -25,7 +25,7 @@ from scipy import optimize
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, fill_missing_torque
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.simulation.controller import pd
 from dynident.simulation.rollout import rollout
@@ -138,7 +138,7 @@ def differences(case: Case) -> Score:
 
     def errors(x: Array, log: Samples) -> Array:
         tuned = simulation.tuned(np.ones(n), np.zeros(n), float(x[-1]))
-        loop = auxiliary_model(problem.on(log), tuned).loops[0][0][2]
+        loop = build_auxiliary_model(problem.on(log), tuned).loops[0][0][2]
         theta = np.concatenate([robot.nominal.ravel(), x[:-1]])
         return np.asarray(log.measured - rollout(loop, theta).measured)
 

@@ -21,7 +21,7 @@ from encoder import CASES, Case
 import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.encoder import Fitting, choose_loop_columns
 from dynident.estimators.encoder_errors import linearise_encoder_errors
 from dynident.estimators.encoder_unknowns import Unknowns
@@ -69,7 +69,7 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Fitted
     simulation = Simulation(pd(case.kp, case.kd), width=0.05)
     tuned = simulation.of_encoders().tuned(np.ones(n), bias, DELAY)
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
-    motion = rollout(auxiliary_model(problem, tuned).loops[0][0][2], theta)
+    motion = rollout(build_auxiliary_model(problem, tuned).loops[0][0][2], theta)
     known = [Fixed("off", 0.0), *(Fixed(f"bias{j + 1}", 0.0) for j in blind)] if zeros else []
     loop = "delay,bias" if zeros else "delay"
     found: list[Fitted] = []

@@ -56,7 +56,7 @@ from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import Robot
 from dynident.study.excite import compute_information_matrix
-from dynident.study.study import read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study_samples
 from dynident_papers.zhang2018 import simulated
 
 PAGE = FIGURES / "excitation.md"
@@ -176,7 +176,7 @@ def column_condition(M: Array) -> float:
 def shipped() -> tuple[Robot, Samples, str]:
     """The robot and the prepared log beside it."""
     study = di.read_study(TX40 / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     (log,) = (each for each in study.log if each.use == "identify")
     return robot, read_study_samples(log, robot, study.prepare), study.robot.friction
 

@@ -24,7 +24,7 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns, to_rpy
 from dynident.recording.recording import Recording
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import EQUATIONS, Equations, Robot
 
@@ -45,7 +45,7 @@ FRICTION = "viscous"
 def robot_of(log: Any) -> Robot:
     """The robot as its user has it, with the log's contacts."""
     robot = di.load_robot(log.urdf, floating=True)
-    return with_contacts(
+    return add_contacts(
         robot,
         [
             ContactSpec(name=c.name, frame=c.frame, kind="point" if c.point else "surface")

@@ -22,7 +22,7 @@ from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
-from dynident.study.study import read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study_samples
 
 KR300 = ROOT / ".." / "shared" / "data" / "kr300"
 MOVING = (450, 2051)
@@ -50,7 +50,7 @@ def tx40() -> Task:
 def emps() -> Task:
     """Both halves, in turn."""
     study = di.read_study(EMPS / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     (log,) = (log for log in study.log if log.use == "identify")
     halves = [
         read_study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)

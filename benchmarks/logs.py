@@ -7,7 +7,7 @@ from common import ROOT, TX40
 import dynident as di
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
-from dynident.study.study import Study, read_study_samples, study_robot
+from dynident.study.study import Study, load_study_robot, read_study_samples
 
 LWR4 = ROOT / ".." / "shared" / "data" / "lwr4"
 LWR4_MISSING = "The LWR4+ logs were not there when this page was made."
@@ -19,7 +19,7 @@ def tx40_halves() -> tuple[Study, Robot, Samples, Samples]:
     """The study of the TX40, its robot, and both halves of its log."""
     study = di.read_study(TX40 / "study.toml")
     (log,) = study.log
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     first, second = (
         read_study_samples(log.model_copy(update={"rows": rows}), robot, study.prepare)
         for rows in HALVES

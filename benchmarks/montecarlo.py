@@ -30,7 +30,7 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrumental import compute_iv_literature_std as instruments_std
 from dynident.estimators.iteration import (
     CONVERGED,
@@ -204,7 +204,7 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
         found = estimate(arm, arm.quiet, method)
         # a constrained estimate is the weighted one unless a constraint holds it back
         return (found.beta if found.active else beta), True
-    auxiliary = auxiliary_model(problem, arm.simulation)
+    auxiliary = build_auxiliary_model(problem, arm.simulation)
 
     def step(simulated: Regression, _: Array) -> Stepped:
         if method.name == "didim":

@@ -141,9 +141,9 @@ def agreement() -> list[str]:
     rows = []
     for name, folder in (("TX40", TX40), ("EMPS", EMPS)):
         study = di.read_study(folder / "study.toml")
-        from dynident.study.study import read_study_samples, study_robot
+        from dynident.study.study import load_study_robot, read_study_samples
 
-        robot = study_robot(study)
+        robot = load_study_robot(study)
         logs = [
             read_study_samples(log, robot, study.prepare)
             for log in study.log

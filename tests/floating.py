@@ -14,7 +14,7 @@ from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.floating import Base
 from dynident.recording.recording import Recording
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 
@@ -71,7 +71,7 @@ def solo(
     rng = np.random.default_rng(seed)
     robot = load_robot(urdf("solo12"), floating=True)
     feet = [ContactSpec(name=name, frame=frame, kind="point") for name, frame in FEET["solo12"]]
-    robot = with_contacts(robot, feet)
+    robot = add_contacts(robot, feet)
     idim = build_idim(robot, friction)
     theta = change(idim, drive_truth(idim, rng))
     samples, n = round(seconds * rate), robot.n

@@ -11,7 +11,7 @@ from loops import RATE, WIDTH, closed_loop, controller, reference
 from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
     run_endogeneity_test,
     run_identity_test,
@@ -66,7 +66,7 @@ def noisy():
     """A noisy problem, its instruments and the sigmas of its IV errors."""
     problem, truth, control = closed_loop(2, noise=2e-4, torque_noise=0.5)
     simulation = Simulation(control, width=WIDTH)
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     estimate = ESTIMATORS["idim-iv"](problem, simulation)
     simulated = auxiliary.simulated(estimate.beta)
     return problem, truth, simulation, estimate, simulated, auxiliary.referenced()

@@ -128,8 +128,8 @@ def test_what_others_may_have_put_there_is_not_run(fresh: Path, kind: str) -> No
 
 def test_laws_of_friction_are_compiled_at_their_first_start_alone() -> None:
     compile_again = kernel.compile_law.__wrapped__
-    compile_again(memoryless.sigmoid)
-    assert compile_again(memoryless.sigmoid).cache_hits == 1
+    compile_again(memoryless.fill_sigmoid_friction)
+    assert compile_again(memoryless.fill_sigmoid_friction).cache_hits == 1
 
 
 def test_a_law_from_a_prompt_is_compiled_where_it_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,7 +22,7 @@ from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.constrained import build_constrained_setting, choose_constrained_start
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrumental import make_iv_step
@@ -149,7 +149,7 @@ def bound_pair(truth, names):
 def last_system(problem, simulation, knowledge):
     """The system of PC-IDIM-IV's final instruments, and the setting."""
     given = build_constrained_setting(problem, knowledge, Bootstrap(), ErrorBars())
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
     step = make_iv_step(auxiliary, False, given.inner())
     found = iterate_until_settled(auxiliary, start, Search(), step, "no advice")

@@ -34,7 +34,7 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.reference import fourier
 from dynident.simulation.rollout import rollout
 from dynident.study.elements import build_elements
-from dynident.study.study import build_study_idim, read_study, study_robot
+from dynident.study.study import build_study_idim, load_study_robot, read_study
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "kr300"
 RATE = 500.0
@@ -312,7 +312,7 @@ def study(tmp_path):
 
 def test_a_study_has_elements_and_friction_joint_by_joint(study):
     found = read_study(study(STUDY + ELEMENT))
-    idim = build_study_idim(found, study_robot(found))
+    idim = build_study_idim(found, load_study_robot(found))
     names = [p.name for p in idim.drives]
     assert names[:2] == ["Ia1", "fv1"]
     assert names[-6:] == ["ks2", "ps2", "rs2", "rc2", "rsb2", "rcb2"]
@@ -351,7 +351,7 @@ def test_elements_that_cannot_be_are_refused_by_their_number(study, text, words)
 
     def built():
         found = read_study(path)
-        return build_elements(found.element, study_robot(found))
+        return build_elements(found.element, load_study_robot(found))
 
     with pytest.raises(InputError, match=words):
         built()

@@ -15,7 +15,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators.closed_loop import auxiliary_model
+from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.estimators.encoder import Fitting
 from dynident.simulation.controller import pd, pid
 from dynident.simulation.loop import Loop
@@ -186,7 +186,7 @@ def test_a_twin_of_the_measured_arm_gives_its_drives_back():
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     simulation = di.Simulation(pd([80.0, 120.0, 120.0, *[80.0] * 4], 2.5), width=0.05)
     tuned = simulation.of_encoders().tuned(np.ones(n), np.zeros(n), DELAY)
-    loop = auxiliary_model(di.Problem(robot, samples), tuned).loops[0][0][2]
+    loop = build_auxiliary_model(di.Problem(robot, samples), tuned).loops[0][0][2]
     motion = rollout(loop, theta)
     q = motion.measured + 2e-5 * rng.normal(size=motion.q.shape)
     other = di.Recording("twin", RATE, q, np.zeros_like(q), qref=log.qref, torque="none")

@@ -32,7 +32,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results.determined import find_determined_parameters
 from dynident.results.diagnosis.afloat import examine_floating
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import WRENCH, Contact, Robot
 
@@ -60,7 +60,7 @@ def robot_of(log, floating: bool = True) -> Robot:
         ContactSpec(name=c.name, frame=c.frame, kind="point" if c.point else "surface")
         for c in log.contacts
     ]
-    return with_contacts(robot, specs) if floating else robot
+    return add_contacts(robot, specs) if floating else robot
 
 
 def read(
@@ -249,7 +249,7 @@ def test_an_arm_on_a_force_plate_says_the_same_by_its_joints_and_by_its_base(tmp
 def test_base_parameters_are_those_of_the_rows():
     robot = di.load_robot(urdf("solo12"), floating=True)
     feet = [ContactSpec(name=f"{leg}_FOOT", kind="point") for leg in ("FL", "FR", "HL", "HR")]
-    robot = with_contacts(robot, feet)
+    robot = add_contacts(robot, feet)
     found = find_determined_parameters(build_idim(robot, "none"), KINDS)
     assert dict(zip(found.kinds, found.counts, strict=True)) == {
         "full": 94, "joints": 84, "base": 94, "null-space": 94,

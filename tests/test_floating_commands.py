@@ -42,7 +42,7 @@ from dynident.study.doctor import examine_study
 from dynident.study.run import run_study
 from dynident.study.select import format_selection, render_selected_study, select_study
 from dynident.study.simulate import SimulatedLog, choose_simulated_parameters, simulate_study
-from dynident.study.study import Study, read_study, read_study_samples, study_robot
+from dynident.study.study import Study, load_study_robot, read_study, read_study_samples
 
 STUDY = EXAMPLES / "quadruped" / "study.toml"
 TRUE, POOR = "coulomb-viscous-symmetric", "viscous"
@@ -67,7 +67,7 @@ def compared() -> Comparison:
 
 def fitted(study: Study) -> Problem:
     """The rows that a study fits."""
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     logs = [read_study_samples(s, robot, study.prepare) for s in study.log if s.use == "identify"]
     return Problem(robot, logs, study.robot.friction)
 
@@ -209,13 +209,13 @@ def test_what_the_base_misses_is_said_of_the_base() -> None:
 def logs() -> tuple[Samples, Samples]:
     """The example's: forces under all feet, and none."""
     study = read_study(STUDY)
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     sway, steps, _ = (read_study_samples(each, robot, study.prepare) for each in study.log)
     return sway, steps
 
 
 def found(*samples: Samples, thorough: bool = False) -> list[tuple[str, str, str]]:
-    problem = Problem(study_robot(read_study(STUDY)), samples)
+    problem = Problem(load_study_robot(read_study(STUDY)), samples)
     every = examine_floating(problem.base, problem.samples, thorough)
     assert len(every) == len(samples)
     return [(f.log, f.what, f.mend) for own in every for f in own]
@@ -329,7 +329,7 @@ def test_delays_and_zeros_are_measured() -> None:
 @pytest.mark.long
 def test_axes_of_wrenches_are_told() -> None:
     sway, _ = logs()
-    problem = Problem(study_robot(read_study(STUDY)), [sway])
+    problem = Problem(load_study_robot(read_study(STUDY)), [sway])
     (log,) = problem.samples
     turned = {}
     for contact in problem.robot.contacts:

@@ -24,7 +24,7 @@ from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.study.study import read_study, read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study, read_study_samples
 
 
 def measured(name):
@@ -38,7 +38,7 @@ def measured(name):
         log = read_log(folder / "measurements_1.npz", robot, columns=columns)
         return Problem(robot, prepare(log.rows(500, 5027), bandwidth=3.0))
     study = read_study(EXAMPLES / name / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     logs = [
         read_study_samples(log, robot, study.prepare) for log in study.log if log.use == "identify"
     ]

@@ -9,7 +9,7 @@ import pytest
 from papers_text import figures_stated
 
 from dynident.core.errors import InputError
-from dynident.estimators.closed_loop import auxiliary_model
+from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import average_inertia
 from dynident.simulation.record import record_rollout
@@ -111,7 +111,7 @@ def test_cloe_has_by_far_the_smallest_singular_values(found, kind):
 def test_positions_hardly_answer_to_the_parameters(found):
     problem = found.main.problem
     theta = problem.base.standard(values(found, "decimated", "clie").estimate.beta)
-    auxiliary = auxiliary_model(problem, found.main.simulation)
+    auxiliary = build_auxiliary_model(problem, found.main.simulation)
     (before,), (after,) = auxiliary.motions(theta), auxiliary.motions(1.1 * theta)
     position = np.linalg.norm(after.q - before.q, axis=0) / np.linalg.norm(before.q, axis=0)
     torque = np.linalg.norm(after.tau - before.tau, axis=0) / np.linalg.norm(before.tau, axis=0)

@@ -21,7 +21,7 @@ from dynident.estimators import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.regression.essential import select_essential_parameters
 from dynident.regression.problem import Problem
-from dynident.study.study import read_study, read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study, read_study_samples
 from dynident_papers.routes import (
     ROUTES,
     cad_difference,
@@ -302,7 +302,7 @@ def test_a_file_without_inertials_and_odd_units_are_refused():
 @cache
 def tx40() -> Problem:
     study = read_study(EXAMPLES / "tx40" / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     return Problem(robot, read_study_samples(study.log[0], robot, study.prepare))
 
 

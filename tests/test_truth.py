@@ -15,7 +15,11 @@ from dynident.api import Identification, identify
 from dynident.consistency.prior import METRICS
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, compare_with_simulation
+from dynident.estimators.closed_loop import (
+    Simulation,
+    build_auxiliary_model,
+    compare_with_simulation,
+)
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
@@ -23,7 +27,7 @@ from dynident.robot import load_robot
 from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
 from dynident.study.run import run_study
-from dynident.study.study import read_study, read_study_samples, study_robot
+from dynident.study.study import load_study_robot, read_study, read_study_samples
 from dynident_papers.experiment import build_twin_controller
 from dynident_papers.published import BRUNOT, EMPS, build_published_sums, read_tx40_table
 from dynident_papers.twin import load_twin
@@ -195,7 +199,7 @@ def test_emps_pulses_are_simulated_with_their_force():
     for force in (None, 35.1507 * 1.0138 * pulses):
         external = None if force is None else (force,)
         simulation = Simulation(controller, width=5e-4, external=external)
-        auxiliary = auxiliary_model(problem, simulation)
+        auxiliary = build_auxiliary_model(problem, simulation)
         rms.append(compare_with_simulation(auxiliary, fit.theta)[0].position_rms[0])
     assert rms[1] < 3e-6
     assert rms[0] > 20.0 * rms[1]
@@ -204,7 +208,7 @@ def test_emps_pulses_are_simulated_with_their_force():
 @pytest.mark.long
 def test_tx40_iv_with_a_reconstructed_reference_agrees_with_wls():
     study = read_study(EXAMPLES / "tx40" / "study.toml")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     samples = read_study_samples(study.log[0], robot, study.prepare)
     problem = Problem(robot, samples)
     reference = reconstruct(samples.measured, samples.rate, samples.runs).reference

@@ -25,7 +25,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.results import html
 from dynident.results.json import serialise_result
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Robot, Unknown
 
 NAMES = [name for name, _ in FEET["solo12"]]
@@ -51,7 +51,7 @@ def with_unknowns(estimate: tuple[Unknown, ...], *names: str, **further: object)
         )
         for name, frame in FEET["solo12"]
     ]  # fmt: skip
-    return with_contacts(made().robot, specs)
+    return add_contacts(made().robot, specs)
 
 
 def exact(recording: Recording) -> di.Samples:
@@ -193,7 +193,7 @@ def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy, monkeypatch)
     fitted = next(f for f in fit.identification if f.rows == "all samples")
     validated = next(f for f in fit.validation[0].entries if f.rows == "all samples")
     assert validated.overall_percent < 1.5 * fitted.overall_percent
-    plain = with_contacts(made().robot, [
+    plain = add_contacts(made().robot, [
         ContactSpec(name=name, frame=frame, kind="point") for name, frame in FEET["solo12"]
     ])  # fmt: skip
     worse = di.identify(Problem(plain, samples, "viscous"), "wls", doctor=False)

@@ -19,7 +19,7 @@ from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimat
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
     Simulation,
-    auxiliary_model,
+    build_auxiliary_model,
     compare_with_simulation,
     fill_missing_torque,
     lacks_torque,
@@ -331,7 +331,7 @@ def measure_loop_errors(
     """
     if simulation is None:
         return (), []
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     figures = compare_with_simulation(auxiliary, theta)
     if found.fitted is not None:
         free = measure_free_errors(problem, simulation, theta)

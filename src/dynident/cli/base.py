@@ -56,11 +56,11 @@ def base(
     )
     from dynident.results.json import to_json
     from dynident.robot import load_robot
-    from dynident.robot.contacts import named_contacts, with_contacts
+    from dynident.robot.contacts import add_contacts, parse_contacts
     from dynident.robot.cut import cut_off_limb as cut
 
     model = load_robot(robot, floating=floating, locked=parse_locked_joints(locked))
-    model = with_contacts(model, named_contacts(contact or ()))
+    model = add_contacts(model, parse_contacts(contact or ()))
     if beyond is not None:
         model = cut(model, beyond)
     idim = build_idim(model, friction or FRICTION, rotor)

@@ -163,7 +163,7 @@ def build_study_from_flags(
 ) -> Study:
     """A study from --robot, --log, --validate and their like."""
     from dynident.core.schema import validate_data
-    from dynident.robot.contacts import named_contacts
+    from dynident.robot.contacts import parse_contacts
     from dynident.study.study import Study
 
     sections = [
@@ -174,7 +174,7 @@ def build_study_from_flags(
     given = {
         "robot": {"file": str(robot), "floating": floating},
         "log": sections,
-        "contact": [each.model_dump() for each in named_contacts(contacts)],
+        "contact": [each.model_dump() for each in parse_contacts(contacts)],
     }
     return validate_data(Study, given, "command line")
 

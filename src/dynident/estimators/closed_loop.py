@@ -342,7 +342,7 @@ def measure_free_errors(
     found: list[list[FreeError]] = [[] for _ in problem.samples]
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
     for horizon in horizons:
-        loops = auxiliary_model(problem, simulation, horizon).loops
+        loops = build_auxiliary_model(problem, simulation, horizon).loops
         for k, (log, own, errors) in enumerate(zip(problem.samples, loops, found, strict=True)):
             squares, count = np.zeros(log.q.shape[1]), 0
             for start, stop, loop in own:
@@ -359,7 +359,7 @@ def simulate_mounts(
 ) -> list[dict[int, Mount]]:
     """The mount at each sample of each log, as free simulations of whole runs move it."""
     found: list[dict[int, Mount]] = []
-    for loops in auxiliary_model(problem, simulation).loops:
+    for loops in build_auxiliary_model(problem, simulation).loops:
         stands: dict[int, Mount] = {}
         for start, stop, loop in loops:
             motion = rollout(loop, theta).mount
@@ -392,7 +392,7 @@ def compute_percent_error(error: Array, signal: Array) -> Array:
     return np.asarray(100.0 * np.linalg.norm(error, axis=0) / norms)
 
 
-def auxiliary_model(
+def build_auxiliary_model(
     problem: Problem, simulation: Simulation, horizon: float | None = None
 ) -> Auxiliary:
     """Loops for all runs of a problem's logs.

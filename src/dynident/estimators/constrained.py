@@ -28,7 +28,7 @@ from dynident.consistency.weight import HELD_OUT, choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
-from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     ErrorBars,
     Scores,
@@ -210,7 +210,7 @@ def pc_idim_iv(
         the iterations do not settle.
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
-    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     step = make_iv_step(auxiliary, False, inner)
     start = choose_constrained_start(given, auxiliary)
     settled = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
@@ -300,7 +300,7 @@ def pc_didim(
     InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
-    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
     settled = iterate_until_settled(auxiliary, start, search, make_didim_step(inner), DIDIM_ADVICE)
     system = settled.rows.factors.weighted(settled.sigma)
@@ -329,7 +329,7 @@ def pc_clie(
     InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
-    inner, auxiliary = given.inner(), auxiliary_model(problem, simulation)
+    inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     ended = minimise_output_error(
         auxiliary, choose_constrained_start(given, auxiliary), TORQUE, inner, progress
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
@@ -51,7 +51,7 @@ def didim(
         When the loop cannot be simulated or the iterations do not settle, as under a
         controller that is not the robot's.
     """
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
     step = make_didim_step(Free(lambda system: require_excitation(problem, system)))
     found = iterate_until_settled(auxiliary, start, search, step, DIDIM_ADVICE)

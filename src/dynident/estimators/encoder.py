@@ -24,7 +24,7 @@ from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, warn_of_chatter
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, warn_of_chatter
 from dynident.estimators.covariance import (
     ErrorBars,
     Scores,
@@ -277,7 +277,7 @@ def choose_start_unknowns(
 
 def list_run_starts(problem: Problem, simulation: Simulation) -> Array:
     """Readings and speeds with which the runs begin; of many runs none are fitted."""
-    n, loops = problem.robot.n, auxiliary_model(problem, simulation).loops
+    n, loops = problem.robot.n, build_auxiliary_model(problem, simulation).loops
     found = [
         (loop.q0, loop.dq0)
         for own in loops
@@ -382,7 +382,7 @@ def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns,
     """
     tuned = unknowns.tuned(x, simulation)
     here = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
-    chatter = warn_of_chatter(auxiliary_model(here, tuned), unknowns.theta(x))
+    chatter = warn_of_chatter(build_auxiliary_model(here, tuned), unknowns.theta(x))
     if chatter:
         raise ComputationError(chatter[0])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.encoder_unknowns import Admitted, Unknowns
 from dynident.regression.factors import GroupFactor, compress_groups
 from dynident.regression.problem import Problem
@@ -69,7 +69,7 @@ def differentiate_readings(
     RolloutError
     """
     tuned = unknowns.tuned(x, simulation)
-    auxiliary = auxiliary_model(
+    auxiliary = build_auxiliary_model(
         Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples), tuned
     )
     theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n

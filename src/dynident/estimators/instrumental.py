@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators.closed_loop import Auxiliary, Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
@@ -101,7 +101,7 @@ def estimate_unconstrained_iv(
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
     step = make_iv_step(auxiliary, extra, make_guarded_iv_solver(problem, "simulated motion"))
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)

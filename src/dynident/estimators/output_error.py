@@ -18,7 +18,7 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
-    auxiliary_model,
+    build_auxiliary_model,
     warn_of_chatter,
 )
 from dynident.estimators.covariance import ErrorBars
@@ -95,7 +95,7 @@ def cloe(
     estimate = estimate_by_output_error(problem, simulation, POSITION, bars, progress)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
     chatter = warn_of_chatter(
-        auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
+        build_auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
     )
     if chatter:
         raise ComputationError(chatter[0])
@@ -130,7 +130,7 @@ def estimate_by_output_error(
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
     found = minimise_output_error(auxiliary, start, output, Free(rcond=1e-12), progress)
     moves = len(found.history) - 1

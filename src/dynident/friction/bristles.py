@@ -29,7 +29,7 @@ def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
     return value, (np.exp(-x) - value) / x
 
 
-def dahl(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_dahl_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """The bristles' deflection w, 1 where they slip."""
     out[0, VALUE] = z[0]
     out[0, BY_STATE] = 1.0
@@ -65,7 +65,7 @@ def evaluate_slip_rate(v, sign, slope, shape):  # type: ignore[no-untyped-def]
     return a, by_v, -a / delta, -a / g * fall, by_vs
 
 
-def lugre(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_lugre_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """The bristles' deflection z and its rate ``v - a z``."""
     a, by_v, by_delta, by_rise, by_vs = evaluate_slip_rate(at.speed, at.sign, at.slope, shape)
     out[0, VALUE] = z[0]
@@ -102,7 +102,7 @@ BRISTLES: dict[str, FrictionModel] = {
     "dahl": FrictionModel(
         (VISCOUS, Linear("fc", "Nm", positive=True), OFFSET),
         (BEND,),
-        dahl,
+        fill_dahl_friction,
         state=(0.0,),
         step=step_dahl_bristles,
         stored=fill_dahl_energy,
@@ -115,7 +115,7 @@ BRISTLES: dict[str, FrictionModel] = {
             OFFSET,
         ),
         (BEND, Shape("rise", "", 0.4, 0.0, 10.0), Shape("vs", "rad/s", 0.3, 1e-3, 10.0)),
-        lugre,
+        fill_lugre_friction,
         state=(0.0,),
         step=step_lugre_bristles,
         stored=fill_lugre_energy,

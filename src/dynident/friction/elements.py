@@ -18,7 +18,7 @@ from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, Linear, Shape
 
 
-def pulled(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     """``q`` and 1."""
     out[0, VALUE] = at.position
     out[0, BY_POSITION] = 1.0
@@ -34,7 +34,7 @@ def fill_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
 def spring() -> FrictionModel:
     """``ks q + ps``: stiffness and preload, which an offset of the friction takes in."""
     linear = (Linear("ks", "Nm/rad", positive=True), Linear("ps", "Nm", positive=False))
-    return FrictionModel(linear, (), pulled, stored=fill_spring_energy)
+    return FrictionModel(linear, (), fill_spring_torque, stored=fill_spring_energy)
 
 
 def fill_gas_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
@@ -144,7 +144,7 @@ def ripple(order: float) -> FrictionModel:
     )
 
 
-def hung(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_counterweight_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     """``sin(q + a)``."""
     d = at.position + shape[0]
     out[0, VALUE] = np.sin(d)
@@ -168,7 +168,7 @@ def counterweight(angle: float) -> FrictionModel:
     return FrictionModel(
         (weight,),
         (make_fixed_shape("angle", "rad", angle),),
-        hung,
+        fill_counterweight_torque,
         stored=fill_counterweight_energy,
     )
 

@@ -23,7 +23,7 @@ STATIC = Linear("fs", "Nm", positive=True)
 STRIBECK_SPEED = Shape("vs", "rad/s", 0.1, 1e-3, 10.0)
 
 
-def cube_root(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_cube_root_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``|v|^(1/3) s(v)`` (zhang2018, eq. 8)."""
     size = abs(at.speed)
     root = size ** (1.0 / 3.0)
@@ -88,7 +88,7 @@ def evaluate_speed_decay(v, vs, exponent):  # type: ignore[no-untyped-def]
     return fall, slope / v, -slope / vs, -fall * power * np.log(size)
 
 
-def stribeck(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)`` (zhang2018, eq. 4, with its usual exponent)."""
     fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     out[0, VALUE] = fall * at.sign
@@ -96,7 +96,7 @@ def stribeck(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE] = by_vs * at.sign
 
 
-def stribeck_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_with_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-|v / vs|^es) s(v)`` (zhang2018, eq. 4)."""
     fall, by_v, by_vs, by_e = evaluate_speed_decay(at.speed, shape[0], shape[1])
     out[0, VALUE] = fall * at.sign
@@ -105,7 +105,7 @@ def stribeck_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 1] = by_e * at.sign
 
 
-def uneven(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_uneven_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``sin(q) s(v)`` and ``cos(q) s(v)``: Coulomb friction that changes along a turn."""
     sin, cos = np.sin(at.position), np.cos(at.position)
     out[0, VALUE] = sin * at.sign
@@ -116,7 +116,7 @@ def uneven(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_POSITION] = -sin * at.sign
 
 
-def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_with_load(at: At, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)``, ``|load| s(v)`` and their product."""
     fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     size, side = abs(at.load), np.sign(at.load)
@@ -132,7 +132,7 @@ def stribeck_load(at: At, shape: Array, z: Array, out: Array) -> None:
     out[2, BY_STATE] = size * out[0, BY_STATE]
 
 
-def bompos(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_bompos_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``-exp(-|v| / f3) s(v)`` and ``-exp(-1 / (f5 |v|)) s(v)`` (zhang2018, eq. 5)."""
     size, way = abs(at.speed), np.sign(at.speed)
     fall, _, by_f3, _ = evaluate_speed_decay(at.speed, shape[0], 1.0)
@@ -162,7 +162,7 @@ def fill_tanh_sech_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE + 1] = bump * v * steep
 
 
-def sigmoid(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_sigmoid_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     """``1 / (1 + exp(-f2 (v + f3))) - 1 / (1 + exp(-f2 f3))``, of the Panda (Gaz et al. 2019)."""
     f2, f3 = shape[0], shape[1]
     a = 0.5 * (1.0 + np.tanh(0.5 * f2 * (at.speed + f3)))
@@ -197,7 +197,9 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "coulomb-viscous-symmetric": FrictionModel((VISCOUS, COULOMB)),
     "coulomb-viscous-asymmetric": FrictionModel(ASYMMETRIC),
     "viscous-drift": FrictionModel((*USUAL, DRIFT), needs=("time",)),
-    "cube-root": FrictionModel((*USUAL, Linear("fr", "Nm (s/rad)^(1/3)", True)), (), cube_root),
+    "cube-root": FrictionModel(
+        (*USUAL, Linear("fr", "Nm (s/rad)^(1/3)", True)), (), fill_cube_root_friction
+    ),
     "polynomial": FrictionModel(
         (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),
         (),
@@ -206,7 +208,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "uneven": FrictionModel(
         (*USUAL, Linear("fcs", "Nm", positive=False), Linear("fcc", "Nm", positive=False)),
         (),
-        uneven,
+        fill_uneven_friction,
     ),
     "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
     "load-square": FrictionModel(
@@ -218,20 +220,22 @@ MEMORYLESS: dict[str, FrictionModel] = {
         fill_directional_friction,
         needs=("load",),
     ),
-    "stribeck": FrictionModel((*USUAL, STATIC), (STRIBECK_SPEED,), stribeck),
+    "stribeck": FrictionModel((*USUAL, STATIC), (STRIBECK_SPEED,), fill_stribeck_friction),
     "stribeck-exponent": FrictionModel(
-        (*USUAL, STATIC), (STRIBECK_SPEED, Shape("es", "", 2.0, 0.3, 4.0)), stribeck_exponent
+        (*USUAL, STATIC),
+        (STRIBECK_SPEED, Shape("es", "", 2.0, 0.3, 4.0)),
+        fill_stribeck_with_exponent,
     ),
     "stribeck-load": FrictionModel(
         (*USUAL, STATIC, LOAD, Linear("fls", "", positive=True)),
         (STRIBECK_SPEED,),
-        stribeck_load,
+        fill_stribeck_with_load,
         needs=("load",),
     ),
     "bompos": FrictionModel(
         (*USUAL, Linear("f2", "Nm", False), Linear("f4", "Nm", False)),
         (Shape("v3", "rad/s", 0.1, 1e-3, 10.0), Shape("w5", "s/rad", 1.0, 1e-2, 1e2)),
-        bompos,
+        fill_bompos_friction,
     ),
     "tanh-sech": FrictionModel(
         (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True), Linear("f2", "Nm", False)),
@@ -241,7 +245,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "sigmoid": FrictionModel(
         (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True)),
         (Shape("w2", "s/rad", 5.0, 1e-2, 1e3), Shape("v3", "rad/s", 0.0, -1.0, 1.0)),
-        sigmoid,
+        fill_sigmoid_friction,
     ),
     "temperature": FrictionModel(
         (COULOMB, OFFSET, Linear("fw", "Nm s/rad", positive=True)),

@@ -20,22 +20,22 @@ from dynident.core.inertia import transform_body
 from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import (
+    fill_counterweight_torque,
     fill_gas_spring_torque,
     fill_linkage_torque,
     fill_ripple_torque,
-    hung,
-    pulled,
+    fill_spring_torque,
 )
 from dynident.friction.kernel import Law
 from dynident.friction.memoryless import (
-    bompos,
-    cube_root,
+    fill_bompos_friction,
+    fill_cube_root_friction,
     fill_polynomial_friction,
+    fill_sigmoid_friction,
+    fill_stribeck_friction,
+    fill_stribeck_with_exponent,
     fill_tanh_sech_friction,
-    sigmoid,
-    stribeck,
-    stribeck_exponent,
-    uneven,
+    fill_uneven_friction,
 )
 
 Value = tuple[float, str]
@@ -56,28 +56,29 @@ KEYWORDS = frozenset({
 })  # fmt: skip
 
 C_LAWS: dict[Law, str] = {
-    cube_root: "out[0] = cbrt(fabs(v)) * s;",
+    fill_cube_root_friction: "out[0] = cbrt(fabs(v)) * s;",
     fill_polynomial_friction: """const double v2 = v * v;
 out[0] = v * v2;
 out[1] = v * v2 * v2;""",
-    stribeck: """const double x = v / p[0];
+    fill_stribeck_friction: """const double x = v / p[0];
 out[0] = exp(-x * x) * s;""",
-    stribeck_exponent: "out[0] = exp(-pow(fabs(v) / p[0], p[1])) * s;",
-    uneven: """out[0] = sin(q) * s;
+    fill_stribeck_with_exponent: "out[0] = exp(-pow(fabs(v) / p[0], p[1])) * s;",
+    fill_uneven_friction: """out[0] = sin(q) * s;
 out[1] = cos(q) * s;""",
-    bompos: """out[0] = -exp(-fabs(v) / p[0]) * s;
+    fill_bompos_friction: """out[0] = -exp(-fabs(v) / p[0]) * s;
 out[1] = v != 0.0 ? -exp(-1.0 / (p[1] * fabs(v))) * s : 0.0;""",
     fill_tanh_sech_friction: """out[0] = tanh(p[1] * v);
 out[1] = out[0] / cosh(fmin(fabs(p[0] * v), 300.0));""",
-    sigmoid: "out[0] = 0.5 * (tanh(0.5 * p[0] * (v + p[1])) - tanh(0.5 * p[0] * p[1]));",
-    pulled: """out[0] = q;
+    fill_sigmoid_friction: """const double half = 0.5 * p[0];
+out[0] = 0.5 * (tanh(half * (v + p[1])) - tanh(half * p[1]));""",
+    fill_spring_torque: """out[0] = q;
 out[1] = 1.0;""",
     fill_gas_spring_torque: """const double b = p[0], c = p[1], d = q + p[2];
 const double length = sqrt(b * b + c * c - 2.0 * b * c * cos(d));
 out[0] = b * c * sin(d) / length / (1.0 - (length - (b - c)) / p[3]);""",
     fill_ripple_torque: """out[0] = sin(p[0] * q);
 out[1] = cos(p[0] * q);""",
-    hung: "out[0] = sin(q + p[0]);",
+    fill_counterweight_torque: "out[0] = sin(q + p[0]);",
     fill_linkage_torque: """const double b = p[0], c = p[1], r = p[3], d = q + p[4];
 const double x = c * cos(d) - b, y = c * sin(d), length = sqrt(x * x + y * y);
 const double opening = acos((r * r + length * length - p[2] * p[2]) / (2.0 * r * length));

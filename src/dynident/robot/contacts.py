@@ -59,7 +59,7 @@ class ContactSpec(Spec):
         return (*bias, 0.0, 0.0, 0.0)[:6]
 
 
-def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
+def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
     """The robot with contacts at frames of its URDF.
 
     Parameters
@@ -125,7 +125,7 @@ def with_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
     return replace(robot, contacts=tuple(found))
 
 
-def named_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
+def parse_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
     """Contacts from ``LINK``, ``LINK:point`` or ``NAME=LINK:point``, as the command line has them.
 
     Raises

@@ -24,7 +24,7 @@ from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.jit import inner
 from dynident.core.makers import Read, Row
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Robot
 
 Direction = Annotated[Array, Read(Row)]
@@ -135,7 +135,7 @@ def foot(robot: Robot, link: str, sole: tuple[float, float] | None = None) -> Fo
         raise InputError(f"{robot.name}: its base is fixed; read it with floating = true")
     if sole is not None and not (len(sole) == 2 and min(sole) > 0.0):
         raise InputError(f"foot {link}: a sole needs its half length and half width, positive")
-    placed = with_contacts(robot, [ContactSpec(name=link)]).contacts[0]
+    placed = add_contacts(robot, [ContactSpec(name=link)]).contacts[0]
     corners = [(0.0, 0.0)] if sole is None else [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     size = np.array(sole or (0.0, 0.0))
     return Foot(

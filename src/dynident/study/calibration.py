@@ -6,7 +6,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.problem import Problem
 from dynident.results.draws import BAND, Calibration, Draws
 from dynident.simulation.rollout import rollout
@@ -64,7 +64,7 @@ def measure_position_calibration(
     found = []
     for k in range(min(SIMULATED, len(draws))):
         own = Problem.of(draws.shaped(k), problem.samples)
-        (loops,) = auxiliary_model(own, draws.of_loop(k, simulation)).loops
+        (loops,) = build_auxiliary_model(own, draws.of_loop(k, simulation)).loops
         try:
             found.append(
                 np.vstack([rollout(loop, draws.theta[k]).measured for _, _, loop in loops])

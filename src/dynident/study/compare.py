@@ -28,7 +28,7 @@ from dynident.results.comparison import Candidate, Comparison, Failure, Scores
 from dynident.results.identification import Identification
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
-from dynident.study.study import Study, read_study_samples, study_robot
+from dynident.study.study import Study, load_study_robot, read_study_samples
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
@@ -91,7 +91,7 @@ def compare(
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
     progress("reading", 0.0)
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
     for k, section in enumerate(study.log):
         logs[section.use].append(read_study_samples(section, robot, study.prepare))

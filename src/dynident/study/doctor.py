@@ -24,7 +24,7 @@ from dynident.results.diagnosis.signals import Sign, find_signs
 from dynident.results.diagnosis.standing import check_bearing
 from dynident.robot.model import Robot
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, build_study_idim, read_study_samples, study_robot
+from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[R
     ------
     InputError
     """
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     logs = []
     for k, section in enumerate(study.log):
         progress("reading", k / len(study.log))

@@ -18,7 +18,13 @@ from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference
 from dynident.study.elements import build_elements
 from dynident.study.excitation import build_obstacles, read_trajectory
-from dynident.study.study import LogSection, PrepareSection, Study, read_study_samples, study_robot
+from dynident.study.study import (
+    LogSection,
+    PrepareSection,
+    Study,
+    load_study_robot,
+    read_study_samples,
+)
 
 
 def excite_study(
@@ -46,7 +52,7 @@ def excite_study(
     ------
     InputError, ComputationError
     """
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     elements = build_elements(study.element, robot)
     logs = [log for log in study.log if log.use == "identify"]
     earlier = [read_trajectory(path)[0] for path in after]

@@ -14,7 +14,7 @@ from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, auxiliary_model, fill_missing_torque
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.words import format_entry, format_number, format_table
@@ -162,7 +162,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
     problem = Problem.of(stored.base, samples)
-    for start, stop, loop in auxiliary_model(problem, simulation).loops[0]:
+    for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
@@ -237,7 +237,7 @@ def measure_nominal_error(
     problem = Problem.of(base_parameters(idim), log)
     squares, count = np.zeros(robot.n), 0
     try:
-        for start, stop, loop in auxiliary_model(problem, simulation).loops[0]:
+        for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
             motion = rollout(loop, idim.join(robot.nominal, np.array(own)))
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start

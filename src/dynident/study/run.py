@@ -18,7 +18,7 @@ from dynident.results.identification import Identification
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.loop import build_simulation
-from dynident.study.study import Study, read_study_samples, resolve_study_files, study_robot
+from dynident.study.study import Study, load_study_robot, read_study_samples, resolve_study_files
 
 
 @limit_to_one_thread
@@ -43,7 +43,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Identificat
     }
     check_options(chosen.method, {**of_method, SIMULATION: can_study_simulate(study)})
     progress("reading", 0.0)
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     watch.lap("robot")
     fitted: list[Samples] = []
     held_out: list[Samples] = []

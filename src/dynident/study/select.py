@@ -20,7 +20,7 @@ from dynident.results.words import (
     format_table,
 )
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, read_study_samples, study_robot
+from dynident.study.study import Study, load_study_robot, read_study_samples
 
 MOST = 8
 """Missing parameters that are printed; JSON has all."""
@@ -34,7 +34,7 @@ def select_study(study: Study, progress: Progress = ignore_progress) -> Selectio
     InputError, ComputationError
     """
     progress("reading", 0.0)
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     fitted = [section for section in study.log if section.use == "identify"]
     logs = []
     for k, section in enumerate(fitted):

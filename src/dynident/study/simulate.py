@@ -31,7 +31,7 @@ from dynident.study.loop import (
     replace_parameters,
 )
 from dynident.study.stored import read_result
-from dynident.study.study import Study, build_study_idim, read_study_samples, study_robot
+from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     """
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
-    robot = study_robot(study)
+    robot = load_study_robot(study)
     idim = build_study_idim(study, robot)
     theta = choose_simulated_parameters(study, idim)
     logs: tuple[Samples, ...] = ()

@@ -40,8 +40,8 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    load_study_robot,
     read_study_samples,
-    study_robot,
 )
 
 ROUNDING = 1e-9
@@ -318,7 +318,7 @@ def read_result(path: str | Path) -> StoredResult:
             f"{path}: its robot {section.file} is gone; put the file back or edit "
             "settings.study.robot.file"
         )
-    idim = build_study_idim(study, study_robot(study))
+    idim = build_study_idim(study, load_study_robot(study))
     if tuple(each.name for each in idim.shape_parameters) != tuple(s.name for s in document.shape):
         raise InputError(f"{path}: its shapes are not those of friction {section.friction!r}")
     try:

@@ -43,7 +43,7 @@ from dynident.recording.read import read_log
 from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
-from dynident.robot.contacts import ContactSpec, with_contacts
+from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.load import LOADERS
 from dynident.robot.model import Robot
@@ -336,11 +336,11 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
     InputError
         When the robot's file cannot be read.
     """
-    source = study_robot(study).source
+    source = load_study_robot(study).source
     return (*list_file_names(study), *(() if source is None else (source,)))
 
 
-def study_robot(study: Study) -> Robot:
+def load_study_robot(study: Study) -> Robot:
     """The robot of a study, with its contacts."""
     section = study.robot
     robot = load_robot(
@@ -352,7 +352,7 @@ def study_robot(study: Study) -> Robot:
         locked=section.locked or None,
     )
     if section.beyond is None:
-        return with_contacts(robot, study.contact)
+        return add_contacts(robot, study.contact)
     return extract_limb(robot, section.beyond, study.contact)
 
 
@@ -360,7 +360,7 @@ def extract_limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) ->
     """The part of a robot beyond a sensor, which a contact at its frame may describe."""
     own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
     others = [spec for spec in contacts if spec not in own]
-    found = cut_off_limb(with_contacts(robot, others), frame, own[0].name if own else None)
+    found = cut_off_limb(add_contacts(robot, others), frame, own[0].name if own else None)
     if not own:
         return found
     sensor = replace(

@@ -32,8 +32,8 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    load_study_robot,
     read_study_recording,
-    study_robot,
 )
 
 SCHEMA = "dynident.track/1"
@@ -136,7 +136,7 @@ def build_track_setting(
     InputError
     """
     if result is None:
-        idim = build_study_idim(study, study_robot(study))
+        idim = build_study_idim(study, load_study_robot(study))
         base, start, sigma = base_parameters(idim), None, None
     else:
         base = result.base

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
@@ -279,7 +279,7 @@ def estimate_scenario(
     along, identity, shift = None, None, np.nan
     iv = fits.get("idim-iv")
     if iv is not None and iv.beta is not None and iv.std is not None and iv.sigma is not None:
-        along = auxiliary_model(problem, simulation).simulated(iv.beta)
+        along = build_auxiliary_model(problem, simulation).simulated(iv.beta)
         # offsets are the same columns in X and in Z: nothing is left there to be tested
         names = problem.base.names
         moving = [k for k, name in enumerate(names) if not name.startswith("off")]
@@ -384,7 +384,7 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
         return Stepped(rows, solve_corrected_step(factors, sigma), sigma, std)
 
     start = choose_start_values(problem, simulation.start)
-    auxiliary = auxiliary_model(problem, simulation)
+    auxiliary = build_auxiliary_model(problem, simulation)
     found = iterate_until_settled(auxiliary, start, Search(), step, "the correction may be none")
     return Fit(found.beta, None, found.simulations)
 

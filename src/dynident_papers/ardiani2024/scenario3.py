@@ -22,7 +22,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InfeasibleError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.progress import Progress, ignore_progress
-from dynident.estimators.closed_loop import Simulation, auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
 from dynident_papers.ardiani2024.estimated import (
@@ -224,7 +224,7 @@ def build_final_system(problem: Problem, simulation: Simulation, fit: Fit) -> In
     """
     assert fit.history is not None
     assert fit.sigma is not None
-    simulated = auxiliary_model(problem, simulation).simulated(fit.history[-2])
+    simulated = build_auxiliary_model(problem, simulation).simulated(fit.history[-2])
     return problem.with_instruments(simulated).instrument_factors.weighted(fit.sigma)
 
 

@@ -10,7 +10,11 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators import ESTIMATORS, Estimate
-from dynident.estimators.closed_loop import Auxiliary, auxiliary_model, compare_with_simulation
+from dynident.estimators.closed_loop import (
+    Auxiliary,
+    build_auxiliary_model,
+    compare_with_simulation,
+)
 from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
 from dynident.regression.factors import System
 from dynident.regression.row_kinds import ROWS
@@ -195,7 +199,7 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
             estimate = ESTIMATORS[method](problem)
             return convert_to_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
         estimate = ESTIMATORS[method](problem, simulation)
-        auxiliary = auxiliary_model(problem, simulation)
+        auxiliary = build_auxiliary_model(problem, simulation)
         figure = compare_with_simulation(auxiliary, auxiliary.problem.base.standard(estimate.beta))[
             0
         ]
