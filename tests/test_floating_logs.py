@@ -627,7 +627,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
     result = run_study(read_study(path))
     write_output(result, folder / "out", report=False)
     with pytest.MonkeyPatch.context() as patched:
-        for drawing in ("ground_plots", "autocorrelation_figure", "precision_figure"):
+        for drawing in ("plot_ground_support", "plot_autocorrelation", "plot_precision"):
             patched.setattr(html, drawing, lambda *_: "")
         (folder / "out" / "report.html").write_text(html.render_result_page(result, ()))
     return folder

@@ -94,7 +94,7 @@ def test_what_is_not_measured_is_not_drawn():
 
 @pytest.mark.long
 def test_a_report_has_both_drawings(monkeypatch):
-    for others in ("autocorrelation_figure", "precision_figure"):
+    for others in ("plot_autocorrelation", "plot_precision"):
         monkeypatch.setattr(html, others, lambda *_: "")
     fit = di.identify(problem_of(stepping()), "wls", doctor=False)
     page = html.render_result_page(fit, ())

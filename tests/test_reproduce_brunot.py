@@ -403,7 +403,7 @@ def test_a_method_that_fails_is_printed(found):
 
 def test_progress_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
-        estimated, "simulate", lambda twin, setting, scale: simulated.Case(*[None] * 4)
+        estimated, "simulate_case", lambda twin, setting, scale: simulated.Case(*[None] * 4)
     )
     monkeypatch.setattr(estimated, "estimate_case", lambda *args, **kwargs: "not tried")
     monkeypatch.setattr(estimated, "evaluate_essential_test", lambda case: None)

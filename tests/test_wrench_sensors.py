@@ -172,7 +172,7 @@ def noisy() -> tuple[Recording, Robot]:
 
 
 def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy, monkeypatch):
-    for drawing in ("autocorrelation_figure", "precision_figure", "ground_plots"):
+    for drawing in ("plot_autocorrelation", "plot_precision", "plot_ground_support"):
         monkeypatch.setattr(html, drawing, lambda *_: "")
     recording, robot = noisy
     cut = len(recording.q) // 2
