@@ -16,7 +16,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import COVARIANCES
 from dynident.estimators.options import estimate as estimate_by_name
-from dynident.estimators.options import names_of
+from dynident.estimators.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -26,7 +26,7 @@ from dynident.regression.weighted import solve_wls
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
-FROM_ROWS = [method for method in ESTIMATORS if "simulation" not in names_of(method)]
+FROM_ROWS = [method for method in ESTIMATORS if "simulation" not in list_option_names(method)]
 """Methods that need no controller; the others are in test_closed_loop.py."""
 
 ROBOTS = {

@@ -30,7 +30,7 @@ from dynident.estimators.options import (
     list_all_options,
     list_methods_with_option,
     list_option_families,
-    names_of,
+    list_option_names,
     resolve_options,
 )
 from dynident.recording.prepare import prepare
@@ -96,7 +96,7 @@ def test_what_a_method_does_not_have_is_refused_with_those_that_have_it(method):
     for name in list_all_options():
         having = list_methods_with_option(name)
         assert having
-        if name in names_of(method):
+        if name in list_option_names(method):
             assert method in having
             continue
         with pytest.raises(InputError, match=f"method {method} has no option '{name}'; ") as error:

@@ -31,7 +31,7 @@ from dynident.estimators.options import (
     check_options,
     estimate,
     list_option_families,
-    names_of,
+    list_option_names,
     switch_bootstrap_off,
 )
 from dynident.estimators.ranges import Region
@@ -393,7 +393,7 @@ def fit_nonlinear(
     if Region in list_option_families(method).values():
         problem, words = search_start_shapes(problem, method, given, progress)
         linear = EXACT.get(method, method)
-    own = {key: value for key, value in given.items() if key in names_of(linear)}
+    own = {key: value for key, value in given.items() if key in list_option_names(linear)}
     problem, found = estimate_with_shapes(
         problem,
         lambda here: estimate(rows(here), linear, **own),

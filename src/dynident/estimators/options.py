@@ -45,7 +45,7 @@ def list_method_options(method: str) -> dict[str, Option]:
 
 
 @cache
-def names_of(method: str) -> tuple[str, ...]:
+def list_option_names(method: str) -> tuple[str, ...]:
     """Names of all options of a method."""
     looped = Simulation in list_option_families(method).values()
     return (*((SIMULATION,) if looped else ()), *list_method_options(method))
@@ -62,12 +62,12 @@ def list_all_options() -> dict[str, Option]:
 
 def list_methods_with_option(name: str) -> tuple[str, ...]:
     """Methods that have an option."""
-    return tuple(method for method in ESTIMATORS if name in names_of(method))
+    return tuple(method for method in ESTIMATORS if name in list_option_names(method))
 
 
 def switch_bootstrap_off(method: str) -> dict[str, int]:
     """Options that spare a method its bootstrap, where only its estimate is asked for."""
-    return {"bootstrap": 0} if "bootstrap" in names_of(method) else {}
+    return {"bootstrap": 0} if "bootstrap" in list_option_names(method) else {}
 
 
 def check_options(method: str, given: Mapping[str, object]) -> None:
@@ -86,7 +86,7 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
     if method not in ESTIMATORS:
         raise InputError(f"method {method!r} is not known{suggest_nearest(method, ESTIMATORS)}")
     for name, value in given.items():
-        if value is None or name in names_of(method):
+        if value is None or name in list_option_names(method):
             continue
         having = list_methods_with_option(name)
         if not having:
@@ -95,7 +95,7 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
             )
         verb = "have" if len(having) > 1 else "has"
         raise InputError(f"method {method} has no option {name!r}; {', '.join(having)} {verb}")
-    if SIMULATION in names_of(method) and given.get(SIMULATION) is None:
+    if SIMULATION in list_option_names(method) and given.get(SIMULATION) is None:
         raise InputError(
             f"method {method} simulates the closed loop and needs its controller: add a "
             "[controller] section to the study (simulation=Simulation(controller) in Python)"
@@ -125,7 +125,7 @@ def estimate(
     progress : callable
         See `Progress`; of methods that report any.
     **options
-        See `names_of`; None is not given.
+        See `list_option_names`; None is not given.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def estimate(
         When no trustworthy answer came out.
     """
     check_options(method, options)
-    if SIMULATION in names_of(method) and problem.idim.loaded:
+    if SIMULATION in list_option_names(method) and problem.idim.loaded:
         # a rotor that is regrouped into a link would count as its load
         raise InputError(
             f"friction {problem.idim.friction!r} depends on the load of its drive: methods that "

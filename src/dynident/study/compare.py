@@ -17,7 +17,7 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import SIMULATION, names_of, switch_bootstrap_off
+from dynident.estimators.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.friction.models import FRICTIONS
 from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import Samples
@@ -287,7 +287,7 @@ def evaluate_candidate(
 
 def select_method_options(study: Study, problem: Problem, method: str) -> dict[str, Any]:
     """What of a study's options is the method's own; a search's state is of one search."""
-    names = {*names_of(method)} - {SEARCH_STATE}
+    names = {*list_option_names(method)} - {SEARCH_STATE}
     common = collect_options(EVERY_METHOD)
     given = study.identify.model_dump(exclude={"method"}, exclude_none=True)
     options = {key: value for key, value in given.items() if key in names or key in common}

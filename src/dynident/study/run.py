@@ -11,7 +11,7 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import SIMULATION, check_options, names_of
+from dynident.estimators.options import SIMULATION, check_options, list_option_names
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
@@ -92,7 +92,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Identificat
 
 def can_study_simulate(study: Study) -> bool | None:
     """Whether a study's method simulates, and can; None of a method that does not."""
-    if SIMULATION not in names_of(study.identify.method):
+    if SIMULATION not in list_option_names(study.identify.method):
         return None
     return None if study.controller is None else True
 

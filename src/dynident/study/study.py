@@ -30,7 +30,7 @@ from dynident.core.schema import (
 )
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
-from dynident.estimators.options import list_all_options, names_of
+from dynident.estimators.options import list_all_options, list_option_names
 from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
@@ -196,7 +196,7 @@ class MethodSection(Spec):
     def options(self) -> dict[str, Any]:
         """What was given beside the method; the random generator's seed where it has one."""
         given = self.model_dump(exclude={"method"}, exclude_none=True)
-        if "seed" not in names_of(self.method):
+        if "seed" not in list_option_names(self.method):
             given.pop("seed", None)  # of the bootstrap alone: harmless elsewhere
         return given
 
