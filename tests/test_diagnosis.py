@@ -97,7 +97,7 @@ def test_damage_is_named_and_its_mending_is_the_one_that_was_undone(base, sound,
     assert mended.mended == found[0].mending.lines()
 
 
-@pytest.mark.parametrize("seconds", [-0.03, 0.012, 0.05])
+@pytest.mark.parametrize("seconds", first([-0.03, 0.012, 0.05]))
 def test_a_delay_is_measured(base, sound, seconds):
     samples = round(seconds * sound.rate)
     hurt = replace(sound, tau=np.roll(sound.tau, samples, axis=0))
@@ -216,7 +216,7 @@ def test_sizes_have_standard_errors(base, sound):
     assert 1e-5 < found.error < 0.02
 
 
-@pytest.mark.parametrize("late", [(12, 40, 5, 25), (3, 4, 10, 2)], ids=["long", "short"])
+@pytest.mark.parametrize("late", first([(12, 40, 5, 25), (3, 4, 10, 2)]), ids=["long", "short"])
 def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound, late):
     late = np.array(late)
     tau = np.column_stack([np.roll(t, k) for t, k in zip(sound.tau.T, late, strict=True)])
@@ -225,7 +225,7 @@ def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound, late):
     np.testing.assert_allclose(found[0].mending.delay, late / sound.rate, atol=5e-4)
 
 
-@pytest.mark.parametrize("samples", [-15, 30])
+@pytest.mark.parametrize("samples", first([-15, 30]))
 def test_the_position_of_one_joint_may_be_late_alone(base, sound, samples):
     q = sound.q.copy()
     q[:, 2] = np.roll(q[:, 2], samples)
@@ -249,7 +249,7 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", first(FILTERS))
 def test_a_low_pass_of_the_logger_is_measured_and_undone(base, sound, name):
     which, order, hz = FILTERS[name]
     b, a = signal.butter(order, hz, fs=sound.rate)
@@ -495,7 +495,7 @@ def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, s
     assert not np.any(rows.reshape(columns.shape)[:, 2])
 
 
-@pytest.mark.parametrize("slow", [10.0, 1000.0])
+@pytest.mark.parametrize("slow", first([10.0, 1000.0]))
 def test_a_clock_is_too_slow_whatever_that_makes_of_the_filters(base, sound, other, slow):
     hurt = replace(sound, rate=sound.rate / slow)
     ((found,),) = examine_logs(base, [prepare(hurt)], [prepare(other)])
@@ -695,7 +695,7 @@ def test_trust_in_one_log_alone_says_so(sound):
 
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 @pytest.mark.parametrize(
-    "mending", [Mending(sign={"tau": -1.0}), Mending(order={"tau": (3, 2, 1, 4)})], ids=str
+    "mending", first([Mending(sign={"tau": -1.0}), Mending(order={"tau": (3, 2, 1, 4)})]), ids=str
 )
 def test_damage_refutes_whatever_the_method(sound, method, mending):
     found = verdict_of(damaged(sound, mending), method=method)

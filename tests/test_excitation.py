@@ -923,7 +923,7 @@ def test_the_command_writes_its_files_and_they_are_read_back(tmp_path, capfd, pa
 file = "{urdf("ur5")}"
 [excitation]
 acceleration = 10.0
-duration = 4.0
+duration = 2.0
 harmonics = 3
 starts = 1
 iterations = 6
@@ -945,17 +945,17 @@ offset = -0.2
     assert any(each["where"].endswith("and floor") for each in document["limits"])
     table = np.genfromtxt(out / "trajectory.csv", delimiter=",", names=True)
     reference = trajectory(str(out / "trajectory.json"))
-    assert len(table) == len(reference.q) == 801
+    assert len(table) == len(reference.q) == 401
     np.testing.assert_allclose(table["qref_elbow_joint"], reference.q[:, 2], atol=1e-7)
     # the series of the papers, as the simulator has it
     series = document["fourier"]
     from dynident.simulation.reference import fourier
 
-    other = fourier(100.0, 8.0, 0.25, series["offset"], series["sine"], series["cosine"])
-    np.testing.assert_allclose(other.q, reference.q[:800], atol=1e-9)
+    other = fourier(100.0, 4.0, 0.5, series["offset"], series["sine"], series["cosine"])
+    np.testing.assert_allclose(other.q, reference.q[:400], atol=1e-9)
     message = (out / "trajectory.ros2.yaml").read_text()
     assert "joint_names: ['shoulder_pan_joint'" in message
-    assert (out / "trajectory.script").read_text().count("servoj") == 1001
+    assert (out / "trajectory.script").read_text().count("servoj") == 501
     page = (out / "report.html").read_text()
     assert "Limits kept" in page
     assert "http" not in page.replace("http://www.w3.org", "")

@@ -101,7 +101,7 @@ def off(problem: Problem, theta: Array) -> float:
     ("name", "motions", "kind"),
     [
         *(("solo12", ("trot",), kind) for kind in KINDS),
-        ("anymal", ("walk",), "null-space"),
+        pytest.param("anymal", ("walk",), "null-space", marks=pytest.mark.long),
         *(
             pytest.param("talos", ("sway", "squat"), kind, marks=pytest.mark.long)
             for kind in KINDS
@@ -337,7 +337,7 @@ def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
         pytest.param("solo12", "sway", "joints", True, marks=pytest.mark.long),
         pytest.param("solo12", "sway", "null-space", True, marks=pytest.mark.long),
         pytest.param("anymal", "walk", "null-space", True, marks=pytest.mark.long),
-        ("solo12", "trot", "full", False),
+        pytest.param("solo12", "trot", "full", False, marks=pytest.mark.long),
         pytest.param("talos", "sway", "full", False, marks=pytest.mark.slow),
     ],
 )

@@ -256,6 +256,7 @@ def later(x: Array, samples: int) -> Array:
     return np.vstack([np.repeat(x[:1], samples, axis=0), x[:-samples]])
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_sound_logs() -> None:
     assert not found(*logs(), thorough=True)
     assert not found(*logs())

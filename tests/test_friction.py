@@ -314,7 +314,7 @@ def packed(idim, q, dq, ddq, conditions, width=None):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("width", [None, 0.1])
+@pytest.mark.parametrize("width", first([None, 0.1]))
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, width):
@@ -511,7 +511,7 @@ def test_bristles_settle_on_the_stribeck_curve(v):
 # ---- energy
 
 
-@pytest.mark.parametrize("width", [None, 0.1])
+@pytest.mark.parametrize("width", first([None, 0.1]))
 @pytest.mark.parametrize("name", [*FRICTIONS, *MODELS])
 def test_friction_that_dissipates_is_passive(name, width):
     model = {**FRICTIONS, **MODELS}[name]

@@ -306,7 +306,7 @@ def tx40() -> Problem:
     return Problem(robot, read_study_samples(study.log[0], robot, study.prepare))
 
 
-@pytest.mark.parametrize("name", first(ROUTES, 5))
+@pytest.mark.parametrize("name", first(ROUTES, 3))
 def test_every_route_runs_on_the_tx40_log(name):
     problem = tx40()
     theta = ROUTES[name](problem)

@@ -55,10 +55,8 @@ def deviations(fit, theta):
     return (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
 
 
-@pytest.mark.parametrize("method", ["wls", "pc-idim-ls"])
-@pytest.mark.parametrize(
-    "name", ["stribeck", pytest.param("sigmoid", marks=pytest.mark.long), "dahl"]
-)
+@pytest.mark.parametrize("method", first(["wls", "pc-idim-ls"]))
+@pytest.mark.parametrize("name", first(["stribeck", "dahl", "sigmoid"], 2))
 def test_shapes_and_linear_parameters_of_a_log_are_found(name, method):
     problem, true, theta = scene(name)
     fit = di.identify(problem, method, doctor=False)
