@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,35 @@ def test_a_law_from_a_prompt_is_compiled_where_it_is(caplog: pytest.LogCaptureFi
     exec(compile(source, "<stdin>", "exec"), names)
     assert kernel.compile_law.__wrapped__(names["law"]).cache_hits == 0
     assert not caplog.records
+
+
+class Terminal(StringIO):
+    """A stream that is looked at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import numba
+
+    from dynident.cli import progress
+
+    seen = {}
+    for stream in (Terminal(), StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        with progress.show_progress() as line:
+            compiled_anew = numba.njit(lambda x: x + 1)
+            assert compiled_anew(2) == 3
+            before = stream.getvalue()
+            assert compiled_anew(3) == 4  # not again
+            assert stream.getvalue() == before
+            line("rows", 0.5)
+        seen[type(stream)] = before, stream.getvalue()
+    told, whole = seen[Terminal]
+    assert "\rcompiling what is used for the first time: 1 function" in told
+    assert whole.endswith("\r")
+    assert seen[StringIO] == ("", "")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from dynident.core.text import format_count
+
 PATIENCE = 1.5
 """Nothing is shown before this many seconds [s]."""
 INTERVAL = 0.2
@@ -40,6 +42,17 @@ class ProgressLine:
         text = f"{stage} {100 * share:3.0f} %"
         if 0.02 < share < 1.0:
             text += f", about {(now - self.since) * (1.0 - share) / share:.0f} s left"
+        self.write(text, now)
+
+    def tell_compiled(self, count: int) -> None:
+        """Show that functions are compiled, of which only their number so far is known."""
+        now = time.monotonic()
+        if self.terminal and now - self.started >= PATIENCE:
+            so_far = format_count(count, "function")
+            self.write(f"compiling what is used for the first time: {so_far}", now)
+
+    def write(self, text: str, now: float) -> None:
+        """Rewrite the line."""
         self.stream.write("\r" + text.ljust(self.width))
         self.stream.flush()
         self.shown, self.width = now, len(text)
@@ -54,8 +67,11 @@ class ProgressLine:
 @contextmanager
 def show_progress() -> Iterator[ProgressLine]:
     """Progress on stderr for the length of a block."""
+    from dynident.core.compiled import count_compilations
+
     line = ProgressLine(sys.stderr)
     try:
-        yield line
+        with count_compilations(line.tell_compiled):
+            yield line
     finally:
         line.wipe()

@@ -11,12 +11,14 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 
 Decorator = Callable[[Any], Any]
 
@@ -96,3 +98,31 @@ def make_private_directory() -> Path:
     except OSError:
         pass  # there is a file of that name, or the directory of another
     return Path(tempfile.mkdtemp(prefix="dynident-"))
+
+
+class Compilations(event.Listener):
+    """Counts functions as they are compiled anew, not those that are loaded.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with the count whenever another one begins.
+    """
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.tell, self.count = tell, 0
+
+    def on_start(self, event: object) -> None:
+        """Another function."""
+        self.count += 1
+        self.tell(self.count)
+
+    def on_end(self, event: object) -> None:
+        """It is done."""
+
+
+@contextmanager
+def count_compilations(tell: Callable[[int], None]) -> Iterator[None]:
+    """Have `tell` called with a count whenever a function is compiled in the block."""
+    with event.install_listener("numba:compile", Compilations(tell)):
+        yield
