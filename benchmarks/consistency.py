@@ -20,7 +20,7 @@ from robots import fall
 import dynident as di
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.recording.prepare import Samples
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.robot.model import Robot
 
 STEP = 2.5e-4
@@ -56,13 +56,13 @@ def lwr4() -> list[tuple[str, di.Problem, Samples, float]]:
     ]  # fmt: skip
 
 
-def held_out(fit: Identification, of_nominal: bool = False) -> float:
+def held_out(fit: Fit, of_nominal: bool = False) -> float:
     (found,) = fit.validation
     figures = found.nominal if of_nominal else found.entries
     return next(f.overall_percent for f in figures if f.rows == "all samples")
 
 
-def fallen(robot: Robot, fit: Identification) -> str:
+def fallen(robot: Robot, fit: Fit) -> str:
     """Energy that the exported URDF gains in 10 s under gravity with friction."""
     if fit.phi is None or not fit.consistent:
         return "no URDF"
@@ -75,7 +75,7 @@ def fallen(robot: Robot, fit: Identification) -> str:
     return f"{gained:.1g} J, {last:.2g}"
 
 
-def inconsistent(fit: Identification) -> str:
+def inconsistent(fit: Fit) -> str:
     if fit.phi is None:
         return "none given"
     return f"{int(np.sum(find_smallest_eigenvalue(fit.phi) <= 0.0))} of {len(fit.phi)}"

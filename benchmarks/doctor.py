@@ -29,7 +29,7 @@ from dynident.recording.recording import Recording
 from dynident.results.diagnosis.examine import Finding, examine_logs
 from dynident.results.diagnosis.signals import find_signs
 from dynident.results.diagnosis.verdict import TRUSTED, list_finding_reasons, reach_verdict
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident_papers.twin import load_twin
@@ -754,14 +754,14 @@ REFUSED = "refused"
 
 def identified(
     robot: Robot, log: Recording, held: Recording, doctor: bool = True
-) -> Identification:
+) -> Fit:
     """By the default method."""
     problem = di.Problem(robot, di.prepare(log, bandwidth=BANDWIDTH))
     others = [di.prepare(held, bandwidth=BANDWIDTH)]
     return di.identify(problem, validation=others, bootstrap=0, doctor=doctor)
 
 
-def held_out_error(result: Identification) -> float:
+def held_out_error(result: Fit) -> float:
     """[%]"""
     return result.validation[0].entries[0].overall_percent
 
@@ -797,7 +797,7 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
     )
 
 
-def mended_error(s: Scene, robot: Robot, log: Recording, result: Identification) -> float:
+def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
     """Held-out error after what `dynident doctor --fix` mends of a log with findings."""
     if not result.findings:
         return np.nan

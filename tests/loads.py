@@ -103,7 +103,7 @@ def arm(
     return Arm(idim.robot, theta, motions, (idim.torque(theta, *motions[0]), loaded))
 
 
-def empty(own: Arm, log: di.Recording, method: str = "pc-idim-ls") -> di.Identification:
+def empty(own: Arm, log: di.Recording, method: str = "pc-idim-ls") -> di.Fit:
     """The arm without the load."""
     problem = di.Problem(own.robot, di.prepare(log, bandwidth=10.0))
     return di.identify(problem, method, doctor=False)

@@ -185,8 +185,8 @@ def test_the_command_writes_it_of_base_parameters_too(method, tmp_path, monkeypa
     assert run(["export", "out/result.json", "--c", "arm.c"]) == 0
     assert "written to arm.c" in capfd.readouterr().err
     stored = di.read_result("out/result.json")
-    q, dq, ddq = states(stored.idim.robot, 10)
-    name = f"{stored.idim.robot.name}"
+    q, dq, ddq = states(stored.robot, 10)
+    name = f"{stored.robot.name}"
     found = torques(Path("arm.c").read_text(), name, q, dq, ddq, tmp_path)
     assert relative(found, stored.model.inverse_dynamics(q, dq, ddq)) < 1e-12
     assert run(["export", "out/result.json", "--c", "x", "--urdf", "x"]) == 2

@@ -89,9 +89,7 @@ def log_of(loop: Loop, theta: np.ndarray, noise: float = 5e-5, seed: int = 0) ->
     return di.Recording("twin", RATE, q, np.zeros_like(q), qref=loop.reference.q, torque="none")
 
 
-def fitted(
-    tmp_path: Path, **options: object
-) -> tuple[di.Identification, dict[str, tuple[float, float]]]:
+def fitted(tmp_path: Path, **options: object) -> tuple[di.Fit, dict[str, tuple[float, float]]]:
     robot, loop, theta = twin(tmp_path)
     problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
     simulation = di.Simulation(pd(KP, KD), width=0.03)

@@ -41,7 +41,7 @@ from dynident.study.compare import compare
 from dynident.study.doctor import examine_study
 from dynident.study.run import run_study
 from dynident.study.select import format_selection, render_selected_study, select_study
-from dynident.study.simulate import SimulatedLog, choose_simulated_parameters, simulate_study
+from dynident.study.simulate import SimulatedLog, choose_simulated_model, simulate_study
 from dynident.study.study import Study, load_study_robot, read_study, read_study_samples
 
 STUDY = EXAMPLES / "quadruped" / "study.toml"
@@ -453,7 +453,7 @@ def test_what_is_simulated_is_identified(circle: Path) -> None:
     assert abs(np.sum(result.phi[:, 0]) - 14.35) < 0.02
     found = fitted(read_study(circle))
     study = read_study(SIMULATED, use=None)
-    truth = found.base.matrix @ choose_simulated_parameters(study, found.idim)
+    truth = found.base.matrix @ choose_simulated_model(study, found.robot)[1]
     plain = identify(found, "wls", doctor=False)
     z = (plain.estimate.beta - truth) / np.sqrt(np.diag(plain.estimate.covariance.matrix))
     assert 0.7 < np.sqrt(np.mean(z**2)) < 1.5

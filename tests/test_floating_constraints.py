@@ -15,7 +15,7 @@ from dynident.consistency.constraints import Constraint, Symmetric, TotalMass
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
 from dynident.regression.problem import Problem
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 
 LEFT = tuple(
     f"{leg}_{part}" for leg in ("FL", "HL") for part in ("SHOULDER", "UPPER_LEG", "LOWER_LEG")
@@ -62,13 +62,13 @@ def problem(kind: str = "full", seed: int = 0) -> Problem:
 
 
 @cache
-def fitted(*constraints: Constraint, kind: str = "full") -> Identification:
+def fitted(*constraints: Constraint, kind: str = "full") -> Fit:
     return di.identify(
         problem(kind), prior="none", constraints=constraints, bootstrap=0, doctor=False
     )
 
 
-def misses(fit: Identification) -> Array:
+def misses(fit: Fit) -> Array:
     """Errors of the base parameters that have any, in standard deviations."""
     error = fit.estimate.beta - fit.base.matrix @ made().theta
     std = fit.estimate.covariance.std
@@ -76,7 +76,7 @@ def misses(fit: Identification) -> Array:
     return error[told] / std[told]
 
 
-def spread_of_total(fit: Identification) -> float:
+def spread_of_total(fit: Fit) -> float:
     """Standard deviation of the total mass [kg]."""
     total = np.zeros(len(fit.theta))
     total[: fit.idim.inertial : 10] = 1.0

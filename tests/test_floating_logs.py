@@ -30,7 +30,7 @@ from dynident.recording.floating import convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
 from dynident.results import html, plots
 from dynident.results.figures import FitFigure, JointError
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.results.plots import plot_torques
 from dynident.results.text import merge_contact_sets
 from dynident.study.run import run_study
@@ -54,13 +54,13 @@ def whole(made: Made) -> Columns:
     return columns_of(made)
 
 
-def fitted(folder: Path, columns: Columns, log: str = "", **parts: str) -> Identification:
+def fitted(folder: Path, columns: Columns, log: str = "", **parts: str) -> Fit:
     """The result of one CSV log."""
     written(folder, columns)
     return run_study(read_study(study(folder, f'files = "log.csv"\n{log}', **parts)))
 
 
-def off(result: Identification, made: Made) -> float:
+def off(result: Fit, made: Made) -> float:
     """Largest error of a base parameter, over the largest one."""
     truth = result.base.matrix @ made.theta
     return float(np.max(np.abs(result.estimate.beta - truth)) / np.max(np.abs(truth)))
@@ -684,7 +684,7 @@ QUADRUPED = EXAMPLES / "quadruped"
 
 
 @pytest.fixture(scope="module")
-def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Identification]:
+def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Fit]:
     """The example, whose second log has no forces; nobody looks at its error bars."""
     text = (QUADRUPED / "study.toml").read_text()
     for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
@@ -695,7 +695,7 @@ def stepping(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Identifica
 
 
 @pytest.mark.long
-def test_the_load_of_the_example_is_found(stepping: tuple[Path, Identification]) -> None:
+def test_the_load_of_the_example_is_found(stepping: tuple[Path, Fit]) -> None:
     """14.278 kg, of which the file knows 12.6: by `make_logs.py`."""
     _, result = stepping
     assert abs(np.sum(result.phi[:, 0]) - 14.278) < 0.02
@@ -706,7 +706,7 @@ def test_the_load_of_the_example_is_found(stepping: tuple[Path, Identification])
     assert result.verdict.state == "trusted"
 
 
-def test_a_set_of_contacts_has_one_line(stepping: tuple[Path, Identification]) -> None:
+def test_a_set_of_contacts_has_one_line(stepping: tuple[Path, Fit]) -> None:
     _, result = stepping
     lines = [line for line in result.summary().splitlines() if line.startswith("free of ")]
     names = [line.split()[2] for line in lines]
@@ -734,7 +734,7 @@ def test_errors_of_a_set_are_those_of_its_combinations() -> None:
 
 
 def test_a_report_draws_what_a_log_states(
-    stepping: tuple[Path, Identification], monkeypatch: pytest.MonkeyPatch
+    stepping: tuple[Path, Fit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, result = stepping
     monkeypatch.setattr(plots, "render_figure", lambda *_: "")

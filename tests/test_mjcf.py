@@ -16,7 +16,7 @@ from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.idim import build_idim
 from dynident.robot import load_robot
 from dynident.study.loop import ControllerSection, build_controller
-from dynident.study.simulate import choose_simulated_parameters
+from dynident.study.simulate import choose_simulated_model
 from dynident.study.study import Study
 
 INERTIAL = '<inertial pos="0.1 -0.02 0.03" mass="1.5" diaginertia="0.02 0.03 0.025"/>'
@@ -522,7 +522,7 @@ def test_the_files_own_values_are_simulated(tmp_path: Path) -> None:
     study = Study.model_validate({"robot": {"file": str(path)}})
     robot = load_robot(path)
     idim = build_idim(robot)
-    values = dict(zip(idim.names, choose_simulated_parameters(study, idim), strict=True))
+    values = dict(zip(idim.names, choose_simulated_model(study, robot)[1], strict=True))
     assert [values[f"Ia{k}"] for k in (1, 2, 3)] == [0.2, 0.1, 0.2]
     assert [values[f"fv{k}"] for k in (1, 2, 3)] == [0.5, 0.5, 0.7]
     assert [values[f"fc{k}"] for k in (1, 2, 3)] == [0.3, 0.0, 0.3]

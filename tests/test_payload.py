@@ -27,7 +27,7 @@ from dynident.results.payload import to_abc_angles
 
 
 @cache
-def ur10() -> tuple[loads.Arm, di.Identification]:
+def ur10() -> tuple[loads.Arm, di.Fit]:
     own = loads.arm("ur10")
     return own, loads.empty(own, own.logs(0)[0])
 

@@ -18,8 +18,8 @@ from dynident.consistency.nearest import nearest_consistent
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.results.figures import Series
+from dynident.results.fit import Fit
 from dynident.results.html import list_result_statements, render_result_page
-from dynident.results.identification import Identification
 from dynident.results.parameters import list_base_parameters
 from dynident.results.plots import find_time_gaps, insert_gaps, plot_torques
 from dynident.results.repair import format_repair, measure_com_shift, serialise_repair
@@ -40,7 +40,7 @@ def identified(
     joints: tuple[str, ...] = (),
     name: str = "toy",
     **options: str | bool,
-) -> Identification:
+) -> Fit:
     """A result on a simulated log, with a held-out log beside it."""
     robot = toy.arm(n)
     named = [replace(j, name=new) for j, new in zip(robot.joints, joints, strict=False)]
@@ -52,7 +52,7 @@ def identified(
 
 
 @cache
-def result() -> Identification:
+def result() -> Fit:
     return identified()
 
 
@@ -232,7 +232,7 @@ def test_figure_of_a_log_without_nominal_torques():
         assert f"[{unit}]" in figure
 
 
-def levels(found: Identification) -> dict[str, str]:
+def levels(found: Fit) -> dict[str, str]:
     return {s.title: s.level for s in list_result_statements(found)}
 
 
@@ -263,9 +263,9 @@ def test_verdict_names_what_is_wrong():
     assert found["Warning"] == "note"
     assert next(v for k, v in found.items() if k.startswith("Torque error")) == "bad"
     text = render_result_page(broken, ())
-    assert "pseudo-inertia link_1, fv2 = -0.500" in text
+    assert "the pseudo-inertia of link_1, fv2 = -0.5" in text
     assert "odd log" in text
-    assert "no: pseudo-inertia link_1, fv2 = -0.500" in summarise_result(broken)
+    assert "no: the pseudo-inertia of link_1, fv2 = -0.5" in summarise_result(broken)
 
 
 def test_verdict_doubts_a_model_that_does_not_generalise():
@@ -287,7 +287,7 @@ def test_missing_numbers_are_dashes():
 
 
 @cache
-def held(lower: float, consistency: str = "pseudo-inertia") -> Identification:
+def held(lower: float, consistency: str = "pseudo-inertia") -> Fit:
     """Results with a bound that the data agree with, or contradict."""
     robot = toy.arm(2)
     problem = Problem(robot, prepare(toy.log(robot, seconds=8.0, noise=0.5)[0], 5.0))

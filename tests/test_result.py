@@ -19,7 +19,7 @@ from dynident.estimators.estimate import Shape, Track
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.results.json import (
     SCHEMA,
     replace_nonfinite,
@@ -97,7 +97,7 @@ RESTRICTION = {
 
 
 @cache
-def result(method: str = "pc-idim-ls", nominal: bool = True, zero: bool = False) -> Identification:
+def result(method: str = "pc-idim-ls", nominal: bool = True, zero: bool = False) -> Fit:
     robot = toy.arm(2, nominal=nominal)
     bodies = toy.arm(2).nominal
     logs = [toy.log(robot, 6.0, 0.3, seed, bodies=bodies)[0] for seed in (0, 5)]
@@ -218,7 +218,7 @@ def test_finite_replaces_what_json_has_no_word_for():
 
 
 @cache
-def held(**options: Any) -> Identification:
+def held(**options: Any) -> Fit:
     """A result that a bound and a mass hold back."""
     robot = toy.arm(2)
     problem = Problem(robot, prepare(toy.log(robot, 6.0, 0.3, 0)[0], 5.0))

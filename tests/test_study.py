@@ -33,7 +33,6 @@ from dynident.study.study import (
     Study,
     list_input_files,
     read_study,
-    resolve_study_files,
 )
 
 STUDY = """[robot]
@@ -509,7 +508,6 @@ def test_every_file_that_a_study_names_stands_beside_it_and_is_an_input(tmp_path
     beside = {str(tmp_path / name) for name in names}
     assert set(list_file_names(study)) == beside
     assert {str(file) for file in list_input_files(study)} == beside
-    assert set(list_file_names(resolve_study_files(study))) == beside
 
 
 def test_a_path_is_no_study_yet():

@@ -27,7 +27,7 @@ from dynident.estimators.online import LEVEL, SCATTER, filter_speed_sign
 from dynident.estimators.tracker import Tracker
 from dynident.recording.causal import CausalFilter
 from dynident.recording.filters import differentiate_twice, filter_zero_phase
-from dynident.study.stored import read_result
+from dynident.study.fits import read_result
 from dynident.study.study import read_study
 from dynident.study.track import Row, build_track_setting, track_log
 
@@ -362,8 +362,7 @@ def test_a_result_is_a_start(desk, capsys):
     assert run(["track", "run.csv", "--start", "out/result.json", "--every", "0.5"]) == 0
     rows = capsys.readouterr().out.splitlines()
     first = np.array([float(cell) for cell in rows[1].split(",")[2 : 2 + stored.base.count]])
-    values = np.array([row.value for row in stored.document.parameters])
-    std = np.array([row.std for row in stored.document.parameters])
+    values, std = stored.estimate.beta, stored.estimate.covariance.std
     assert np.all(np.abs(first - values) < 5.0 * std)
 
 

@@ -11,7 +11,7 @@ import pytest
 from robots import EXAMPLES, SHARED, fall
 from scipy.io import loadmat
 
-from dynident.api import Identification, identify
+from dynident.api import Fit, identify
 from dynident.consistency.prior import METRICS
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.estimators import ESTIMATORS
@@ -36,7 +36,7 @@ TX40 = EXAMPLES / "tx40"
 
 
 @cache
-def tx40(method: str, slow_rows: bool = False) -> Identification:
+def tx40(method: str, slow_rows: bool = False) -> Fit:
     study = read_study(TX40 / "study.toml")
     if slow_rows:
         study = study.model_copy(
@@ -46,7 +46,7 @@ def tx40(method: str, slow_rows: bool = False) -> Identification:
     return run_study(study.model_copy(update={"identify": chosen}))
 
 
-def listed(fit: Identification) -> dict[str, float]:
+def listed(fit: Fit) -> dict[str, float]:
     """Our base parameters under the names and the joint sums of the published tables.
 
     Their friction and rotor of joints 5 and 6 contain those of the coupled drive 6, which
@@ -56,7 +56,7 @@ def listed(fit: Identification) -> dict[str, float]:
     return {n.removesuffix("R"): float(v) for n, v in zip(fit.base.names, values, strict=True)}
 
 
-def overall(fit: Identification, rows: str = "fitted") -> float:
+def overall(fit: Fit, rows: str = "fitted") -> float:
     (figure,) = [f for f in fit.identification if f.rows == rows]
     return figure.overall_percent
 
@@ -110,14 +110,14 @@ def test_tx40_essential_parameters():
     assert overall(fit) < 1.1 * overall(tx40("wls"))
 
 
-def independently_consistent(fit: Identification) -> bool:
+def independently_consistent(fit: Fit) -> bool:
     bodies = fit.theta[: fit.idim.inertial].reshape(-1, 10)
     eigenvalues = np.linalg.eigvalsh(to_pseudo_inertia(bodies))
     positive = [p.positive for p in fit.idim.parameters]
     return bool(eigenvalues.min() > 0.0 and fit.theta[positive].min() > 0.0)
 
 
-def rigid_body_torques_of_the_urdf(fit: Identification, path) -> float:
+def rigid_body_torques_of_the_urdf(fit: Fit, path) -> float:
     """Largest relative difference of torques between the result and its URDF."""
     fit.to_urdf(path)
     model = pin.buildModelFromUrdf(str(path))
@@ -143,7 +143,7 @@ def test_tx40_default_is_consistent_and_its_urdf_the_same(tmp_path):
 
 
 @cache
-def emps(method: str) -> Identification:
+def emps(method: str) -> Fit:
     robot = load_robot(EXAMPLES / "emps" / "emps.toml")
     columns = {"time": "t", "q": ["qm"], "qref": ["qg"], "current": ["vir"]}
     log = read_log(EXAMPLES / "emps" / "DATA_EMPS.mat", robot, columns=columns)
@@ -169,7 +169,7 @@ LOOP_TOLERANCES = {
 
 
 @cache
-def emps_loop(method: str) -> Identification:
+def emps_loop(method: str) -> Fit:
     study = read_study(EXAMPLES / "emps" / "study.toml")
     chosen = study.identify.model_copy(update={"method": method})
     return run_study(study.model_copy(update={"identify": chosen}))
@@ -229,7 +229,7 @@ needs_lwr4 = pytest.mark.skipif(
 
 
 @cache
-def lwr4(train: tuple[int, ...], test: int, method: str, **options: str | int) -> Identification:
+def lwr4(train: tuple[int, ...], test: int, method: str, **options: str | int) -> Fit:
     robot = load_robot(LWR4 / "kuka_lwr4.urdf")
     columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
     samples = {
@@ -243,7 +243,7 @@ def lwr4(train: tuple[int, ...], test: int, method: str, **options: str | int) -
     return identify(problem, method, lowpass_hz=6.0, validation=held_out, doctor=False, **options)
 
 
-def held_out(fit: Identification) -> float:
+def held_out(fit: Fit) -> float:
     (log,) = fit.validation
     (figure,) = [f for f in log.entries if f.rows == "all samples"]
     assert figure.lowpass_hz == 6.0
@@ -277,7 +277,7 @@ def test_lwr4_every_prior_beats_least_squares_and_the_file_where_the_motion_diff
     assert independently_consistent(fit)
 
 
-def falls(fit: Identification, path: Path) -> None:
+def falls(fit: Fit, path: Path) -> None:
     """Let go for 5 s under gravity with its own friction, the exported robot gains no energy."""
     fit.to_urdf(path)
     gained, fastest, last = fall(path, seconds=5.0, step=2.5e-4)

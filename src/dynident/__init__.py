@@ -14,6 +14,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dynident.core import version
+
 if TYPE_CHECKING:
     from dynident.api import identify as identify
     from dynident.api import validate as validate
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from dynident.recording.read import read_log as read_log
     from dynident.recording.recording import Recording as Recording
     from dynident.regression.problem import Problem as Problem
-    from dynident.results.identification import Identification as Identification
+    from dynident.results.fit import Fit as Fit
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.controller import Controller as Controller
@@ -46,22 +48,23 @@ if TYPE_CHECKING:
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
+    from dynident.study.fits import read_result as read_result
     from dynident.study.payload import payload as payload
     from dynident.study.run import run_study as run_study
     from dynident.study.sample import sample as sample
     from dynident.study.simulate import simulate_study as simulate_study
-    from dynident.study.stored import read_result as read_result
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
 
-__version__ = "0.1.0"
+
+__version__ = version.VERSION
 
 _PUBLIC = {
     "ComputationError": "dynident.core.errors",
     "Controller": "dynident.simulation.controller",
     "DynidentError": "dynident.core.errors",
     "Excitation": "dynident.excitation.excite",
-    "Identification": "dynident.results.identification",
+    "Fit": "dynident.results.fit",
     "InfeasibleError": "dynident.core.errors",
     "InputError": "dynident.core.errors",
     "Loop": "dynident.simulation.loop",
@@ -86,7 +89,7 @@ _PUBLIC = {
     "prepare": "dynident.recording.prepare",
     "read_log": "dynident.recording.read",
     "recording": "dynident.recording",
-    "read_result": "dynident.study.stored",
+    "read_result": "dynident.study.fits",
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",

@@ -1,4 +1,4 @@
-"""The front door: from a problem to an `Identification`, and from that to other logs."""
+"""The front door: from a problem to a `Fit`, and from that to other logs."""
 
 from __future__ import annotations
 
@@ -55,8 +55,11 @@ from dynident.results.figures import (
     check_lowpass,
     score_model,
 )
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
+from dynident.results.logs import LogsAtHand, put_logs_into_words
+from dynident.results.provenance import carry_robot_files, record_provenance
 from dynident.results.reasons import list_position_reasons, list_torque_reasons
+from dynident.results.residuals import summarise_residuals
 from dynident.results.result import ValidationFigures
 from dynident.results.settings import collect_log_settings, collect_model_settings
 from dynident.results.warnings import (
@@ -83,7 +86,7 @@ def identify(
     validation: Sequence[Samples] = (),
     progress: Progress = ignore_progress,
     **options: Any,
-) -> Identification:
+) -> Fit:
     """Identify a model and measure it.
 
     Parameters
@@ -101,7 +104,7 @@ def identify(
 
     Returns
     -------
-    Identification
+    Fit
 
     Raises
     ------
@@ -169,12 +172,17 @@ def identify(
         *warn_of_sensor_errors(problem, theta),
         *warn_of_nonpassive_drives(problem, theta),
     ]
-    return Identification(
+    return Fit(
         method=method,
         base=problem.base,
         estimate=found,
-        samples=problem.samples,
-        held_out=tuple(validation),
+        logs=LogsAtHand(problem.samples, tuple(validation)),
+        log_words=(
+            *put_logs_into_words(problem.idim, problem.samples, "identify"),
+            *put_logs_into_words(problem.idim, validation, "validate"),
+        ),
+        residuals=summarise_residuals(found),
+        preparation=problem.samples[0].preparation,
         lowpass_hz=figures.lowpass_hz,
         identification=figures.model,
         nominal=figures.nominal,
@@ -199,7 +207,10 @@ def identify(
             ),
             len(logs) - len(twins),
         ),
+        robot_files=carry_robot_files(problem.robot),
+        provenance=record_provenance(logs),
         findings=findings,
+        simulation=build_free_loop(given.get(SIMULATION), found),
     )
 
 
@@ -307,7 +318,7 @@ def measure_estimate(
     model, nominal = score_model(problem, theta, lowpass_hz, scoring.score)
     loop = None if simulation is None else choose_fitted_loop(simulation, found)
     simulated, stiff = measure_loop_errors(problem, loop, found, theta)
-    free = build_free_loop(loop, found)
+    free = None if found.fitted is None else build_free_loop(loop, found)
     held_out = tuple(
         measure_held_out_log(log.name, problem.on(log), free, theta, lowpass_hz, scoring.score)
         for log in validation
@@ -424,10 +435,10 @@ def choose_fitted_loop(simulation: Simulation, found: Estimate) -> Simulation:
 
 
 def build_free_loop(simulation: Simulation | None, found: Estimate) -> Simulation | None:
-    """The loop in which another log is simulated freely, where drives were fitted to positions."""
-    if simulation is None or found.fitted is None:
+    """The loop in which another log is simulated: without what is of one log."""
+    if simulation is None:
         return None
-    return replace(simulation, references=None, external=None)
+    return replace(choose_fitted_loop(simulation, found), references=None, external=None)
 
 
 def measure_held_out_log(
@@ -508,13 +519,13 @@ def remove_known_torques(
 
 @limit_to_one_thread
 def validate(
-    result: Identification, log: Recording | Samples, *, lowpass_hz: float | None = None
+    result: Fit, log: Recording | Samples, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
     """Errors of an identified model on another log, on rows as those of the identification.
 
     Parameters
     ----------
-    result : Identification
+    result : Fit
     log : Recording or Samples
         A recording is prepared with the cutoffs of the identification.
     lowpass_hz : float, optional

@@ -10,6 +10,7 @@ import typer
 
 from dynident.cli.flags import DEFAULTS, FLAGS
 from dynident.cli.options import (
+    AnywayFlag,
     BandwidthOption,
     ColumnsOption,
     ContactOption,
@@ -30,7 +31,7 @@ from dynident.cli.options import (
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
-    from dynident.results.identification import Identification
+    from dynident.results.fit import Fit
     from dynident.study.study import Study
 
 OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
@@ -83,6 +84,7 @@ def identify(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where the verdict is refuted.")
     ] = False,
+    anyway: AnywayFlag = False,
     *,
     options: dict[str, Any],
 ) -> None:
@@ -123,13 +125,13 @@ def identify(
     with show_progress() as progress:
         with name_study_in_errors(study):
             result = run_study(chosen, progress)
-        notes = write_output(result, output, report) if output is not None else ()
+        notes = write_output(result, output, report, anyway) if output is not None else ()
         if write_study is not None:
             write_files({write_study: render_study(chosen, write_study.parent).encode()})
     from dynident.results.json import serialise_result, to_json
 
     if json:
-        typer.echo(to_json(serialise_result(result)), nl=False)
+        typer.echo(to_json(serialise_result(result, output)), nl=False)
     else:
         typer.echo(result.summary(full=full))
     for note in notes:
@@ -215,7 +217,9 @@ def refuse_output(paths: Sequence[Path], chosen: Study, study: Path | None) -> N
     refuse_overwriting(paths, inputs if study is None else [*inputs, study])
 
 
-def write_output(result: Identification, directory: Path, report: bool) -> tuple[str, ...]:
+def write_output(
+    result: Fit, directory: Path, report: bool, anyway: bool = False
+) -> tuple[str, ...]:
     """Write result.json, the model file and report.html; returns notes on them.
 
     What an earlier result left there and this one has not is removed: a directory never
@@ -228,7 +232,7 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     paths = [directory / name for name in OUTPUTS]
     refuse_overwriting(paths, list_model_files(result.robot))
     earlier = paths[0].is_file()
-    contents = {paths[0]: to_json(serialise_result(result)).encode()}
+    contents = {paths[0]: to_json(serialise_result(result, directory)).encode()}
     notes: tuple[str, ...] = ()
     model = "model.xml" if is_mjcf(result.robot) else "model.urdf"
     if result.phi is None:
@@ -241,6 +245,8 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
             f"the links are not physically consistent, so there is no {model}; "
             "dynident export --repair writes the nearest consistent one",
         )
+    elif result.verdict.state == "refuted" and not anyway:
+        notes = (f"the result is refuted, so there is no {model}; --anyway writes it",)
     elif model == "model.xml":
         contents[directory / model], notes = result.model_mjcf(directory)
     else:

@@ -51,6 +51,7 @@ BandwidthOption = Annotated[
         help=f"Joint bandwidth [Hz]; {DEFAULTS['bandwidth']} if not given.",
     ),
 ]
+AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
 RateOption = Annotated[
     float | None,
     typer.Option("--rate", callback=check_positive, help="Sample rate of logs without time [Hz]."),

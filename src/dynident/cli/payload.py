@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import PAYLOAD_FLAGS
-from dynident.cli.options import JsonFlag, add_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
 
 
 @app.command(
@@ -19,18 +19,24 @@ from dynident.cli.options import JsonFlag, add_flags, app
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
+    anyway: AnywayFlag = False,
     json: JsonFlag = False,
     *,
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
     from dynident.results.json import replace_nonfinite, to_json
-    from dynident.study.payload import identify_payload_from_stored
-    from dynident.study.stored import read_result
+    from dynident.results.text import format_trust
+    from dynident.study.fits import read_fit_log, read_result
+    from dynident.study.payload import payload
 
-    found, warnings = identify_payload_from_stored(read_result(result), log, **options)
-    typer.echo(
-        to_json(replace_nonfinite(found.to_dict())) if json else found.summary(), nl=not json
-    )
-    for warning in dict.fromkeys(warnings):
+    fit = read_result(result)
+    samples = read_fit_log(fit, log.split(","))
+    found = payload(fit, samples, anyway=anyway, **options)
+    if json:
+        told = {**found.to_dict(), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+    else:
+        typer.echo(f"{format_trust(fit)}\n{found.summary()}")
+    for warning in dict.fromkeys((*fit.robot.warnings, *samples.warnings)):
         typer.echo(f"warning: {warning}", err=True)

@@ -24,10 +24,16 @@ def replay(
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
     from dynident.results.json import replace_nonfinite, to_json
+    from dynident.results.text import format_trust
+    from dynident.study.fits import read_result
     from dynident.study.replay import replay
-    from dynident.study.stored import read_result
 
-    found = replay(read_result(result), log.split(","), engine)
+    fit = read_result(result)
+    found = replay(fit, log.split(","), engine)
     for warning in dict.fromkeys(found.warnings):
         typer.echo(f"warning: {warning}", err=True)
-    typer.echo(to_json(replace_nonfinite(found.document())) if json else found.text(), nl=not json)
+    if json:
+        told = {**found.document(), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+    else:
+        typer.echo(f"{format_trust(fit)}\n{found.text()}")

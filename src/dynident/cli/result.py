@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import JsonFlag, LowpassOption, add_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, LowpassOption, add_flags, app
 
 
 @app.command(
@@ -24,22 +24,24 @@ def validate(
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.results.json import replace_nonfinite, serialise_validation, to_json
-    from dynident.results.text import format_fit_figures, format_free_errors
-    from dynident.study.stored import read_result, validate_stored_model
+    from dynident.results.text import format_fit_figures, format_free_errors, format_trust
+    from dynident.study.fits import measure_log, read_result
 
-    stored = read_result(result)
-    names = stored.idim.robot.joint_names
-    found = [validate_stored_model(stored, text.split(","), lowpass) for text in logs]
+    fit = read_result(result)
+    names = fit.robot.joint_names
+    found = [measure_log(fit, text.split(","), lowpass) for text in logs]
     for warning in dict.fromkeys(note for one in found for note in one.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if json:
         document = {
             "schema": "dynident.validation/1",
+            "verdict": fit.verdict.state,
             "validation": [serialise_validation(one.figures, names) for one in found],
             "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
         }
         typer.echo(to_json(replace_nonfinite(document)), nl=False)
         return
+    typer.echo(format_trust(fit))
     for one in found:
         lines = format_free_errors(names, [(one.figures.log, one.figures.free)])
         table = format_fit_figures(one.figures.entries, one.figures.nominal)
@@ -61,6 +63,7 @@ def export(
         bool,
         typer.Option("--repair", help="The nearest consistent links, of a result without them."),
     ] = False,
+    anyway: AnywayFlag = False,
     *,
     options: dict[str, Any],
 ) -> None:
@@ -70,7 +73,8 @@ def export(
     from dynident.core.files import refuse_overwriting, write_files
     from dynident.results.c_code import c_code
     from dynident.results.mjcf import list_model_files
-    from dynident.study.stored import read_result, render_stored_mjcf, render_stored_urdf
+    from dynident.results.text import format_trust
+    from dynident.study.fits import read_result, repair_fit
 
     if options and not repair:
         raise InputError("--metric is of --repair")
@@ -84,23 +88,27 @@ def export(
     if repair and urdf is None and mjcf is None:
         raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
-    stored = read_result(result)
-    refuse_overwriting(
-        outputs, (result, stored.study.robot.file, *list_model_files(stored.idim.robot))
-    )
-    knowledge = Knowledge(**options) if repair else None
+    fit = read_result(result)
+    refuse_overwriting(outputs, (result, *list_model_files(fit.robot)))
+    fit.require_trust("model file", anyway)
+    trust = format_trust(fit)
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
-    if urdf is not None:
-        documents[urdf], notes = render_stored_urdf(stored, knowledge)
-    if mjcf is not None:
-        documents[mjcf], more = render_stored_mjcf(stored, knowledge, mjcf.parent)
-        notes = (*notes, *more)
     if c is not None:
-        documents[c] = c_code(stored.model).encode()
+        documents[c] = c_code(fit.model).encode()
+    if repair:
+        fit, words = repair_fit(fit, Knowledge(**options))
+        notes = (words,)
+    if urdf is not None:
+        documents[urdf], more = fit.model_urdf()
+        notes = (*notes, *more)
+    if mjcf is not None:
+        documents[mjcf], more = fit.model_mjcf(mjcf.parent)
+        notes = (*notes, *more)
     for path, document in documents.items():
         write_files({path: document})
-    for warning in stored.warnings:
+    typer.echo(trust, err=True)
+    for warning in fit.robot.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for note in dict.fromkeys(notes):
         typer.echo(f"note: {note}", err=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import SAMPLE_FLAGS
-from dynident.cli.options import JsonFlag, add_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
 
 
 @app.command(
@@ -30,6 +30,7 @@ def sample(
         list[str] | None,
         typer.Option("--log", help="Share of this log inside the draws' 95 % band; repeatable."),
     ] = None,
+    anyway: AnywayFlag = False,
     json: JsonFlag = False,
     *,
     options: dict[str, Any],
@@ -40,8 +41,9 @@ def sample(
     from dynident.core.text import suggest_nearest
     from dynident.results.draws import FORMATS, format_draws, serialise_draws
     from dynident.results.json import replace_nonfinite, to_json
-    from dynident.study.sample import Drawing, measure_calibration, sample_stored
-    from dynident.study.stored import read_result
+    from dynident.results.text import format_trust
+    from dynident.study.fits import read_result
+    from dynident.study.sample import Drawing, measure_calibration, sample
 
     if form is not None and form not in FORMATS:
         raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
@@ -50,17 +52,18 @@ def sample(
     wanted = Drawing(**options)
     if output is not None:
         refuse_unwritable(output)
-    stored = read_result(result)
-    draws = sample_stored(stored, wanted)
-    found = [measure_calibration(stored, draws, text) for text in logs or ()]
+    fit = read_result(result)
+    draws = sample(fit, wanted.n, wanted.seed, anyway)
+    found = [measure_calibration(fit, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()
     if output is not None:
         notes = draws.write(output, form)
-    typer.echo(
-        to_json(replace_nonfinite(serialise_draws(draws, found))) if json
-        else format_draws(draws, found), nl=not json,
-    )  # fmt: skip
-    for warning in stored.warnings:
+    if json:
+        told = {**serialise_draws(draws, found), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+    else:
+        typer.echo(f"{format_trust(fit)}\n{format_draws(draws, found)}")
+    for warning in fit.robot.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for note in notes:
         typer.echo(f"note: {note}", err=True)

@@ -28,7 +28,7 @@ from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.dynamics.base import BaseParameters
-    from dynident.study.stored import StoredResult
+    from dynident.results.fit import Fit
     from dynident.study.study import Study
     from dynident.study.track import Noticed, Row
 
@@ -71,6 +71,7 @@ def track(
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.cli.identify import build_study_from_flags, collect_log_keys
     from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.results.text import format_trust
     from dynident.study.study import list_input_files
     from dynident.study.track import Noticed, build_track_setting
     from dynident.study.track import track_log as run
@@ -89,6 +90,8 @@ def track(
         refuse_overwriting([state], [*inputs, *log, *list_input_files(chosen)])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
+    if result is not None:
+        typer.echo(format_trust(result), err=True)
     write = make_writer(tracked.base, json)
 
     def told(each: Row | Noticed) -> None:
@@ -118,7 +121,7 @@ def track(
 
 def choose_settings(
     study: Path | None, start: Path | None, robot: Path | None, own: bool
-) -> tuple[Study, StoredResult | None, Path | None]:
+) -> tuple[Study, Fit | None, Path | None]:
     """The study whose settings count, the result to start from, and the study's place.
 
     Raises
@@ -127,8 +130,8 @@ def choose_settings(
         For two of them at once that exclude each other, and for none.
     """
     from dynident.core.schema import validate_data
-    from dynident.study.stored import read_result
-    from dynident.study.study import Study, read_study
+    from dynident.study.fits import find_study, read_result
+    from dynident.study.study import RobotSection, Study, read_study
 
     if sum(each is not None for each in (study, robot)) > 1 or (robot is not None and start):
         raise InputError("give one of a study, --start and --robot")
@@ -136,7 +139,8 @@ def choose_settings(
     if study is not None:
         return read_study(study, use="identify" if own else None), result, study
     if result is not None:
-        return result.study, result, None
+        known = find_study(result) or Study(robot=RobotSection(file=result.robot.name))
+        return known, result, None
     if robot is None:
         raise InputError(
             "give a study, or with a log --study, --start or --robot; see dynident track --help"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics.equations import Sensor
+from dynident.friction.elements import ELEMENTS, number_symbols
 from dynident.friction.model import FrictionModel, Shape
 
 
@@ -64,6 +67,24 @@ class Gear:
         return f"{symbol}m" if self.coupled else symbol
 
 
+class Origin(NamedTuple):
+    """What an element was made of.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `dynident.friction.elements.ELEMENTS`.
+    given : tuple of (str, object)
+        What its maker was told.
+    before : int
+        How many of its kind its joint has before it.
+    """
+
+    kind: str
+    given: tuple[tuple[str, Any], ...]
+    before: int
+
+
 @dataclass(frozen=True)
 class Attached:
     """What acts on a joint beside the friction of its drive.
@@ -78,12 +99,15 @@ class Attached:
         Index of another joint that it couples: it then acts on what a cable or a belt over both
         sees, ``q_joint + ratio q_over``.
     ratio : float
+    origin : Origin, optional
+        What its maker was told, so that it can be made again; None of what was made otherwise.
     """
 
     joint: int
     model: FrictionModel
     over: int | None = None
     ratio: float = 1.0
+    origin: Origin | None = None
 
     def turns(self, n: int) -> Array:
         """How what it acts on turns with the joints, shape (n,)."""
@@ -92,6 +116,37 @@ class Attached:
         if self.over is not None:
             turns[self.over] = self.ratio
         return turns
+
+
+def attach(
+    joint: int,
+    kind: str,
+    given: Mapping[str, Any],
+    over: int | None = None,
+    ratio: float = 1.0,
+    before: int = 0,
+) -> Attached:
+    """An element on a joint, of a kind and of what is known of it.
+
+    Parameters
+    ----------
+    joint : int
+    kind : str
+        Name in `dynident.friction.elements.ELEMENTS`.
+    given : mapping of str to object
+        What its maker is told.
+    over, ratio
+        See `Attached`.
+    before : int
+        How many of its kind the joint has already.
+
+    Raises
+    ------
+    InputError
+        When there can be no such element.
+    """
+    model = number_symbols(ELEMENTS[kind](**given), before)
+    return Attached(joint, model, over, ratio, Origin(kind, tuple(given.items()), before))
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ class Estimate:
         Standard deviation of each group's torque [Nm or N].
     covariance : Covariance
     residuals : Residuals
+        Row by row; empty of a fit that was read from a file.
     iterations : int
     message : str
     certificate : Certificate or None

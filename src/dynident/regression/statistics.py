@@ -74,6 +74,10 @@ class Residuals:
             yield group.name, error
 
 
+NO_RESIDUALS = Residuals((), (), (), ())
+"""Of an estimate whose rows are not at hand."""
+
+
 def compute_residuals(problem: Regression, beta: Array) -> Residuals:
     """Residuals of base parameters `beta` on the rows of a problem."""
     log: list[list[np.ndarray]] = [[] for _ in problem.groups]

@@ -11,15 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from dynident.core.arrays import Array
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident.core.text import format_count
-from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import (
     SIGNIFICANCE,
-    estimate_autocorrelation,
-    is_whiteness_rejected,
-    run_whiteness_test,
 )
 from dynident.results.comparison import (
     LEGEND,
@@ -41,15 +36,14 @@ from dynident.results.plots import (
     plot_precision,
     plot_torques,
 )
+from dynident.results.residuals import GroupResiduals, is_any_not_white
 from dynident.results.result import Result, ValidationFigures
 from dynident.results.text import (
     build_error_columns,
     choose_headline,
     describe_certificate,
     describe_consistency,
-    describe_cutoffs,
     describe_excitation,
-    describe_log,
     describe_row_count,
     describe_rows,
     describe_simulation,
@@ -122,14 +116,14 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
         HTML without scripts and without references to other files.
     """
     rows = list_base_parameters(result)
-    fitted = [s for s in series if s.name in [log.name for log in result.samples]]
+    fitted = [s for s in series if s.name in list_fitted_names(result)]
     return (
         load_page_templates()
         .get_template("template.html.j2")
         .render(
             title=result.robot.name,
             subtitle=f"dynamic model identified by {result.method} from "
-            + format_count(len(result.samples), "log"),
+            + format_count(len(list_fitted_names(result)), "log"),
             verdict=list_result_statements(result),
             free=build_free_error_table(result),
             fitted=build_fitted_table(result),
@@ -140,7 +134,7 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
                 (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
             ],
             friction_plot=plot_friction(result.robot, fitted) if fitted else "",
-            residual_plot=plot_autocorrelation(*select_plotted_residuals(result)),
+            residual_plot=plot_autocorrelation(select_plotted_residuals(result)),
             residuals=build_residual_table(result),
             precision_plot=plot_precision([row for row in rows if row.essential]),
             parameters=build_parameter_table(rows),
@@ -342,12 +336,12 @@ def judge_excitation(result: Result) -> Statement:
 
 def judge_residuals(result: Result) -> Statement:
     """Whether the residuals are white."""
-    errors = result.estimate.residuals.error
+    groups = result.residuals
     covariance = f"error bars: {result.estimate.covariance.name}"
-    if not is_whiteness_rejected(errors):
+    if not is_any_not_white(groups):
         return Statement("good", "White residuals", covariance)
-    rejected = sum(run_whiteness_test(error).rejected for error in errors)
-    text = f"Ljung-Box rejects whiteness at {rejected} of {format_count(len(errors), 'joint')}"
+    rejected = sum(group.whiteness.rejected for group in groups)
+    text = f"Ljung-Box rejects whiteness at {rejected} of {format_count(len(groups), 'joint')}"
     return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
 
 
@@ -357,11 +351,12 @@ def judge_residuals(result: Result) -> Statement:
 def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
     """What was identified, from what and how."""
     estimate = result.estimate
-    cutoffs = dict.fromkeys(describe_cutoffs(log) for log in result.samples)
+    logs = [log for log in result.log_words if log.use == "identify"]
+    cutoffs = dict.fromkeys(log.cutoffs for log in logs)
     return (
         ("Robot", f"{result.robot.name}, {format_count(result.robot.n, 'joint')}"),
         ("Friction", result.idim.friction),
-        ("Logs", ", ".join(describe_log(log) for log in result.samples)),
+        ("Logs", ", ".join(log.words for log in logs)),
         ("Rows", describe_row_count(result)),
         ("Cutoffs", "; ".join(cutoffs)),
         ("Base parameters", f"{result.base.count}; {describe_excitation(result)}"),
@@ -402,36 +397,33 @@ def build_error_table(result: Result) -> Table:
 
 def format_log_title(result: Result, name: str) -> str:
     """A log's name and what it was used for."""
-    use = "fitted" if name in [log.name for log in result.samples] else "held out"
+    use = "fitted" if name in list_fitted_names(result) else "held out"
     return f"{name} ({use})"
 
 
-def select_plotted_residuals(result: Result) -> tuple[list[Array], list[str]]:
-    """Residuals that are drawn, and their names: combinations of equations are in the table."""
-    found = result.estimate.residuals
-    shown = [
-        (error, group.name)
-        for error, group in zip(found.error, found.groups, strict=True)
-        if len(error) and not group.name.startswith(FREE_OF)
-    ]
-    shown = shown or [(e, g.name) for e, g in zip(found.error, found.groups, strict=True)]
-    return [error for error, _ in shown], [name for _, name in shown]
+def list_fitted_names(result: Result) -> list[str]:
+    """Names of the logs that were fitted."""
+    return [log.name for log in result.log_words if log.use == "identify"]
+
+
+def select_plotted_residuals(result: Result) -> list[GroupResiduals]:
+    """Residuals that are drawn: combinations of equations are in the table."""
+    shown = [group for group in result.residuals if group.rows and not group.combination]
+    return shown or list(result.residuals)
 
 
 def build_residual_table(result: Result) -> Table:
     """Size and whiteness of each joint's residual."""
-    estimate = result.estimate
     rows = []
-    groups = estimate.residuals.groups
-    for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
-        if not len(error):
+    for group in result.residuals:
+        if not group.rows:
             continue
-        test = run_whiteness_test(error)
+        test = group.whiteness
         cells = (
             group.name,
-            f"{len(error)}",
-            f"{format_number(float(sigma), 3)} {group.unit}".removesuffix(" 1"),
-            f"{estimate_autocorrelation(error, 1)[0]:.2f}",
+            f"{group.rows}",
+            f"{format_number(group.sigma, 3)} {group.unit}".removesuffix(" 1"),
+            f"{group.correlation[0]:.2f}",
             format_number(test.statistic, 4),
             format_p_value(test.p_value),
             "not white" if test.rejected else "white",

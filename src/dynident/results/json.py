@@ -1,11 +1,13 @@
-"""result.json: an identification as plain data; `dynident.study.stored` reads it back."""
+"""result.json: what people and programs read of a fit, and behind it its whole state."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,29 +16,49 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
 from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.plain import to_plain
+from dynident.core.schema import replace_file_names
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
-from dynident.regression.statistics import run_whiteness_test
 from dynident.results.diagnosis.examine import Finding
 from dynident.results.figures import FitFigure
 from dynident.results.parameters import list_base_parameters, list_sensor_parameters, serialise_body
 from dynident.results.result import Result, ValidationFigures
+from dynident.results.state import FORMS
 
 SCHEMA = "dynident.result/1"
 
 
-def serialise_result(result: Result) -> dict[str, Any]:
+def serialise_result(result: Result, folder: Path | None = None) -> dict[str, Any]:
     """The object of result.json (schema ``dynident.result/1``).
 
+    Parameters
+    ----------
+    result : Result
+    folder : Path, optional
+        Where it will stand: its names of files are as seen from there; the current directory.
+
     Numbers that are not finite become null, as JSON has no word for them.
+
+    Raises
+    ------
+    InputError
+        When it has elements or constraints that no file can hold.
     """
+    folder = Path() if folder is None else folder
     estimate = result.estimate
     certificate = estimate.certificate
     document = {
         "schema": SCHEMA,
         "free_simulation": serialise_free_simulations(result),
         "method": result.method,
-        "settings": result.settings,
+        "settings": serialise_settings(result, folder),
+        "provenance": {
+            "version": result.provenance.version,
+            "date": result.provenance.date,
+            "logs": result.provenance.logs,
+            "robot": {file.name: file.sha256 for file in result.robot_files.files},
+        },
         "verdict": {
             "state": result.verdict.state,
             "reasons": [
@@ -84,8 +106,7 @@ def serialise_result(result: Result) -> dict[str, Any]:
             ],
         },
         "whiteness": [
-            {"name": name, "p_value": run_whiteness_test(error).p_value}
-            for name, error in estimate.residuals.named()
+            {"name": group.name, "p_value": group.whiteness.p_value} for group in result.residuals
         ],
         "consistent": result.consistent,
         "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
@@ -115,7 +136,40 @@ def serialise_result(result: Result) -> dict[str, Any]:
         "timings": result.timings,
     }
     cleaned: dict[str, Any] = replace_nonfinite(document)
-    return cleaned
+    return {**cleaned, "state": serialise_state(result, folder)}
+
+
+def serialise_settings(result: Result, folder: Path) -> dict[str, Any]:
+    """All that shaped a result; the study's files as seen from a folder."""
+    if result.study is None:
+        return result.settings
+    seen = replace_file_names(result.study, lambda name: relate_path(name, folder))
+    return {**result.settings, "study": seen.model_dump(mode="json", exclude_none=True)}
+
+
+def serialise_state(result: Result, folder: Path) -> dict[str, Any]:
+    """All of a fit that comes back to the last bit when it is read.
+
+    What differs between two runs of the same is beside it: the date, and seconds.
+    """
+    files = result.robot_files
+    place = relate_path(files.folder, folder) if files.files else ""
+    source = Path(files.files[0].name) if files.files else None
+    idim = replace(result.idim, robot=replace(result.robot, source=source))
+    told = replace(
+        result,
+        base=replace(result.base, idim=idim),
+        robot_files=replace(files, folder=place),
+        provenance=replace(result.provenance, date=""),
+        timings={},
+    )
+    found: dict[str, Any] = to_plain(Result, told, FORMS)
+    return found
+
+
+def relate_path(path: str, folder: Path) -> str:
+    """A file's name as seen from a folder."""
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
 def list_lower_triangle(matrix: Array) -> list[list[float]]:
@@ -307,5 +361,10 @@ def replace_nonfinite(value: Any) -> Any:
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """Text of a JSON document, ending in a newline."""
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    """Text of a JSON document, ending in a newline; what is a fit's state, in one line."""
+    told = {key: value for key, value in document.items() if key != "state"}
+    text = json.dumps(told, indent=2, allow_nan=False)
+    if "state" in document:
+        state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
+        text = f'{text[:-2]},\n  "state": {state}\n}}'
+    return text + "\n"

@@ -14,10 +14,10 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.regression.rows import list_torque_groups
-from dynident.regression.statistics import estimate_autocorrelation
 from dynident.results.figures import Series
 from dynident.results.ground import Ground
 from dynident.results.parameters import BaseRow
+from dynident.results.residuals import LAGS, GroupResiduals
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ WIDTH = 9.6
 LARGEST = 300_000
 """Characters beyond which an SVG is replaced by a PNG."""
 PNG_DPI = 160
-LAGS = 20
 DOTS = 160
 """Of a joint's friction curves."""
 BINS = 24
@@ -246,21 +245,20 @@ def plot_footholds(ground: Ground) -> str:
         return render_figure(figure, f"footholds-{ground.name}")
 
 
-def plot_autocorrelation(errors: Sequence[Array], names: Sequence[str]) -> str:
+def plot_autocorrelation(groups: Sequence[GroupResiduals]) -> str:
     """Residual autocorrelation of every joint with its +-2/sqrt(r) band.
 
     Parameters
     ----------
-    errors : sequence of ndarray
-        Decimated residuals, one a joint.
-    names : sequence of str
+    groups : sequence of GroupResiduals
 
     Returns
     -------
     str
     """
-    columns = min(6, max(3, len(errors)))
-    rows = max(1, -(-len(errors) // columns))
+    count = len(groups)
+    columns = min(6, max(3, count))
+    rows = max(1, -(-count // columns))
     height = 0.55 + 1.35 * rows
     lags = np.arange(1, LAGS + 1)
     width = LAGS + 5  # of a panel and the gap behind it: axes for each would take longer
@@ -278,9 +276,9 @@ def plot_autocorrelation(errors: Sequence[Array], names: Sequence[str]) -> str:
         panels = grid.subplots(sharey=True, squeeze=False).ravel()
         for row, axes in enumerate(panels):
             ticks = []
-            for column, j in enumerate(range(row * columns, min((row + 1) * columns, len(errors)))):
-                rho = estimate_autocorrelation(errors[j], LAGS)
-                band = 2.0 / np.sqrt(max(1, len(errors[j])))
+            for column, j in enumerate(range(row * columns, min((row + 1) * columns, count))):
+                rho = groups[j].correlation
+                band = 2.0 / np.sqrt(max(1, groups[j].rows))
                 outside = np.abs(rho) > band
                 start = column * width
                 ends = (start, start + LAGS + 1)
@@ -288,10 +286,10 @@ def plot_autocorrelation(errors: Sequence[Array], names: Sequence[str]) -> str:
                 colours = np.where(outside, RED, GREY).tolist()
                 axes.vlines(start + lags, 0.0, rho, colors=colours, lw=2.0)
                 axes.plot(ends, (0.0, 0.0), color=GREY, lw=0.5)
-                title = format_panel_title(j, names[j])
+                title = format_panel_title(j, groups[j].name)
                 beyond = axes.get_xaxis_transform()
                 axes.text(start, 1.04, title, transform=beyond, parse_math=False)
-                if j + columns >= len(errors):  # nothing stands below
+                if j + columns >= count:  # nothing stands below
                     ticks.append(start + lags[4::5])
             shown = np.concatenate([*ticks, np.zeros(0)])
             axes.set_xticks(shown, [f"{tick % width:.0f}" for tick in shown])

@@ -1,4 +1,4 @@
-"""What an identification found, frozen: all that the forms in which it is told need."""
+"""What an identification found, frozen: fresh or read from a file, all that its forms need."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import refuse_overwriting, write_files
 from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.schema import Spec
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators import Estimate
-from dynident.estimators.closed_loop import FreeError, SimulatedFigure
-from dynident.recording.prepare import Samples, prepare_by_options
+from dynident.estimators.closed_loop import FreeError, SimulatedFigure, Simulation
+from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
-from dynident.regression.generalised import GeneralisedSamples
 from dynident.results.c_code import c_code
 from dynident.results.cost import describe_export_cost, describe_loop_omissions
 from dynident.results.diagnosis.examine import Finding
-from dynident.results.diagnosis.standing import measure_borne_weight
-from dynident.results.diagnosis.verdict import Verdict
+from dynident.results.diagnosis.verdict import REFUTED, Verdict
 from dynident.results.figures import FitFigure, Series, decompose_torques
+from dynident.results.logs import Logs, LogWords
 from dynident.results.mjcf import list_model_files, render_identified_mjcf
 from dynident.results.mujoco import mujoco_model
 from dynident.results.pinocchio import PinocchioModel, build_pinocchio_model
-from dynident.results.terms import make_simulable
+from dynident.results.provenance import Provenance, RobotFiles
+from dynident.results.residuals import GroupResiduals
+from dynident.results.terms import make_simulable, sort_joint_terms
 from dynident.results.urdf import render_standard_urdf
 from dynident.robot.model import Robot
 
@@ -58,10 +60,14 @@ class Result:
     method : str
     base : BaseParameters
     estimate : Estimate
-    samples : tuple of Samples
-        The logs that were fitted.
-    held_out : tuple of Samples
-        The logs of `validation`.
+    logs : Logs
+        What was fitted and what was held out.
+    log_words : tuple of LogWords
+        The same in words, fitted ones first.
+    residuals : tuple of GroupResiduals
+        Of the rows that were fitted.
+    preparation : Preparation
+        Of the fitted logs, as others are prepared.
     lowpass_hz : float
         Of the all-samples figures [Hz].
     identification, nominal : tuple of FitFigure
@@ -81,13 +87,22 @@ class Result:
     warnings : tuple of str
     timings : dict of str to float
         Seconds per stage, with their total.
+    robot_files : RobotFiles
+        The text of the files that the robot came from.
+    provenance : Provenance
+    simulation : Simulation or None
+        The loop of methods that simulate it, without what is of one log.
+    study : Spec or None
+        Where a study was run.
     """
 
     method: str
     base: BaseParameters
     estimate: Estimate
-    samples: tuple[Samples, ...]
-    held_out: tuple[Samples, ...]
+    logs: Logs
+    log_words: tuple[LogWords, ...]
+    residuals: tuple[GroupResiduals, ...]
+    preparation: Preparation
     lowpass_hz: float
     identification: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
@@ -98,8 +113,28 @@ class Result:
     warnings: tuple[str, ...]
     timings: dict[str, float]
     verdict: Verdict
+    robot_files: RobotFiles
+    provenance: Provenance
     findings: tuple[Finding, ...] = ()
     simulated: tuple[SimulatedFigure, ...] = ()
+    simulation: Simulation | None = None
+    study: Spec | None = None
+
+    @property
+    def samples(self) -> tuple[Samples, ...]:
+        """The logs that were fitted; read again where the fit was.
+
+        Raises
+        ------
+        InputError
+            When they are not at hand any more.
+        """
+        return self.logs.fitted
+
+    @property
+    def held_out(self) -> tuple[Samples, ...]:
+        """The logs of `validation`; likewise."""
+        return self.logs.held_out
 
     @property
     def idim(self) -> Idim:
@@ -117,19 +152,10 @@ class Result:
         """The robot that was identified."""
         return self.base.idim.robot
 
-    @cached_property
+    @property
     def borne(self) -> tuple[tuple[str, float], ...]:
         """What contacts bear of a floating robot while it stands, by log [kg]."""
-        found = []
-        for log in self.samples:
-            kg = (
-                measure_borne_weight(self.idim, log)
-                if isinstance(log, GeneralisedSamples)
-                else None
-            )
-            if kg is not None:
-                found.append((log.name, kg))
-        return tuple(found)
+        return tuple((log.name, log.borne_kg) for log in self.log_words if log.borne_kg is not None)
 
     @cached_property
     def theta(self) -> Array:
@@ -158,6 +184,22 @@ class Result:
         theta = self.estimate.theta
         return theta is not None and self.idim.is_consistent(theta)
 
+    @property
+    def inconsistencies(self) -> tuple[str, ...]:
+        """Links and drive parameters that are not physically consistent."""
+        bodies = () if self.phi is None else find_smallest_eigenvalue(self.phi)
+        links = (
+            f"the pseudo-inertia of {link}"
+            for link, value in zip(self.robot.links, bodies)
+            if value <= 0.0
+        )
+        drives = (
+            f"{parameter.name} = {float(value):.3g}"
+            for parameter, value in zip(self.idim.parameters, self.theta, strict=True)
+            if parameter.positive and value <= 0.0
+        )
+        return (*links, *drives)
+
     @cached_property
     def model(self) -> Model:
         """The model at work: what `inverse_dynamics` and its kin are functions of."""
@@ -166,8 +208,16 @@ class Result:
     @cached_property
     def simulable(self) -> tuple[Model, tuple[str, ...]]:
         """The model that simulators are given, and what in it stands for what they cannot have."""
-        motion = [(log.q, log.dq, log.ddq) for log in self.samples]
-        return make_simulable(self.model, motion, self.width)
+        model = self.model
+        if not sort_joint_terms(model).left:
+            return model, ()
+        try:
+            motion = [(log.q, log.dq, log.ddq) for log in self.samples]
+        except InputError as error:
+            return model, (
+                f"fv, fc and off stand alone, for the log cannot be read again: {error}",
+            )
+        return make_simulable(model, motion, self.width)
 
     @property
     def width(self) -> Array | None:
@@ -245,7 +295,7 @@ class Result:
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
-        return prepare_by_options(recording, self.samples[0].preparation)
+        return prepare_by_options(recording, self.preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
         """A joint's rotor inertia and friction by symbol; None where it is regrouped.
@@ -301,22 +351,40 @@ class Result:
         if fitted is None:
             return ()
         near, _ = self.simulable
-        return (
-            *describe_loop_omissions(self.idim, fitted.names, kind),
-            *describe_export_cost(self.base, self.samples, fitted.loop, self.model, near, kind),
-        )
+        words = describe_loop_omissions(self.idim, fitted.names, kind)
+        try:
+            logs = self.samples
+        except InputError as error:
+            return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
+        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind)
+        return (*words, *costs)
+
+    def require_trust(self, what: str, anyway: bool) -> None:
+        """Refuse to make something of a refuted result.
+
+        Raises
+        ------
+        ComputationError
+            With what refutes it.
+        """
+        if self.verdict.state == REFUTED and not anyway:
+            first = self.verdict.reasons[0].words
+            raise ComputationError(
+                f"the result is refuted ({first}), so there is no {what} of it; mend its logs, or "
+                "say anyway"
+            )
 
     def _refuse_unreal(self, kind: str) -> None:
         """Refuse what no model file can hold, or no simulator should be given."""
         if self.phi is None:
             raise InputError(
                 f"{self.method} gives base parameters only, which no {kind} can hold; "
-                "identify with pc-idim-ls, or take the set of dynident.nearest_to_base"
+                "identify with pc-idim-ls, or take the nearest links by export --repair"
             )
         if not self.consistent:
             raise InputError(
-                "the links are not physically consistent, so that no simulator should be given "
-                "them; use consistency 'pseudo-inertia', or dynident.nearest_consistent"
+                f"{', '.join(self.inconsistencies)} is not physically consistent, so that no "
+                "simulator should be given it; use consistency 'pseudo-inertia', or export --repair"
             )
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
@@ -327,26 +395,44 @@ class Result:
             for log in (*self.samples, *self.held_out)
         )
 
-    def to_urdf(self, path: str | Path) -> tuple[str, ...]:
+    def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
         """Write the URDF, whole or not at all; returns the notes of `model_urdf`.
+
+        Parameters
+        ----------
+        path : str or Path
+        anyway : bool
+            Also of a refuted result.
 
         Raises
         ------
         InputError
             As of `model_urdf`, and for the robot's own file.
+        ComputationError
+            Of a refuted result.
         """
+        self.require_trust("URDF", anyway)
         document, notes = self.model_urdf()
         self._write(Path(path), document)
         return notes
 
-    def to_mjcf(self, path: str | Path) -> tuple[str, ...]:
+    def to_mjcf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
         """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`.
+
+        Parameters
+        ----------
+        path : str or Path
+        anyway : bool
+            Also of a refuted result.
 
         Raises
         ------
         InputError
             As of `model_mjcf`, and for the robot's own files.
+        ComputationError
+            Of a refuted result.
         """
+        self.require_trust("MJCF", anyway)
         document, notes = self.model_mjcf(Path(path).parent)
         self._write(Path(path), document)
         return notes
@@ -393,7 +479,28 @@ class Result:
         return mujoco_model(self.simulable[0], self.width if width is None else width)
 
     def to_c(
-        self, path: str | Path, name: str | None = None, width: npt.ArrayLike | None = None
+        self,
+        path: str | Path,
+        name: str | None = None,
+        width: npt.ArrayLike | None = None,
+        anyway: bool = False,
     ) -> None:
-        """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`."""
+        """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`.
+
+        Parameters
+        ----------
+        path : str or Path
+        name, width
+            See `c_code`.
+        anyway : bool
+            Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            As of `c_code`.
+        ComputationError
+            Of a refuted result.
+        """
+        self.require_trust("code", anyway)
         self._write(Path(path), c_code(self.model, name, width).encode())

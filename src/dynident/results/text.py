@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.text import format_count
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
-from dynident.recording.prepare import Samples
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
 from dynident.results.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
@@ -124,33 +122,9 @@ def format_fitted_values(result: Result) -> list[str]:
     return format_table("fitted", [found.names[k] for k in own], columns)
 
 
-def describe_log(samples: Samples) -> str:
-    """A log's name, length and rate."""
-    if samples.averaging is not None:
-        return f"{samples.name} ({samples.averaging.words})"
-    seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
-    derived = ", torque of the law" if samples.torque == "law" else ""
-    return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
-
-
-def describe_cutoffs(samples: Samples) -> str:
-    """Bandwidth, filters and decimation of a log."""
-    text = (
-        f"bandwidth {format_common_values(samples.bandwidth)} Hz, positions below "
-        f"{format_common_values(samples.position_hz)} Hz, torques below "
-        f"{format_common_values(f.cutoff for f in samples.filters)} Hz, one sample in "
-        f"{format_common_values(f.step for f in samples.filters)}"
-    )
-    if any(samples.drop_below):
-        text += (
-            f", slower rows dropped below {format_common_values(samples.drop_below)} rad/s or m/s"
-        )
-    return text
-
-
 def describe_row_count(result: Result) -> str:
     """How many rows were fitted."""
-    rows = [len(error) for error in result.estimate.residuals.error]
+    rows = [group.rows for group in result.residuals]
     if len(rows) <= result.robot.n:
         return f"{sum(rows)} fitted, {format_common_values(rows)} a joint"
     some = [count for count in rows if count]
@@ -176,22 +150,8 @@ def describe_consistency(result: Result) -> str:
             "yes: every link's pseudo-inertia is positive definite (smallest eigenvalue "
             f"{format_number(eigenvalue, 3)}), rotor inertias and friction are positive"
         )
-    inconsistent = ", ".join(list_inconsistencies(result))
-    return f"no: {inconsistent} (smallest eigenvalue {format_number(eigenvalue, 3)})"
-
-
-def list_inconsistencies(result: Result) -> list[str]:
-    """Links and drive parameters that are not physically consistent."""
-    bodies = () if result.phi is None else find_smallest_eigenvalue(result.phi)
-    links = [
-        f"pseudo-inertia {link}" for link, value in zip(result.robot.links, bodies) if value <= 0.0
-    ]
-    drives = [
-        f"{parameter.name} = {format_number(float(value), 3)}"
-        for parameter, value in zip(result.idim.parameters, result.theta, strict=True)
-        if parameter.positive and value <= 0.0
-    ]
-    return links + drives
+    odd = ", ".join(result.inconsistencies)
+    return f"no: {odd} (smallest eigenvalue {format_number(eigenvalue, 3)})"
 
 
 def describe_certificate(result: Result) -> str:
@@ -325,17 +285,17 @@ def tabulate_drives(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, .
 
 def format_header(result: Result) -> list[str]:
     """What was identified, from what, and how."""
-    logs = result.samples
+    logs = [log for log in result.log_words if log.use == "identify"]
     joints = format_count(result.robot.n, "joint")
     lines = [
         *format_verdict(result),
         *format_entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
         *format_entry("method", f"{result.method}: {result.estimate.message}"),
-        *format_entry("logs", ", ".join(describe_log(log) for log in logs)),
+        *format_entry("logs", ", ".join(log.words for log in logs)),
         *format_entry("rows", describe_row_count(result)),
         *format_equations(result),
     ]
-    for words in dict.fromkeys(describe_cutoffs(log) for log in logs):
+    for words in dict.fromkeys(log.cutoffs for log in logs):
         lines += format_entry("cutoffs", words)
     lines += format_entry("prior", result.estimate.prior or "none")
     lines += format_entry("covariance", result.estimate.covariance.name)
@@ -385,6 +345,11 @@ def format_verdict(result: Result) -> list[str]:
     for found in result.findings:
         lines += format_entry("finding", found.words)
     return lines
+
+
+def format_trust(result: Result) -> str:
+    """The verdict in one line, or a few."""
+    return "\n".join(format_entry("verdict", result.verdict.words))
 
 
 def format_base_parameters(result: Result, full: bool) -> list[str]:

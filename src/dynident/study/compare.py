@@ -25,7 +25,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.results.comparison import Candidate, Comparison, Failure, Scores
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
 from dynident.study.study import Study, load_study_robot, read_study_samples
@@ -237,7 +237,7 @@ def evaluate_candidate(
     seconds: list[float] = []
     fits = 1 if held_out else len(folds) + 1
 
-    def fitted(here: Problem, **other: Any) -> Identification:
+    def fitted(here: Problem, **other: Any) -> Fit:
         # what the doctor looks for is the log's, whatever the model: it has a command of its own
         options = {**select_method_options(study, here, method), "doctor": False, **other}
         result = identify(here, method, **options)
@@ -301,13 +301,13 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
 
 
 def sum_squared_errors(
-    result: Identification, logs: Sequence[Samples], kinds: Sequence[str]
+    result: Fit, logs: Sequence[Samples], kinds: Sequence[str]
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
     Parameters
     ----------
-    result : Identification
+    result : Fit
     logs : sequence of Samples
         To be scored.
     kinds : sequence of str

@@ -8,8 +8,8 @@ from dynident.core.errors import InputError, SectionError
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.schema import Name, Number, Spec, make_choice_validator
 from dynident.core.text import suggest_nearest
-from dynident.dynamics.parameters import Attached
-from dynident.friction.elements import ELEMENTS, number_symbols
+from dynident.dynamics.parameters import Attached, attach
+from dynident.friction.elements import ELEMENTS
 from dynident.robot.model import Robot
 
 
@@ -51,10 +51,10 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
     seen: dict[tuple[str, str], int] = {}
     for k, section in enumerate(sections, 1):
         joints = robot.joint_names
-        for key, joint in (("joint", section.joint), ("over", section.over)):
-            if joint is not None and joint not in joints:
+        for key, name in (("joint", section.joint), ("over", section.over)):
+            if name is not None and name not in joints:
                 raise SectionError(
-                    f"element[{k}].{key} {joint!r} is not known{suggest_nearest(joint, joints)}"
+                    f"element[{k}].{key} {name!r} is not known{suggest_nearest(name, joints)}"
                 )
         if section.over == section.joint:
             raise SectionError(f"element[{k}].over is the joint itself")
@@ -63,15 +63,13 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
         maker = ELEMENTS[section.kind]
         try:
             what = f"[[element]] {section.kind}"
-            model = maker(
-                **collect_arguments(maker, section, what, ("joint", "kind", "over", "ratio"))
-            )
+            given = collect_arguments(maker, section, what, ("joint", "kind", "over", "ratio"))
+            over = None if section.over is None else joints.index(section.over)
+            ratio = 1.0 if section.ratio is None else section.ratio
+            before = seen.get((section.joint, section.kind), 0)
+            joint = joints.index(section.joint)
+            built.append(attach(joint, section.kind, given, over, ratio, before))
         except InputError as error:
             raise SectionError(f"element[{k}]: {error}") from error
-        before = seen.get((section.joint, section.kind), 0)
         seen[section.joint, section.kind] = before + 1
-        over = None if section.over is None else joints.index(section.over)
-        ratio = 1.0 if section.ratio is None else section.ratio
-        own = number_symbols(model, before)
-        built.append(Attached(joints.index(section.joint), own, over, ratio))
     return tuple(built)

@@ -17,17 +17,11 @@ from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
+from dynident.results.fit import Fit
 from dynident.results.words import format_entry, format_number, format_table
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, build_drive
-from dynident.study.loop import build_simulation
-from dynident.study.stored import (
-    StoredResult,
-    build_simulable_model,
-    rebuild_stored_loop,
-    relocate_log_section,
-)
-from dynident.study.study import read_study_samples
+from dynident.study.fits import build_study_loop, find_study, read_fit_log, rebuild_loop
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
@@ -125,15 +119,15 @@ def combine_joint_rms(rms: Array) -> float:
 
 
 @limit_to_one_thread
-def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Replay:
-    """Simulate a stored result under a log's law in an engine, and in ours.
+def replay(fit: Fit, files: Sequence[str], engine: str = OURS) -> Replay:
+    """Simulate a fit under a log's law in an engine, and in ours.
 
     Parameters
     ----------
-    stored : StoredResult
-        Whose study has the controller.
+    fit : Fit
+        That knows its controller.
     files : sequence of str
-        The log's files, in the layout of the first log of the result's study.
+        The log's files, in the layout of the first log of the fit's study.
     engine : {"dynident", "mujoco", "pinocchio"}
 
     Raises
@@ -147,21 +141,18 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     if engine != OURS and engine not in ENGINES:
         known = (OURS, *ENGINES)
         raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
-    study, robot = stored.study, stored.idim.robot
-    if study.controller is None:
-        raise InputError(f"{stored.path}: its study has no [controller], whose law is replayed")
-    section = relocate_log_section(study.log[0], files)
-    samples = read_study_samples(section, robot, study.prepare, torque=False)
-    simulation = rebuild_stored_loop(stored, samples)
+    robot = fit.robot
+    samples = read_fit_log(fit, files, torque=False)
+    simulation = rebuild_loop(fit, samples)
     samples = fill_missing_torque(samples, simulation)
-    model = stored.model
-    exported, said = (model, ()) if engine == OURS else build_simulable_model(stored)
+    model = fit.model
+    exported, said = (model, ()) if engine == OURS else fit.simulable
     if engine != OURS:
         said += describe_found_law(simulation)
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
-    problem = Problem.of(stored.base, samples)
+    problem = Problem.of(fit.base, samples)
     for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
@@ -176,7 +167,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
     rms = np.sqrt(squares / count)
-    nominal, reason = measure_nominal_error(stored, samples)
+    nominal, reason = measure_nominal_error(fit, samples)
     return Replay(
         ",".join(files),
         engine,
@@ -193,7 +184,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
                 for words, own in aside.items()
             ),
         ),
-        (*stored.warnings, *samples.warnings, *reason),
+        (*robot.warnings, *samples.warnings, *reason),
     )
 
 
@@ -213,17 +204,17 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     return (f"of the law, and no part of the model: {', '.join(found)}",)
 
 
-def measure_nominal_error(
-    stored: StoredResult, log: Samples
-) -> tuple[Array | None, tuple[str, ...]]:
+def measure_nominal_error(fit: Fit, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
     """Error of the robot's file as it is, under the law as the study tells it, and why it has none.
 
     Its inertials, armature, damping and friction, and nothing of what was fitted.
     """
-    robot, study = stored.idim.robot, stored.study
+    robot, study = fit.robot, find_study(fit)
     if not robot.has_nominal:
-        return None, (f"{study.robot.file} has no inertials to replay",)
-    assert study.controller is not None
+        return None, (f"the file of {robot.name} has no inertials to replay",)
+    told = study is not None and study.controller is not None
+    simulation = build_study_loop(study, robot, [log]) if told and study else fit.simulation
+    assert simulation is not None  # rebuild_loop refuses fits without
     idim = build_idim(robot, "coulomb-viscous-symmetric")
     drives = {
         "Ia": [joint.armature for joint in robot.joints],
@@ -231,9 +222,6 @@ def measure_nominal_error(
         "fc": [joint.friction for joint in robot.joints],
     }
     own = [drives.get(p.symbol, [0.0] * robot.n)[p.number - 1] for p in idim.drives]
-    simulation: Simulation = build_simulation(
-        study.controller, study.reference, study.simulation, robot, (log,)
-    ).of_encoders()
     problem = Problem.of(base_parameters(idim), log)
     squares, count = np.zeros(robot.n), 0
     try:
@@ -242,5 +230,5 @@ def measure_nominal_error(
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:
-        return None, (f"{study.robot.file} as it is cannot be replayed: {error}",)
+        return None, (f"the file of {robot.name} as it is cannot be replayed: {error}",)
     return np.sqrt(squares / count), ()

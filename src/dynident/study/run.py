@@ -14,15 +14,15 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import SIMULATION, check_options, list_option_names
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.loop import build_simulation
-from dynident.study.study import Study, load_study_robot, read_study_samples, resolve_study_files
+from dynident.study.study import Study, load_study_robot, read_study_samples
 
 
 @limit_to_one_thread
-def run_study(study: Study, progress: Progress = ignore_progress) -> Identification:
+def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     """Run a study from its files to the result.
 
     Where drives are fitted to encoders and the study says nothing of friction, joints whose
@@ -83,11 +83,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Identificat
             "[robot] friction for another"
         )
         return replace(again, warnings=(words, *again.warnings))
-    settings = {
-        **result.settings,
-        "study": resolve_study_files(study).model_dump(mode="json", exclude_none=True),
-    }
-    return replace(result, timings=timings, settings=settings)
+    return replace(result, timings=timings, study=study)
 
 
 def can_study_simulate(study: Study) -> bool | None:

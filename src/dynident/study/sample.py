@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from dynident.conic.cones import Cone
 from dynident.consistency.bootstrap import Count
-from dynident.consistency.constraints import ON_BASE, Constraint
+from dynident.consistency.constraints import ON_BASE
 from dynident.consistency.draws import (
     Normal,
     build_posterior,
@@ -19,23 +19,17 @@ from dynident.consistency.draws import (
     project_into_cones,
 )
 from dynident.consistency.feasible_set import build_feasible_set
-from dynident.consistency.knowledge import HELD_OUT, Knowledge
+from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import build_measured_system, nearest_to_base
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.options import Options, build_options
+from dynident.core.options import Options
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import fill_missing_torque
-from dynident.estimators.encoder_unknowns import Unknowns, build_admitted_set
 from dynident.regression.problem import Problem
 from dynident.results.draws import Calibration, Draws, certify_draws
-from dynident.results.identification import Identification
-from dynident.simulation.rollout import LoopColumn
+from dynident.results.fit import Fit
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
-from dynident.study.constraints import build_constraints
-from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, relocate_log_section
-from dynident.study.study import read_study_samples
+from dynident.study.fits import read_fit_log, rebuild_loop
 
 NO_PRIOR = Knowledge(prior="none")
 
@@ -96,24 +90,27 @@ class Positions:
     cones: tuple[Cone, ...]
 
 
-def sample(fit: Identification, n: int = Drawing.n, seed: int = Drawing.seed) -> Draws:
+def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool = False) -> Draws:
     """Correlated draws from the covariance of a result, all of them physically consistent.
 
     Parameters
     ----------
-    fit : Identification
+    fit : Fit
     n : int
         How many.
     seed : int
         Of the random numbers.
+    anyway : bool
+        Also of a refuted result.
 
     Raises
     ------
     InputError
         For counts and seeds that are none.
     ComputationError
-        When no consistent set is near the result, or a draw is not certified.
+        Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
+    fit.require_trust("draws", anyway)
     wanted, found, base = Drawing(n, seed), fit.estimate, fit.base
     if found.fitted is not None:
         own = found.fitted
@@ -125,65 +122,6 @@ def sample(fit: Identification, n: int = Drawing.n, seed: int = Drawing.seed) ->
     return sample_torque_fit(
         Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), wanted
     )
-
-
-def sample_stored(stored: StoredResult, wanted: Drawing = Drawing()) -> Draws:
-    """The same of a stored result.
-
-    Raises
-    ------
-    InputError
-        When it does not hold its covariance.
-    ComputationError
-    """
-    document, base = stored.document, stored.base
-    constraints = build_constraints(stored.study.constraint)
-    if document.fitted:
-        names = tuple(row.name for row in document.fitted)
-        values = np.array([row.value for row in document.fitted])
-        cones = build_fitted_cones(stored, names, constraints)
-        draws = sample_position_fit(
-            Positions(base, stored.theta(), names, values, stored.fitted_covariance(), cones),
-            wanted,
-        )
-        return replace(draws, width=stored.width)
-    beta = np.array([row.value for row in document.parameters])
-    theta = None if document.standard is None else stored.theta()
-    knowledge = restore_knowledge(stored, constraints)
-    return sample_torque_fit(Torques(base, beta, stored.covariance(), theta, knowledge), wanted)
-
-
-def restore_knowledge(stored: StoredResult, constraints: tuple[Constraint, ...]) -> Knowledge:
-    """What a stored result knew beside its logs, the prior's weight as it was chosen."""
-    if stored.document.standard is None:
-        return NO_PRIOR
-    options: dict[str, Any] = stored.study.identify.options()
-    if options.get("prior_weight") == HELD_OUT:
-        options["prior_weight"] = stored.document.prior_weight
-    found: Knowledge = build_options(Knowledge, {**options, "constraints": constraints})
-    return found
-
-
-def build_fitted_cones(
-    stored: StoredResult, names: tuple[str, ...], constraints: tuple[Constraint, ...]
-) -> tuple[Cone, ...]:
-    """What drives and loop of a stored result may be.
-
-    Raises
-    ------
-    InputError
-        When the names are not those of its model.
-    """
-    idim = stored.idim
-    first = idim.names.index(names[0])
-    own = []
-    for name in names[len(idim.names) - first + len(idim.shape) :]:
-        kind = name.rstrip("0123456789")
-        own.append(LoopColumn(kind, int(name[len(kind) :] or 1) - 1))
-    unknowns = Unknowns(idim, tuple(own), np.ones(len(names)), first, 0)
-    if unknowns.names != names:
-        raise InputError(f"{stored.path}: fitted: are not the unknowns of its model")
-    return build_admitted_set(unknowns, constraints).cones
 
 
 def sample_torque_fit(known: Torques, wanted: Drawing) -> Draws:
@@ -224,35 +162,29 @@ def sample_position_fit(known: Positions, wanted: Drawing) -> Draws:
     )  # fmt: skip
 
 
-def measure_calibration(stored: StoredResult, draws: Draws, text: str) -> Calibration:
-    """How much of a log lies inside the band of the draws of a stored result.
+def measure_calibration(fit: Fit, draws: Draws, text: str) -> Calibration:
+    """How much of a log lies inside the band of the draws of a fit.
 
     Parameters
     ----------
-    stored : StoredResult
+    fit : Fit
     draws : Draws
     text : str
-        The log's files, laid out as the result's first log; commas between those side by side.
+        The log's files, laid out as the fit's first log; commas between those side by side.
 
     Raises
     ------
     InputError
-        When the log does not fit the robot, or the result does not tell its errors.
+        When the log does not fit the robot.
     ComputationError
     """
-    study = stored.study
-    section = relocate_log_section(study.log[0], text.split(","))
-    simulates = bool(stored.document.fitted)
-    samples = read_study_samples(section, stored.idim.robot, study.prepare, torque=not simulates)
-    if not simulates:
-        sigma = stored.sigma()
-        if sigma is None:
-            raise InputError(f"{stored.path}: settings: has no sigma of its joints")
-        return measure_torque_calibration(draws, Problem.of(stored.base, samples), sigma)
-    if study.controller is None:
-        raise InputError(f"{stored.path}: settings.study: has no 'controller'; was it edited?")
-    simulation = build_simulation(
-        study.controller, study.reference, study.simulation, stored.idim.robot, (samples,)
-    ).of_encoders()
-    problem = Problem.of(stored.base, fill_missing_torque(samples, simulation))
-    return measure_position_calibration(draws, problem, simulation, stored.position_sigma())
+    if fit.estimate.fitted is None:
+        samples = read_fit_log(fit, text.split(","))
+        problem = Problem.of(fit.base, samples)
+        return measure_torque_calibration(draws, problem, fit.estimate.sigma)
+    samples = read_fit_log(fit, text.split(","), torque=False)
+    simulation = rebuild_loop(fit, samples)
+    problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))
+    whole = [e.rms for log in fit.simulated for e in log.free if e.horizon is None]
+    sigma = np.sqrt(np.mean(np.square(whole), axis=0))
+    return measure_position_calibration(draws, problem, simulation, sigma)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,12 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, extract_logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.robot.model import Contact
+from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.record import record_rollout
 from dynident.simulation.reference import Reference
 from dynident.simulation.stability import check_integration, check_loop
+from dynident.study.fits import read_result
 from dynident.study.loop import (
     OF_LOGS,
     build_base_sensors,
@@ -30,7 +31,6 @@ from dynident.study.loop import (
     build_simulation,
     replace_parameters,
 )
-from dynident.study.stored import read_result
 from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
 
 
@@ -82,8 +82,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
     robot = load_study_robot(study)
-    idim = build_study_idim(study, robot)
-    theta = choose_simulated_parameters(study, idim)
+    idim, theta = choose_simulated_model(study, robot)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:
         if not study.log:
@@ -135,26 +134,27 @@ def choose_log_reference(references: tuple[Reference, ...] | None, log: Samples)
     return own
 
 
-def choose_simulated_parameters(study: Study, idim: Idim) -> Array:
-    """Standard parameters that a study simulates.
+def choose_simulated_model(study: Study, robot: Robot) -> tuple[Idim, Array]:
+    """The model that a study simulates, and its standard parameters.
 
-    Those of a stored result where one is named; else the robot file's inertials, armature (Ia),
-    damping (fv) and friction (fc); on both, what ``[simulation.parameters]`` says.
+    Those of a result where one is named, with its shapes of friction; else the robot file's
+    inertials, armature (Ia), damping (fv) and friction (fc); on both, what
+    ``[simulation.parameters]`` says.
 
     Raises
     ------
     InputError
         When the result is another robot's, or the file has no inertials.
     """
-    robot, settings = idim.robot, study.simulation
+    idim, settings = build_study_idim(study, robot), study.simulation
     if settings.result is not None:
-        stored = read_result(Path(settings.result))
-        if stored.idim.names != idim.names:
+        fit = read_result(Path(settings.result))
+        if fit.idim.names != idim.names:
             raise InputError(
                 f"{settings.result}: its parameters are not those of {study.robot.file} with "
                 f"friction {study.robot.friction}"
             )
-        theta = stored.theta()
+        idim, theta = replace(fit.idim, robot=robot), fit.theta
     else:
         if not robot.has_nominal and not settings.parameters:
             raise InputError(
@@ -166,4 +166,4 @@ def choose_simulated_parameters(study: Study, idim: Idim) -> Array:
             if parameter.symbol in stated:
                 joint = robot.joints[parameter.number - 1]
                 theta[index] = getattr(joint, stated[parameter.symbol])
-    return replace_parameters(idim.names, settings.parameters, theta)
+    return idim, replace_parameters(idim.names, settings.parameters, theta)

@@ -323,11 +323,6 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     return replace_file_names(study, lambda name: str(path.parent / name))
 
 
-def resolve_study_files(study: Study) -> Study:
-    """The study with absolute file names, for a result that may be moved."""
-    return replace_file_names(study, lambda name: str(Path(name).resolve()))
-
-
 def list_input_files(study: Study) -> tuple[str | Path, ...]:
     """All files that a study is read from, but for itself.
 

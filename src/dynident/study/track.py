@@ -25,8 +25,9 @@ from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
+from dynident.results.fit import Fit
 from dynident.robot.model import Robot
-from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.fits import relocate_log_section
 from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
 from dynident.study.study import (
     LogSection,
@@ -126,10 +127,8 @@ class Setting:
         return TORQUE_FACTOR * float(np.max(prepare.get("bandwidth", BANDWIDTH)))
 
 
-def build_track_setting(
-    study: Study, section: LogSection | None, result: StoredResult | None
-) -> Setting:
-    """What is tracked by a study, or by a stored result.
+def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
+    """What is tracked by a study, or from a fit on.
 
     Raises
     ------
@@ -140,11 +139,12 @@ def build_track_setting(
         base, start, sigma = base_parameters(idim), None, None
     else:
         base = result.base
-        values = np.array([row.value for row in result.document.parameters])
-        std = np.array([row.std or 0.0 for row in result.document.parameters])
+        std = result.estimate.covariance.std
         if not np.all(std > 0.0):
-            raise InputError(f"{result.path}: parameters without error cannot be followed")
-        start, sigma = Known(values, np.diag(std**2)), result.sigma()
+            raise InputError(f"{result.robot.name}: parameters without error cannot be followed")
+        start, sigma = Known(result.estimate.beta, np.diag(std**2)), result.estimate.sigma
+        if len(sigma) != result.robot.n or np.min(sigma) <= 0.0:
+            sigma = None
     weights: Weights = build_options(Weights, study.track.model_dump(exclude_none=True))
     if weights.sigma is not None:
         sigma = np.array(broadcast_to_joints(weights.sigma, base.idim.robot.n, "sigma"))

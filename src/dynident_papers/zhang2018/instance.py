@@ -16,7 +16,7 @@ from dynident.core.errors import ComputationError
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
-from dynident.results.identification import Identification
+from dynident.results.fit import Fit
 from dynident.robot import load_robot
 
 MODELS = {
@@ -111,7 +111,7 @@ def fit_friction_models(reduced: bool, folder: Path | None = None) -> Instance:
     return Instance(fitted, tuple(failures))
 
 
-def summarise_residuals(own: Identification) -> Fitted:
+def summarise_residuals(own: Fit) -> Fitted:
     """Errors of an identification on the rows that it fitted."""
     errors = own.estimate.residuals.error
     torque = own.samples[0].tau

@@ -1,0 +1,73 @@
+"""What is left of the rows that were fitted, group by group: sizes and correlation in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynident.core.arrays import Array, freeze_array
+from dynident.estimators.estimate import Estimate
+from dynident.regression.rows import FREE_OF
+from dynident.regression.statistics import (
+    LAGS as TESTED,
+)
+from dynident.regression.statistics import (
+    SIGNIFICANCE,
+    TestResult,
+    estimate_autocorrelation,
+    run_whiteness_test,
+)
+
+LAGS = 20
+"""Rows by which they are compared with themselves."""
+
+
+@dataclass(frozen=True)
+class GroupResiduals:
+    """Residuals of one group of rows.
+
+    Attributes
+    ----------
+    name, unit : str
+        Of the group: a joint, an axis of a base's wrench.
+    rows : int
+    sigma : float
+        Standard deviation that weighs them.
+    correlation : ndarray, shape (LAGS,)
+        With the same some rows later.
+    whiteness : TestResult
+        Of Ljung and Box.
+    """
+
+    name: str
+    unit: str
+    rows: int
+    sigma: float
+    correlation: Array
+    whiteness: TestResult
+
+    @property
+    def combination(self) -> bool:
+        """Whether it is of combinations that are free of unmeasured contacts."""
+        return self.name.startswith(FREE_OF)
+
+
+def summarise_residuals(found: Estimate) -> tuple[GroupResiduals, ...]:
+    """The residuals of an estimate, group by group."""
+    left = found.residuals
+    return tuple(
+        GroupResiduals(
+            group.name,
+            group.unit,
+            len(error),
+            float(sigma),
+            freeze_array(estimate_autocorrelation(error, LAGS)),
+            run_whiteness_test(error),
+        )
+        for group, error, sigma in zip(left.groups, left.error, found.sigma, strict=True)
+    )
+
+
+def is_any_not_white(groups: tuple[GroupResiduals, ...]) -> bool:
+    """Whether any group's residual is not white, at 1 % over all groups (Bonferroni)."""
+    told = [each.whiteness.p_value for each in groups if each.rows > TESTED]
+    return bool(told) and min(told) * len(told) < SIGNIFICANCE

@@ -1,0 +1,257 @@
+"""Fits in files: read back, with their logs where these are, and at work on other logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from dynident.api import measure_held_out_log
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.nearest import nearest_to_base
+from dynident.core.errors import InputError
+from dynident.core.schema import replace_file_names, validate_data
+from dynident.estimators import TORQUE_FREE
+from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+from dynident.results.diagnosis.standing import check_bearing
+from dynident.results.figures import check_lowpass
+from dynident.results.fit import Fit, read_document, restore_fit
+from dynident.results.logs import LogsGone, Use
+from dynident.results.repair import describe_base_shift
+from dynident.results.result import ValidationFigures
+from dynident.robot.model import Robot
+from dynident.study.loop import build_simulation
+from dynident.study.study import LogSection, PrepareSection, Study, read_study_samples
+
+
+@dataclass(frozen=True)
+class StudyLogs:
+    """The logs of a study, read when they are asked for.
+
+    Attributes
+    ----------
+    study : Study
+    robot : Robot
+    torque : bool
+        Whether they have to have torque.
+    """
+
+    study: Study
+    robot: Robot
+    torque: bool
+
+    @cached_property
+    def fitted(self) -> tuple[Samples, ...]:
+        """What was fitted; an `InputError` where it cannot be read any more."""
+        return self._read("identify")
+
+    @cached_property
+    def held_out(self) -> tuple[Samples, ...]:
+        """What was not; likewise."""
+        return self._read("validate")
+
+    def _read(self, use: Use) -> tuple[Samples, ...]:
+        study = self.study
+        found = [
+            read_study_samples(section, self.robot, study.prepare, self.torque)
+            for section in study.log
+            if section.use == use
+        ]
+        if self.torque or study.controller is None:
+            return tuple(found)
+        loop = build_study_loop(study, self.robot, found)
+        return tuple(fill_missing_torque(log, loop) for log in found)
+
+
+def read_result(path: str | Path) -> Fit:
+    """Read a result.json: the fit as it was, of the robot as it was.
+
+    The robot's files are in it; its logs are read again when they are needed, where they still are.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        When it is missing, not JSON, of another schema, damaged or edited.
+    """
+    path = Path(path)
+    document = read_document(path)
+    settings = document.get("settings")
+    told = settings.get("study") if isinstance(settings, dict) else None
+    if told is None:
+        gone = LogsGone(f"{path}: was made without a study, so its logs are not known")
+        return restore_fit(document, path, None, gone)
+    study = validate_data(Study, told, f"{path}: settings.study")
+    study = replace_file_names(study, lambda name: os.path.normpath(path.parent / name))
+    fit = restore_fit(document, path, study, LogsGone(""))
+    logs = StudyLogs(study, fit.robot, fit.method not in TORQUE_FREE)
+    return replace(fit, logs=logs)
+
+
+def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
+    """The loop of a study along logs without torque."""
+    assert study.controller is not None
+    simulation: Simulation = build_simulation(
+        study.controller, study.reference, study.simulation, robot, tuple(logs)
+    ).of_encoders()
+    return simulation
+
+
+def find_study(fit: Fit) -> Study | None:
+    """The study that a fit was made by."""
+    return fit.study if isinstance(fit.study, Study) else None
+
+
+def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
+    """The loop of a fit along another log, what was fitted of it as it was found.
+
+    Raises
+    ------
+    InputError
+        When the fit knows no controller.
+    """
+    study, loop = find_study(fit), fit.simulation
+    if study is not None and study.controller is not None:
+        loop = build_study_loop(study, fit.robot, [samples])
+    if loop is None:
+        raise InputError(
+            f"{fit.robot.name}: was identified without a [controller], whose law it takes"
+        )
+    found = fit.estimate.fitted
+    loop = loop.of_encoders()
+    return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
+
+
+def read_fit_log(fit: Fit, files: Sequence[str], torque: bool | None = None) -> Samples:
+    """Another log, laid out as the first of a fit's study and prepared as that was.
+
+    Parameters
+    ----------
+    fit : Fit
+    files : sequence of str
+        Side by side.
+    torque : bool, optional
+        Whether it has to have torque; as the fit's method by default.
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot.
+    """
+    study = find_study(fit)
+    if study is not None and study.log:
+        section, prepare = relocate_log_section(study.log[0], files), study.prepare
+    else:
+        section = LogSection(files=tuple(files), use="validate")
+        prepare = PrepareSection(**asdict(fit.preparation))
+    needed = fit.method not in TORQUE_FREE if torque is None else torque
+    return read_study_samples(section, fit.robot, prepare, needed)
+
+
+def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSection:
+    """A log section that reads other files laid out alike.
+
+    Raises
+    ------
+    InputError
+        When the number of files differs.
+    """
+    old = section.files
+    if len(files) != len(old):
+        raise InputError(
+            f"{','.join(files)}: the result's log has {len(old)} files side by side; give as "
+            "many, separated by commas"
+        )
+    names = {Path(a).name: Path(b).name for a, b in zip(old, files, strict=True)}
+
+    def renamed(column: str | int) -> str | int:
+        if isinstance(column, str) and ":" in column:
+            file, _, rest = column.partition(":")
+            return f"{names.get(file, file)}:{rest}"
+        return column
+
+    columns = section.columns and {
+        signal: tuple(renamed(c) for c in where) if isinstance(where, tuple) else renamed(where)
+        for signal, where in section.columns.items()
+    }
+    update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
+    # a period is a log's own: another may have no such
+    return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
+
+
+@dataclass(frozen=True)
+class LogErrors:
+    """Errors of a fit on a log.
+
+    Attributes
+    ----------
+    figures : ValidationFigures
+    warnings : tuple of str
+        What was noticed about the log.
+    """
+
+    figures: ValidationFigures
+    warnings: tuple[str, ...]
+
+
+def measure_log(fit: Fit, files: Sequence[str], lowpass_hz: float | None = None) -> LogErrors:
+    """Errors of a fit, and of the robot file's inertials, on another log.
+
+    Parameters
+    ----------
+    fit : Fit
+    files : sequence of str
+        As of `read_fit_log`.
+    lowpass_hz : float, optional
+        As in the fit by default [Hz].
+
+    Raises
+    ------
+    InputError
+        When the log does not fit the robot or its filters.
+    """
+    samples = read_fit_log(fit, files)
+    loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)
+    if lacks_torque(samples) and fit.method in TORQUE_FREE:
+        samples = fill_missing_torque(samples, loop or rebuild_loop(fit, samples))
+    problem = Problem.of(fit.base, samples)
+    lowpass = lowpass_hz or fit.lowpass_hz
+    borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]
+    odd = fit.inconsistencies if fit.phi is not None else ()
+    figures = measure_held_out_log(
+        ",".join(files), problem, loop, fit.theta, lowpass, fit.settings["score"]
+    )
+    return LogErrors(
+        figures,
+        (
+            *fit.robot.warnings,
+            *(f"{each} is not physically consistent" for each in odd),
+            *samples.warnings,
+            *borne,
+            *check_lowpass(lowpass, [samples]),
+        ),
+    )
+
+
+def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
+    """A fit with the consistent links that are nearest to its base parameters, and how near.
+
+    Their standard deviations are the measure. What is consistent stays as it is.
+    """
+    if fit.phi is not None and fit.consistent:
+        return fit, "nothing to repair: the links are consistent"
+    beta, std = fit.estimate.beta, fit.estimate.covariance.std
+    point = nearest_to_base(fit.base, beta, std, knowledge)
+    words = f"repaired: {describe_base_shift(fit.base, beta, std, point.beta)}"
+    return replace(fit, estimate=replace(fit.estimate, theta=point.theta)), words
