@@ -329,8 +329,8 @@ def test_keys_of_many_parts_are_refused(tmp_path):
     ("part", "index", "key", "name"),
     [
         ("parameters", 0, "value", "parameters[1].value"),
-        ("standard", 1, "mass", "parameters["),
-        ("joints", 0, "Ia", "parameters[1].value"),
+        ("standard", 1, "mass", "standard[2].mass"),
+        ("joints", 0, "Ia", "joints[1].Ia"),
     ],
 )
 @pytest.mark.parametrize(
@@ -338,25 +338,12 @@ def test_keys_of_many_parts_are_refused(tmp_path):
 )
 def test_a_result_agrees_with_itself(place, part, index, key, name, command):
     document = json.loads(Path("out/result.json").read_text())
+    document[part][index][key] *= 1.0 + 1e-10  # as another processor rounds
     Path("x.json").write_text(json.dumps(document))
     assert sound(command, ("n.urdf",))[0] == 0
     document[part][index][key] *= 1.001
     Path("x.json").write_text(json.dumps(document))
-    refused(command, "x.json", name, "standard and joints make it")
-
-
-def test_a_moment_that_is_none_but_for_rounding_agrees_with_itself(place):
-    document = json.loads(Path("out/result.json").read_text())
-    names = [row["name"] for row in document["parameters"]]
-    link = document["standard"][1]
-    m, (x, y, _) = link["mass"], link["com"]
-    link["inertia_com"][1] = m * x * y  # Ixy of the origin is none
-    document["parameters"][names.index("Ixy2")]["value"] = 3e-24
-    Path("x.json").write_text(json.dumps(document))
-    assert sound(["validate", "x.json", "a.csv"], ())[0] == 0
-    document["parameters"][names.index("Ixy2")]["value"] = 1e-4
-    Path("x.json").write_text(json.dumps(document))
-    refused(["validate", "x.json", "a.csv"], "x.json", "(Ixy2) is 0.0001, but")
+    refused(command, "x.json", name, "the state behind it makes it")
 
 
 # messages and streams

@@ -90,11 +90,12 @@ def track(
         refuse_overwriting([state], [*inputs, *log, *list_input_files(chosen)])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
-    if result is not None:
-        typer.echo(format_trust(result), err=True)
     write = make_writer(tracked.base, json)
+    head = [] if result is None else [format_trust(result)]
 
     def told(each: Row | Noticed) -> None:
+        while head:
+            typer.echo(head.pop(), err=True)
         write(each)
         sys.stdout.flush()
         if isinstance(each, Noticed) and not json:

@@ -56,7 +56,13 @@ class LogsGone:
 
     @property
     def fitted(self) -> tuple[Samples, ...]:
-        """Raises an `InputError`."""
+        """Nothing.
+
+        Raises
+        ------
+        InputError
+            Why.
+        """
         raise InputError(self.reason)
 
     held_out = fitted

@@ -112,7 +112,13 @@ def carry_robot_files(robot: Robot) -> RobotFiles:
 
 
 def carry_file(path: Path, folder: Path) -> RobotFile:
-    """One file."""
+    """One file.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:

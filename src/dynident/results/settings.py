@@ -36,7 +36,7 @@ def collect_model_settings(
         "prior_in_words": found.prior or "none",
         "sigma": [float(s) for s in found.sigma],
         "gravity": [float(g) for g in problem.robot.gravity],
-        "robot_file": str(problem.robot.source) if problem.robot.source else None,
+        "robot_file": problem.robot.source.name if problem.robot.source else None,
     }
     if problem.base.observed != (PLAIN,):
         settings["observed"] = [asdict(each) for each in problem.base.observed]

@@ -51,7 +51,13 @@ def put_element(element: Attached) -> dict[str, Any]:
 
 
 def make_element(data: dict[str, Any]) -> Attached:
-    """An element of what it was made of."""
+    """An element of what it was made of.
+
+    Raises
+    ------
+    InputError
+        When there is none of its kind.
+    """
     if data["kind"] not in ELEMENTS:
         raise InputError(f"element {data['kind']!r} is not known")
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in data["given"].items()}
@@ -73,7 +79,13 @@ def put_constraint(constraint: Constraint) -> dict[str, Any]:
 
 
 def make_constraint(data: dict[str, Any]) -> Constraint:
-    """A constraint of the form that a study has."""
+    """A constraint of the form that a study has.
+
+    Raises
+    ------
+    InputError
+        When there is none of its kind.
+    """
     given = {key: to_tuples(value) for key, value in data.items() if key != "kind"}
     kind = data["kind"]
     if kind not in CONSTRAINTS:

@@ -1,0 +1,165 @@
+"""Every friction law and every element through every command that takes a result or a log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+from floating import turned, waves
+from tables import write_columns
+
+import dynident as di
+from dynident.cli import run
+from dynident.core.arrays import Array
+from dynident.core.inertia import from_com
+from dynident.dynamics.idim import build_idim
+from dynident.friction.elements import ELEMENTS
+from dynident.friction.models import FRICTIONS
+from dynident.results.json import serialise_result
+from dynident.results.urdf import render_fresh_urdf
+
+RATE, SECONDS = 250.0, 5.0
+ELEMENT = {
+    "spring": "",
+    "gas-spring": "base = 0.8\ncrank = 0.2\nangle = 0.1\nstroke = 0.5\n",
+    "ripple": "order = 8.0\n",
+    "counterweight": "angle = 0.2\n",
+    "linkage": "base = 0.4\ncrank = 0.1\ncoupler = 0.4\nrocker = 0.2\nangle = 0.3\n",
+    "known": "",
+}
+"""What each kind has to be told."""
+STUDY = """[robot]
+file = "arm.urdf"
+friction = "{friction}"
+[[log]]
+files = "a.csv"
+[prepare]
+bandwidth = 5.0
+drop_below = 0.02
+[identify]
+bootstrap = 0
+"""
+
+
+CONTACT = 'floating = true\n[[contact]]\nname = "plate"\nframe = "base"\n'
+BASE = from_com(5.0, [0.02, -0.01, 0.05], np.diag([0.08, 0.06, 0.05]))
+
+
+def build_robot(floating: bool) -> di.Robot:
+    """Two joints, on a fixed base or on a body that flies."""
+    robot = toy.arm(2)
+    if not floating:
+        return robot
+    return replace(robot, floating=True, nominal=np.vstack([BASE, robot.nominal]))
+
+
+def columns(seed: int, floating: bool) -> dict[str, np.ndarray]:
+    """A log with what any friction or element asks for."""
+    robot = build_robot(floating)
+    idim = build_idim(robot)
+    motion = toy.motion(2, SECONDS, seed, RATE)
+    if floating:
+        *motion, pose, twist = fly(motion, seed)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), *motion)
+    tau += np.random.default_rng(seed).normal(size=tau.shape) * 0.3
+    time = np.arange(len(tau)) / RATE
+    found = {"time": time}
+    if floating:
+        found |= dict(zip(("base_px", "base_py", "base_pz"), pose[:, :3].T, strict=True))
+        found |= dict(zip((f"base_q{axis}" for axis in "xyzw"), pose[:, 3:].T, strict=True))
+        found |= dict(zip((f"base_v{axis}" for axis in "xyz"), twist[:, :3].T, strict=True))
+        found |= dict(zip((f"base_w{axis}" for axis in "xyz"), twist[:, 3:].T, strict=True))
+        signals = [f"{kind}{axis}_plate" for kind in "fm" for axis in "xyz"]
+        found |= dict(zip(signals, tau[:, :6].T, strict=True))
+    for j, joint in enumerate(robot.joint_names):
+        q, own = motion[0][:, j - 2], tau[:, j - 2]
+        found |= {f"q_{joint}": q, f"tau_{joint}": own}
+        found |= {f"temp_{joint}": 30.0 + 2.0 * np.sin(0.9 * time + j)}
+        found |= {f"known_{joint}": np.cos(1.3 * time + j)}
+    return found
+
+
+def fly(motion: tuple[Array, Array, Array], seed: int) -> tuple[Array, ...]:
+    """The motion of the joints with one of the base before it, and the base's pose and twist."""
+    place, turn = (waves(np.random.default_rng([seed, k]), len(motion[0]), 3, RATE, 0.2)
+                   for k in (1, 2))  # fmt: skip
+    pose, twist, rate = (np.empty((len(motion[0]), k)) for k in (7, 6, 6))
+    for t in range(len(pose)):
+        quaternion, R, w, dw = turned(*(each[t] for each in turn))
+        pose[t] = np.r_[place[0][t], quaternion]
+        twist[t] = np.r_[R.T @ place[1][t], w]
+        rate[t] = np.r_[R.T @ place[2][t] - np.cross(w, R.T @ place[1][t]), dw]
+    q, dq, ddq = (np.hstack(pair) for pair in zip((pose, twist, rate), motion, strict=True))
+    return q, dq, ddq, pose, twist
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["fixed", "floating"])
+def place(request, tmp_path_factory) -> Path:
+    """A robot and two logs of it, and the head of a study."""
+    folder = tmp_path_factory.mktemp("every")
+    robot = build_robot(request.param)
+    (folder / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
+    for name, seed in (("a.csv", 1), ("b.csv", 2)):
+        write_columns(folder / name, columns(seed, request.param))
+    text = STUDY.replace("[[log]]", CONTACT + "[[log]]") if request.param else STUDY
+    (folder / "study.toml").write_text(text)
+    return folder
+
+
+COMMANDS = {
+    "validate": ("validate", "out/result.json", "b.csv", "--json"),
+    "export": ("export", "out/result.json", "--urdf", "x.urdf", "--mjcf", "x.xml", "--anyway"),
+    "sample": ("sample", "out/result.json", "-n", "3", "--log", "b.csv", "--anyway", "--json"),
+    "payload": ("payload", "out/result.json", "--log", "b.csv", "--anyway", "--json"),
+    "doctor": ("doctor", "study.toml"),
+    "track": ("track", "b.csv", "--start", "out/result.json"),
+}
+CASES = [*((name, "") for name in FRICTIONS), *(("coulomb-viscous", kind) for kind in ELEMENTS)]
+ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known")
+UNTRACKED = ("viscous-drift", "load", "load-square", "directional-load", "stribeck-load",
+             "temperature", "dahl", "lugre", "known")  # fmt: skip
+"""What depends on more than the motion of an instant."""
+
+
+@pytest.mark.parametrize(
+    ("friction", "element"),
+    [pytest.param(*case, marks=() if {*case} & {*ALWAYS} else pytest.mark.long) for case in CASES],
+)
+def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, element):
+    for name in ("arm.urdf", "a.csv", "b.csv"):
+        (tmp_path / name).symlink_to(place / name)
+    monkeypatch.chdir(tmp_path)
+    text = (place / "study.toml").read_text().format(friction=friction)
+    if element:
+        text += f'[[element]]\njoint = "joint_2"\nkind = "{element}"\n{ELEMENT[element]}'
+    Path("study.toml").write_text(text)
+    assert run(["identify", "study.toml", "-o", "out", "--no-report", "--anyway"]) == 0
+    fresh = di.run_study(di.read_study("study.toml"))
+    read = di.read_result("out/result.json")
+    assert tell(fresh) == tell(read)
+    assert read.summary().split("time  ")[0] == fresh.summary().split("time  ")[0]
+    floating = fresh.robot.floating
+    capfd.readouterr()
+    for name, command in COMMANDS.items():
+        refused = (
+            name in ("track", "payload")
+            if floating
+            else (name == "track" and (friction in UNTRACKED or element in UNTRACKED))
+        )
+        assert (name, run(list(command))) == (name, 2 * refused)
+        said = capfd.readouterr().err
+        assert "Traceback" not in said
+        if refused:
+            assert said.startswith("error: toy: ")
+            assert said.count("\n") == 1
+
+
+def tell(fit: di.Fit) -> dict[str, object]:
+    """All of a fit but the date and how long it took."""
+    document = json.loads(json.dumps(serialise_result(fit, Path("out"))))
+    del document["timings"], document["provenance"]["date"]
+    return document
