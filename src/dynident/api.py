@@ -26,6 +26,7 @@ from dynident.estimators.closed_loop import (
     measure_free_errors,
     warn_of_chatter,
 )
+from dynident.estimators.encoder import Fitting, fits_drives
 from dynident.estimators.options import (
     SIMULATION,
     check_options,
@@ -134,7 +135,8 @@ def identify(
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
-    own_shapes = method in OWN_SHAPES or (blind and method == "cloe")
+    fits_positions = method == "cloe" and fits_drives(problem, build_options(Fitting, given))
+    own_shapes = method in OWN_SHAPES or fits_positions
     rows = ROWS[kind.rows]
     problem, fitted, found = fit_model(problem, method, rows, own_shapes, given, progress, watch)
     factors = fitted.factors

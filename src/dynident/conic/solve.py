@@ -184,9 +184,16 @@ def solve_cone_problem(
             centre = answer[0]
     if best is None or best.worst > ACCEPTED:
         refuse_contradiction(cones, None)
+        reached = "the solver gave no answer"
+        if best is not None:
+            proof = best.certificate
+            reached = (
+                f"the best answer has residuals of {proof.primal:.1e} primal, {proof.dual:.1e} "
+                f"dual and {proof.gap:.1e} gap, of which {ACCEPTED:g} are accepted"
+            )
         raise ComputationError(
-            f"the cone problem was not solved ({status or 'the solver failed'}); check units and "
-            "the size of the numbers that it was given"
+            f"the cone problem was not solved: {reached}; check units and the size of the numbers "
+            "that it was given"
         )
     return best
 

@@ -248,7 +248,7 @@ def build_feasible_set(
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space
     space = make(base, system.A, system.b)
-    parts = (*CONSISTENCY[knowledge.consistency], *bound_shapes(base))
+    parts = (*CONSISTENCY[knowledge.consistency], *bound_shapes(space))
     cones = [cone for part in parts for cone in part.cones(space)]
     for k, constraint in enumerate(knowledge.constraints, 1):
         with name_constraint_in_errors(k):
@@ -261,9 +261,12 @@ def build_feasible_set(
     return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * find_open_directions(rows))
 
 
-def bound_shapes(base: BaseParameters) -> tuple[Bounds | Fixed, ...]:
-    """Bounds of the shapes that are parameters; those that are held are where they are."""
-    idim = base.idim
+def bound_shapes(space: Space) -> tuple[Bounds | Fixed, ...]:
+    """Bounds of the shapes that are parameters; those that are held are where they are.
+
+    Among base parameters alone these are none.
+    """
+    base, idim = space.base, space.idim
     if not idim.free:
         return ()
     known = zip(idim.shape_parameters, idim.shape, strict=True)
@@ -272,6 +275,7 @@ def bound_shapes(base: BaseParameters) -> tuple[Bounds | Fixed, ...]:
         if shape.name in base.names
         else Fixed(shape.name, value)
         for shape, value in known
+        if space.standard or shape.name in base.names
     )
 
 

@@ -24,10 +24,17 @@ def to_plain_values(values: object) -> object:
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
+HUGE = 1e12
+"""No quantity in SI units that an option asks for is larger, or smaller than one over it."""
+
+
 def refuse_nonpositive(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
     """Refuse what is not positive, and lists of none."""
     if not np.size(values) or np.min(values) <= 0.0:
         raise ValueError(f"has to be positive, got {format_toml_value(values)}")
+    if np.min(values) < 1.0 / HUGE or np.max(values) > HUGE:
+        words = f"has to be from {1.0 / HUGE:g} to {HUGE:g}"
+        raise ValueError(f"{words}, got {format_toml_value(values)}")
     return values
 
 
@@ -35,6 +42,8 @@ def refuse_negative(values: float | tuple[float, ...]) -> float | tuple[float, .
     """Refuse what is negative, and lists of none."""
     if not np.size(values) or np.min(values) < 0.0:
         raise ValueError(f"must not be negative, got {format_toml_value(values)}")
+    if np.max(values) > HUGE:
+        raise ValueError(f"has to be at most {HUGE:g}, got {format_toml_value(values)}")
     return values
 
 

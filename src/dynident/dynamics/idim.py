@@ -53,6 +53,9 @@ LASTING = (
 )
 """What is known of a model at whatever values of its shapes, and need not be found again."""
 
+ROUNDING = 1e-9
+"""By which a shape may be beyond its bounds, as a share of these."""
+
 
 @dataclass(frozen=True)
 class Idim:
@@ -119,13 +122,16 @@ class Idim:
                 f"{self.robot.name}: linearised about {len(self.about)} values, but it has "
                 f"{self.plain} parameters beside its shapes"
             )
+        inside = []
         for each, value in zip(known, self.shape, strict=True):
             low, high = each.bounds.lower, each.bounds.upper
-            if not low <= value <= high:
+            inside.append(min(max(value, low), high))
+            if not abs(value - inside[-1]) <= ROUNDING * max(abs(low), abs(high)):
                 raise InputError(
                     f"{self.robot.name}: {each.name} is {value:g} but has to be from {low:g} to "
                     f"{high:g} {each.bounds.unit}"
                 )
+        object.__setattr__(self, "shape", tuple(inside))
 
     def shaped(self, values: Sequence[float] | Array) -> Idim:
         """The same model at other values of the `shape_parameters`."""

@@ -201,7 +201,7 @@ class Model:
             return None
         n = self.idim.robot.n
         given = np.asarray(width, dtype=float)
-        if given.shape not in ((), (n,)) or not np.all((given > 0.0) & np.isfinite(given)):
+        if given.shape not in ((), (1,), (n,)) or not np.all((given > 0.0) & np.isfinite(given)):
             raise InputError(f"width needs one positive value, or {n}")
         return np.full(n, given)
 

@@ -52,10 +52,12 @@ from dynident.regression.weighted import compute_literature_std
 STRETCH = 8
 """Instants whose rows share a tangent."""
 
+KNOWN = 1e-9
+"""Of what is a fact: its standard deviation over its size."""
 WIDER = 30.0
 """Standard deviations of least squares that the start is uncertain by, at least."""
 
-Relative = Annotated[Number, Field(gt=0.0, le=1e3)]
+Relative = Annotated[Number, Field(ge=1e-9, le=1e3)]
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ def ekf(
     shape = np.array(idim.shape)
     lower = np.array([each.bounds.lower for each in idim.shape_parameters])
     upper = np.array([each.bounds.upper for each in idim.shape_parameters])
+    known = lower == upper  # facts of elements: believed to the last digit
     std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
+    std = np.where(known, KNOWN * np.maximum(std, 1.0), std)
     size = np.concatenate(
         [estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma)), std]
     )
@@ -152,7 +156,8 @@ def ekf(
     kind = "extended Kalman filter" + (" with forgetting" if forgetting.ages else "")
     covariance = name_covariance(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
     names = tuple(each.name for each in idim.shape_parameters)
-    found = Shape(names, state.beta[p:].copy(), np.sqrt(np.diag(whole.matrix)[p:]))
+    errors_of_shapes = np.where(known, np.nan, np.sqrt(np.diag(whole.matrix)[p:]))
+    found = Shape(names, state.beta[p:].copy(), errors_of_shapes)
     every = max(1, -(-len(times) // INSTANTS))
     track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
     return Estimate(
@@ -223,7 +228,8 @@ def keep_shapes_in_bounds(state: Recursion, lower: Array, upper: Array) -> None:
 
     full = len(state.beta)
     R, z = state.R[:, :full], state.R[:, full]
-    found = lsq_linear(R[p:, p:], z[p:], (lower, upper), method="bvls")
+    room = np.where(lower == upper, KNOWN * np.maximum(1.0, np.abs(lower)), 0.0)
+    found = lsq_linear(R[p:, p:], z[p:], (lower - room, upper + room), method="bvls")
     shape = np.clip(found.x, lower, upper)
     state.beta[p:] = shape
     state.beta[:p] = linalg.solve_triangular(R[:p, :p], z[:p] - R[:p, p:] @ shape)

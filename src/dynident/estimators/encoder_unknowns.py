@@ -145,7 +145,11 @@ class Unknowns:
     def shaped(self, x: Array) -> Idim:
         """The model at its shapes."""
         values = x[self.linear : len(self.columns)]
-        return self.idim.shaped(values) if len(values) else self.idim
+        if not len(values):
+            return self.idim
+        bounds = [(each.bounds.lower, each.bounds.upper) for each in self.idim.shape_parameters]
+        # the cones keep them inside but for the solver's last digits
+        return self.idim.shaped(np.clip(values, *np.transpose(bounds)))
 
     def tuned(self, x: Array, simulation: Simulation) -> Simulation:
         """The loop as it is fitted, and as it was where it is not."""
@@ -189,7 +193,12 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
     """
     idim, names = unknowns.idim, unknowns.names
     every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
-    every += [Bounds((s.name,), s.bounds.lower, s.bounds.upper) for s in idim.shape_parameters]
+    every += [
+        Bounds((s.name,), s.bounds.lower, s.bounds.upper)
+        if s.bounds.lower < s.bounds.upper
+        else Fixed((s.name,), s.bounds.lower)
+        for s in idim.shape_parameters
+    ]
     every += [
         Bounds((name,), lower=SMALLEST)
         for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)

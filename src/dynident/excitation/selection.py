@@ -57,7 +57,7 @@ class Selecting(Options):
     """Which blocks of the logs are taken."""
 
     block: Annotated[
-        Annotated[Number, Field(gt=0.0)], "length of the blocks that logs are cut into [s]"
+        Annotated[Number, Field(gt=0.0, le=1e9)], "length of the blocks that logs are cut into [s]"
     ] = 1.0
     gain: Annotated[
         Annotated[Number, Field(gt=0.0, lt=1.0)],

@@ -19,7 +19,7 @@ from dynident.robot.model import Joint, Robot
 Reach = tuple[Array, Array]
 """The smallest and the largest value of each joint."""
 
-LARGEST = 1e20
+LARGEST = 1e12
 """No encoder count, angle or torque is larger."""
 
 LEAP = 1e3

@@ -609,11 +609,11 @@ def _prepare_mean_period(
             f"{recording.name}: bases that move, contacts and locked joints are not averaged over "
             "periods; leave period out"
         )
-    if recording.temp is not None or recording.known is not None:
-        raise InputError(
-            f"{recording.name}: temperatures and known torques are not averaged over periods; "
-            "leave period out, or the columns"
-        )
+    beside = {"temperatures": recording.temp, "known torques": recording.known}
+    told = " and ".join(name for name, signal in beside.items() if signal is not None)
+    if told:  # friction that asks for them says that the log has none
+        recording = replace(recording, temp=None, known=None)
+        notes = [*notes, f"{recording.name}: {told} are not averaged over periods, and left out"]
     if recording.torque != "measured":
         raise InputError(
             f"{recording.name}: has no torque to average over periods; leave period out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -165,9 +166,21 @@ class Document:
 
     def fixed_to(self, link: str) -> Iterator[Fixed]:
         """Links behind fixed and locked joints, with their placements in `link`'s frame."""
+        waiting = [(link, np.eye(3), np.zeros(3))]
+        while waiting:
+            carrier, rotation, translation = waiting.pop()
+            for child, turn, shift in reversed(self._fixed.get(carrier, [])):
+                waiting.append((child, rotation @ turn, rotation @ shift + translation))
+            if carrier != link:
+                yield self.link(carrier), rotation, translation
+
+    @cached_property
+    def _fixed(self) -> dict[str | None, list[tuple[str, Array, Array]]]:
+        """Children of each link behind fixed and locked joints, with their placements in it."""
+        found: dict[str | None, list[tuple[str, Array, Array]]] = {}
         for name, joint in self._joints.items():
             value = self.locked.get(name or "", 0.0 if joint.get("type") == "fixed" else None)
-            if value is None or _read_link_reference(joint, "parent") != link:
+            if value is None:
                 continue
             turn, shift = _read_origin(joint)
             if value != 0.0:
@@ -176,10 +189,10 @@ class Document:
                     shift = shift + turn @ axis * value
                 else:
                     turn = turn @ pin.exp3(axis * value)
-            child = _read_link_reference(joint, "child")
-            yield self.link(child), turn, shift
-            for element, rotation, translation in self.fixed_to(child or ""):
-                yield element, turn @ rotation, turn @ translation + shift
+            child = _read_link_reference(joint, "child") or ""
+            parent = _read_link_reference(joint, "parent")
+            found.setdefault(parent, []).append((child, turn, shift))
+        return found
 
 
 def _patch_body(document: Document, name: str, phi: Array) -> list[str]:

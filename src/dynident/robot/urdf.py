@@ -35,17 +35,28 @@ NUMBERS = {
 """Attributes that shape the dynamics, and how many numbers each holds."""
 
 
+ENCODINGS = ("UTF-8", "US-ASCII", "ASCII", "ISO-8859-1", "LATIN1", "ISO-8859-15", "WINDOWS-1252",
+             "UTF-16", "UTF-16LE", "UTF-16BE")  # fmt: skip
+"""In which XML is read and written back."""
+
+
 def parse_xml(path: Path) -> etree._ElementTree:
     """Parse an XML file, its own entities resolved.
 
     Raises
     ------
     InputError
-        When the file is missing or is not well-formed, or takes text from elsewhere; the message
-        has the line.
+        When the file is missing or is not well-formed, takes text from elsewhere, or declares an
+        encoding that it could not be written back in; the message has the line.
     """
     try:
-        return etree.parse(str(path), PARSER)
+        tree = etree.parse(str(path), PARSER)
+        encoding = tree.docinfo.encoding or "UTF-8"
+        if encoding.upper() not in ENCODINGS:
+            raise InputError(
+                f"{path}, line 1: declares the encoding {encoding}; save it as UTF-8, and say so"
+            )
+        return tree
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
     except etree.XMLSyntaxError as error:
@@ -238,7 +249,7 @@ def refuse_many_joints(joints: int, path: Path) -> None:
 
 
 def refuse_circles(root: etree._Element, path: Path) -> None:
-    """Refuse links that carry themselves, alone or through others.
+    """Refuse links that carry themselves, alone or through others, and those that two joints move.
 
     Raises
     ------
@@ -247,11 +258,19 @@ def refuse_circles(root: etree._Element, path: Path) -> None:
     """
     carriers: dict[str | None, str | None] = {}
     lines: dict[str | None, object] = {}
+    movers: dict[str | None, str | None] = {}
     for joint in root.iterchildren("joint"):
         parent, child = joint.find("parent"), joint.find("child")
         if parent is not None and child is not None:
-            carriers[child.get("link")] = parent.get("link")
-            lines[child.get("link")] = joint.sourceline
+            link = child.get("link")
+            if link in carriers:
+                raise InputError(
+                    f"{path}, line {joint.sourceline}: link {link!r} is the child of joint "
+                    f"{movers[link]!r} and of joint {joint.get('name')!r}; a closed loop has to be "
+                    "cut, so that one joint leads to every link"
+                )
+            carriers[link], movers[link] = parent.get("link"), joint.get("name")
+            lines[link] = joint.sourceline
     settled: set[str | None] = set()
     for start in carriers:
         way: set[str | None] = set()

@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError, name_section_in_errors
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
-from dynident.estimators.closed_loop import Simulation, extract_logged_reference
+from dynident.estimators.closed_loop import Simulation, extract_logged_reference, lacks_torque
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
@@ -91,10 +91,12 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
             )
         # all of it is simulated, at its own rate: a mean period would not be
         own = study.log[0].model_copy(update={"period": "none"})
-        logs = (read_study_samples(own, robot, study.prepare),)
+        logs = (read_study_samples(own, robot, study.prepare, torque=False),)
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )
+        if lacks_torque(logs[0]):
+            simulation = simulation.of_log(logs[0])
         reference = choose_log_reference(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)

@@ -359,7 +359,8 @@ def find_rough_size(
 
     before, below, above = brief.normal.free(), left(-size), left(size)
     steps, least = minimise_parabola(below, before, above)
-    if min(least, below, above) > HOPEFUL * before:
+    # without rows that could tell, nothing is left at any size
+    if before == 0.0 or not np.min([least, below, above]) <= HOPEFUL * before:
         return None
     centre = size * steps
     if abs(steps) == REACH:  # on, as long as it falls

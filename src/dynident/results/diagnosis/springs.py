@@ -163,10 +163,11 @@ def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
         low, high, at_low = high, 2.0 * high, at_high
     else:
         return np.array([low])
-    found = brentq(slope, low, high, xtol=CLOSE * abs(high), rtol=CLOSE)
+    found = brentq(slope, low, high, xtol=max(CLOSE * abs(high), TINY), rtol=CLOSE)
     return np.array([float(found)])
 
 
+TINY = np.finfo(float).tiny
 DOUBLINGS, CLOSE = 7, 0.01
 """How often a number is doubled in search of one that is too large, and how closely it is found."""
 
