@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,27 +66,22 @@ def export(
     """Write a stored result as a robot model, or as code."""
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.results.c_code import c_code
-    from dynident.results.mjcf import list_model_files
     from dynident.study.stored import read_result, render_stored_mjcf, render_stored_urdf
+    from dynident.study.study import list_input_files
 
     if options and not repair:
         raise InputError("--metric is of --repair")
     outputs = [path for path in (urdf, mjcf, c) if path is not None]
     if not outputs:
         raise InputError("nothing to write; give --urdf FILE or --mjcf FILE or --c FILE")
-    flags = {"--urdf": urdf, "--mjcf": mjcf, "--c": c}
-    for one, other in combinations([flag for flag, path in flags.items() if path], 2):
-        if flags[one] == flags[other]:
-            raise InputError(f"{flags[one]}: is given for both {one} and {other}")
     if repair and urdf is None and mjcf is None:
         raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
+    refuse_outputs(outputs)
     stored = read_result(result)
-    refuse_overwriting(
-        outputs, (result, stored.study.robot.file, *list_model_files(stored.idim.robot))
-    )
+    refuse_outputs(outputs, [result, *list_input_files(stored.study)])
     knowledge = Knowledge(**options) if repair else None
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
@@ -98,8 +92,7 @@ def export(
         notes = (*notes, *more)
     if c is not None:
         documents[c] = c_code(stored.model).encode()
-    for path, document in documents.items():
-        write_files({path: document})
+    write_files(documents)
     for warning in stored.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for note in dict.fromkeys(notes):

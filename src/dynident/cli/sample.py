@@ -36,12 +36,13 @@ def sample(
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_unwritable
+    from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
-    from dynident.results.draws import FORMATS, format_draws, serialise_draws
+    from dynident.results.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.study.sample import Drawing, measure_calibration, sample_stored
     from dynident.study.stored import read_result
+    from dynident.study.study import list_input_files
 
     if form is not None and form not in FORMATS:
         raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
@@ -49,8 +50,12 @@ def sample(
         raise InputError("--format is of -o")
     wanted = Drawing(**options)
     if output is not None:
-        refuse_unwritable(output)
+        refuse_outputs([output / HEAD])
     stored = read_result(result)
+    if output is not None:
+        inputs = [result, *list_input_files(stored.study)]
+        own = {Path(each).name for each in inputs if OWN.fullmatch(Path(each).name)}
+        refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample_stored(stored, wanted)
     found = [measure_calibration(stored, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()

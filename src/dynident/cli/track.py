@@ -70,7 +70,7 @@ def track(
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.cli.identify import build_study_from_flags, collect_log_keys
-    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.core.files import refuse_outputs
     from dynident.study.study import list_input_files
     from dynident.study.track import Noticed, build_track_setting
     from dynident.study.track import track_log as run
@@ -83,10 +83,9 @@ def track(
         chosen = build_study_from_flags(robot, [source], [], collect_log_keys(None, columns, units))
     chosen = override_track_study(chosen, friction, bandwidth, options or {})
     if state is not None:
-        refuse_unwritable(state.parent)
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
-        refuse_overwriting([state], [*inputs, *log, *list_input_files(chosen)])
+        refuse_outputs([state], [*inputs, *log, *list_input_files(chosen)])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
     write = make_writer(tracked.base, json)

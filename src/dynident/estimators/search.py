@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.files import refuse_unwritable, write_files
+from dynident.core.files import refuse_outputs, write_files
 from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fingerprint
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
@@ -120,7 +120,7 @@ class Shelf:
         InputError
             When the file is something else, or of another search.
         """
-        refuse_unwritable(self.path.parent)
+        refuse_outputs([self.path])
         kept = read_state_file(self.path, SCHEMA, ("generator",), "a search")
         if kept is None:
             return None

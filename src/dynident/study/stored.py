@@ -14,6 +14,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.files import read_file
 from dynident.core.inertia import find_smallest_eigenvalue, from_com, to_inertia_matrix
 from dynident.core.schema import validate_data
 from dynident.dynamics.base import BaseParameters, find_observed_base
@@ -297,7 +298,7 @@ def read_result(path: str | Path) -> StoredResult:
     if path.is_dir():
         raise InputError(f"{path}: is a directory; give the result.json in it")
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(read_file(path).decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
