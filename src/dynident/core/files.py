@@ -73,7 +73,7 @@ def write_files(
             stale = [name for name in names if own(name) and head.with_name(name) not in contents]
             for directory, files in sets.items():
                 stages.append(Path(tempfile.mkdtemp(prefix=STAGE, dir=directory)))
-                held.callback(roll_back, stages[-1])
+                held.callback(roll_back, stages[-1], stages[0])
                 (stages[-1] / NEW).mkdir()
                 for name, content in files.items():
                     write_through(stages[-1] / NEW / name, content)
@@ -82,8 +82,7 @@ def write_files(
             else:
                 for stage, files in zip(stages, sets.values(), strict=True):
                     exchange_files(stage, list(files), stale if stage is stages[0] else [])
-                for stage in stages:
-                    (stage / JOURNAL).unlink()  # from here on the new set counts
+                (stages[0] / JOURNAL).unlink()  # from here on the new set counts
         made.clear()
     except OSError as error:
         named = Path(error.filename or head).name
@@ -119,13 +118,18 @@ def exchange_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> N
     sync_directory(stage.parent)
 
 
-def roll_back(stage: Path) -> None:
+def roll_back(stage: Path, first: Path) -> None:
     """Put back what a stage holds of an earlier set, unless the new one counts; the stage goes.
 
     It may be ended at any step, and begun again.
+
+    Parameters
+    ----------
+    stage, first : Path
+        A directory's, and the set's first: its journal says that the new set does not count yet.
     """
     try:
-        files = json.loads((stage / JOURNAL).read_bytes())
+        files = json.loads((stage / JOURNAL).read_bytes()) if (first / JOURNAL).exists() else []
     except (OSError, ValueError):
         files = []  # nothing was moved yet, or the new set counts
     for name in files:
@@ -190,7 +194,7 @@ def lock_directory(directory: Path) -> Iterator[None]:
     try:
         wait_for_lock(handle, directory)
         for left in directory.glob(f"{STAGE}*"):
-            roll_back(left)
+            roll_back(left, left)
         yield
     finally:
         os.close(handle)
