@@ -696,6 +696,36 @@ def test_inputs_are_not_written_over(refused, place):
     assert "model.urdf: is an input" in refused(argv)
 
 
+RESULT = "out-pc-idim-ls/result.json"
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["identify", "s.toml", "-o", "o", "--write-study", "a_directory"], "(it is a directory)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "/dev/full"], "a device or pipe)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "arm.urdf/s.toml"], "not a directory)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o/result.json"], "two outputs"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o/../o/model.xml"], "two outputs"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o"], "(it is a directory)"),
+        (["export", RESULT, "--c", "a.csv"], "a.csv: is an input"),
+        (
+            ["export", RESULT, "--urdf", "o/x", "--c", "out-pc-idim-ls/report.html/x"],
+            "not a directory)",
+        ),
+        (["export", RESULT, "--urdf", "o/x", "--c", "a_directory"], "(it is a directory)"),
+        (["export", RESULT, "--c", "/dev/full"], "a device or pipe)"),
+        (["export", RESULT, "--urdf", "o/x", "--c", "o/../o/x"], "two outputs"),
+        (["sample", "draws.yaml", "-o", "."], "draws.yaml: is an input"),
+        (["compare", "s.toml", "-o", "/dev/full"], "/dev/full: cannot be written"),
+    ],
+)
+def test_every_output_is_checked_before_any_is_written(refused, place, argv, reason):
+    """Those of one run are one set; none of them is another, an input or no file."""
+    Path("draws.yaml").write_bytes(Path(RESULT).read_bytes())
+    assert reason in refused(argv)
+
+
 def test_nor_are_they_from_python(place):
     fit = di.identify(
         di.Problem(
