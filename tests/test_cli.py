@@ -723,9 +723,11 @@ RESULT = "out-pc-idim-ls/result.json"
 def test_every_output_is_checked_before_any_is_written(refused, place, argv, reason):
     """Those of one run are one set; none of them is another, an input or no file."""
     Path("draws.yaml").write_bytes(Path(RESULT).read_bytes())
-    if not Path("pipe").exists():
-        os.mkfifo("pipe")  # like a device, and nothing is lost where this fails
-    assert reason in refused(argv)
+    os.mkfifo("pipe")  # like a device, and nothing is lost where this fails
+    try:
+        assert reason in refused(argv)
+    finally:
+        Path("pipe").unlink()
 
 
 def test_nor_are_they_from_python(place):
