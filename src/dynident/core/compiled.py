@@ -20,6 +20,8 @@ from typing import Any
 import numba
 from numba.core import caching, event
 
+from dynident.core.files import DAMAGE
+
 Decorator = Callable[[Any], Any]
 
 NOTES = logging.getLogger(__name__)
@@ -59,23 +61,26 @@ def add_compiler_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
     return decorate
 
 
+DAMAGED = (caching.pickle.PickleError, MemoryError, *DAMAGE)  # type: ignore[attr-defined]
+"""What Numba's own reading of its files stumbles over."""
+
+
 class CacheFile(caching.IndexDataCacheFile):
     """Numba's files of a function; those that were cut off or damaged are written anew.
 
-    A full disk or a loss of power leaves such files. Pickled data that are damaged may raise
-    anything.
+    A full disk or a loss of power leaves such files.
     """
 
     def _load_index(self) -> Any:
         try:
             return super()._load_index()  # type: ignore[no-untyped-call]
-        except Exception:
+        except DAMAGED:
             return {}
 
     def _load_data(self, name: str) -> Any:
         try:
             return super()._load_data(name)  # type: ignore[no-untyped-call]
-        except Exception as error:
+        except DAMAGED as error:
             raise FileNotFoundError(name) from error  # Numba compiles where a file is gone
 
 

@@ -9,14 +9,39 @@ import os
 import shutil
 import tempfile
 import time
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from dynident.core.errors import ComputationError, InputError
 
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it cannot meet it either
+    LZMAError = zlib.error  # type: ignore[misc, assignment]
+
 NOTES = logging.getLogger(__name__)
 
+DAMAGE = (
+    LZMAError,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What libraries stumble over in damaged files, beyond what they document."""
 STAGE = ".dynident."
 """How the directories begin in which files are made."""
 NEW, OLD, JOURNAL = "new", "old", "journal"
@@ -81,7 +106,7 @@ def write_files(
                 os.replace(stages[0] / NEW / head.name, head)
             else:
                 for stage, files in zip(stages, sets.values(), strict=True):
-                    exchange_files(stage, list(files), stale if stage is stages[0] else [])
+                    replace_files(stage, list(files), stale if stage is stages[0] else [])
                 (stages[0] / JOURNAL).unlink()  # from here on the new set counts
         made.clear()
     except OSError as error:
@@ -95,7 +120,7 @@ def write_files(
     return tuple(head.with_name(name) for name in stale)
 
 
-def exchange_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> None:
+def replace_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> None:
     """Put files of an earlier set into a stage, and those that were made there into their places.
 
     Parameters
@@ -109,13 +134,13 @@ def exchange_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> N
     (stage / OLD).mkdir()
     write_through(stage / JOURNAL, json.dumps(files).encode())
     for directory in (stage / NEW, stage, stage.parent):
-        sync_directory(directory)
+        keep_names(directory)
     for name in (*files, *stale):
         with suppress(FileNotFoundError):
             os.replace(stage.parent / name, stage / OLD / name)
     for name in reversed(files):
         os.replace(stage / NEW / name, stage.parent / name)
-    sync_directory(stage.parent)
+    keep_names(stage.parent)
 
 
 def roll_back(stage: Path, first: Path) -> None:
@@ -151,7 +176,7 @@ def write_through(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def sync_directory(directory: Path) -> None:
+def keep_names(directory: Path) -> None:
     """Have the names in a directory reach the disk."""
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -192,7 +217,7 @@ def lock_directory(directory: Path) -> Iterator[None]:
     """
     handle = os.open(directory, os.O_RDONLY)
     try:
-        wait_for_lock(handle, directory)
+        take_lock(handle, directory)
         for left in directory.glob(f"{STAGE}*"):
             roll_back(left, left)
         yield
@@ -200,7 +225,7 @@ def lock_directory(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def wait_for_lock(handle: int, directory: Path) -> None:
+def take_lock(handle: int, directory: Path) -> None:
     """Lock an open directory; says whom it waits for.
 
     Raises

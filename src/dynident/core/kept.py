@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -150,11 +151,9 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
             raise ValueError
         kept = Kept(path, about, arrays)
         digest = take_digest(about, arrays)
-    except OSError as error:
-        if error.strerror:
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.strerror:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        raise foreign from error
-    except Exception as error:  # there is no end to what readers of archives raise at random bytes
         raise foreign from error
     if digest != about["digest"]:
         raise kept.damaged
