@@ -697,6 +697,7 @@ def test_inputs_are_not_written_over(refused, place):
 
 
 RESULT = "out-pc-idim-ls/result.json"
+SEARCH = ("--method", "pf", "--search-state", "o/report.html")
 
 
 @pytest.mark.parametrize(
@@ -708,6 +709,7 @@ RESULT = "out-pc-idim-ls/result.json"
         (["identify", "s.toml", "-o", "o", "--write-study", "o/result.json"], "two outputs"),
         (["identify", "s.toml", "-o", "o", "--write-study", "o/../o/model.xml"], "two outputs"),
         (["identify", "s.toml", "-o", "o", "--write-study", "o"], "(it is a directory)"),
+        (["identify", "s.toml", "-o", "o", *SEARCH], "o/report.html: is an input"),
         (["export", RESULT, "--c", "a.csv"], "a.csv: is an input"),
         (
             ["export", RESULT, "--urdf", "o/x", "--c", "out-pc-idim-ls/report.html/x"],
@@ -888,6 +890,11 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
         "prepare": {"bandwidth": 5.0},
         "identify": {"prior_weight": 2.0},
     }
+    # a study is no head of a result: what lies beside it is not its own
+    (place / "kept/model.urdf").write_bytes(Path("arm.urdf").read_bytes())
+    assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
+    capfd.readouterr()
+    assert sorted(os.listdir("kept")) == ["model.urdf", "s.toml"]
     assert "a.csv: is an input" in refused(["identify", *FLAGS, "--write-study", "a.csv"])
     assert "s.toml: is an input" in refused(["identify", "s.toml", "--write-study", "s.toml"])
 

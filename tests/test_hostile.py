@@ -515,6 +515,13 @@ def test_whatever_ends_a_run_the_earlier_result_stands_or_the_new_one(
     assert sorted(os.listdir(place)) == sorted(SET)
 
 
+def test_a_folder_that_is_called_like_a_file_of_a_set_stays(tmp_path):
+    (tmp_path / SET[2] / "mine").mkdir(parents=True)
+    for _ in range(2):
+        written(tmp_path, "b", SET[:2])
+    assert (tmp_path / SET[2] / "mine").is_dir()
+
+
 def test_a_file_alone_is_never_missing(tmp_path, monkeypatch):
     for instant in range(100):
         write_files({tmp_path / "state.npz": b"a"})

@@ -124,9 +124,10 @@ def identify(
         with name_study_in_errors(study):
             result = run_study(chosen, progress)
         contents, notes = ({}, ()) if output is None else render_output(result, output, report)
+        own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
             contents[write_study] = render_study(chosen, write_study.parent).encode()
-        gone = write_files(contents, OUTPUTS.__contains__) if contents else ()
+        gone = write_files(contents, own.__contains__) if contents else ()
     from dynident.results.json import serialise_result, to_json
 
     if json:

@@ -95,7 +95,8 @@ def write_files(
                 made += make_directory(directory)
                 held.enter_context(lock_directory(directory))
             names = sorted(os.listdir(head.parent)) if head.is_file() else []
-            stale = [name for name in names if own(name) and head.with_name(name) not in contents]
+            left = [head.with_name(name) for name in names if own(name)]
+            stale = [path.name for path in left if path not in contents and path.is_file()]
             for directory, files in sets.items():
                 stages.append(Path(tempfile.mkdtemp(prefix=STAGE, dir=directory)))
                 held.callback(roll_back, stages[-1], stages[0])
