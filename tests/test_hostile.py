@@ -515,6 +515,31 @@ def test_whatever_ends_a_run_the_earlier_result_stands_or_the_new_one(
     assert sorted(os.listdir(place)) == sorted(SET)
 
 
+def test_a_journal_that_cannot_be_read_now_is_not_taken_for_none(tmp_path, monkeypatch):
+    instant = 0
+    while not shown(tmp_path) or SET[0] in shown(tmp_path):  # until it is killed between two sets
+        instant += 1
+        written(tmp_path, "a")
+        with monkeypatch.context() as patch, suppress(Killed):
+            break_off(patch, instant, Killed(), False)
+            written(tmp_path, "b")
+    (journal,) = tmp_path.glob(f"{files.STAGE}*/{files.JOURNAL}")
+    full = OSError(errno.EMFILE, "Too many open files")
+    real = Path.read_bytes
+
+    def read(path):
+        if path == journal:
+            raise full
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", read)
+        with pytest.raises(InputError, match="Too many open files"):
+            written(tmp_path, "c")
+    assert files.read_file(tmp_path / SET[0])[:1] == b"a"
+    assert shown(tmp_path) == OLD
+
+
 def test_a_folder_that_is_called_like_a_file_of_a_set_stays(tmp_path):
     (tmp_path / SET[2] / "mine").mkdir(parents=True)
     for _ in range(2):

@@ -156,7 +156,7 @@ def roll_back(stage: Path, first: Path) -> None:
     """
     try:
         files = json.loads((stage / JOURNAL).read_bytes()) if (first / JOURNAL).exists() else []
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         files = []  # nothing was moved yet, or the new set counts
     for name in files:
         if not (stage / NEW / name).exists():
@@ -165,7 +165,8 @@ def roll_back(stage: Path, first: Path) -> None:
     earlier = os.listdir(stage / OLD) if files else []
     for name in sorted(earlier, key=lambda name: name == files[0]):
         os.replace(stage / OLD / name, stage.parent / name)
-    (stage / JOURNAL).unlink(missing_ok=True)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (stage / JOURNAL).unlink()
     shutil.rmtree(stage, ignore_errors=True)
 
 
@@ -199,8 +200,6 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        if not any(path.parent.glob(f"{STAGE}*")):
-            raise
         with lock_directory(path.parent):
             return path.read_bytes()
 
