@@ -112,7 +112,7 @@ class Shelf:
         content = pack_state_file(SCHEMA, self.origin, {"generator": generator}, arrays)
         write_files({self.path: content})
 
-    def taken(self, kind: type[P], rng: np.random.Generator) -> P | None:
+    def taken(self, kind: type[P], rng: np.random.Generator, numbers: int) -> P | None:
         """The place of a state, the generator put where it was; None where there is none yet.
 
         Raises
@@ -128,8 +128,12 @@ class Shelf:
         try:
             found: dict[str, Any] = {each.name: kept.arrays[each.name] for each in fields(kind)}
             rng.bit_generator.state = kept.about["generator"]
+            size = len(found["costs"])
+            shapes = found["sets"].shape, found["costs"].shape, found["best"].shape
         except (KeyError, ValueError, TypeError) as error:
             raise kept.damaged from error
+        if shapes != ((size, numbers), (size,), (numbers,)):
+            raise kept.damaged
         return kind(**{name: each if each.ndim else each.item() for name, each in found.items()})
 
 
@@ -169,7 +173,7 @@ def run_search(
         shelf = Shelf(
             Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
         )
-        place = shelf.taken(kind, rng)
+        place = shelf.taken(kind, rng, len(task.low))
     place = begin() if place is None else place
     known, saved = (place, rng.bit_generator.state), time.monotonic()
     try:
