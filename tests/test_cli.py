@@ -465,7 +465,7 @@ def test_no_number_is_too_large_to_be_refused(refused, place):
     ("option", "value", "words"),
     [
         ("--bandwidth", "1e-3", "at 500 Hz are too short for a torque filter at 0.002 Hz"),
-        ("--bandwidth", "1e-300", "at 500 Hz are too short for a torque filter at 2e-300 Hz"),
+        ("--bandwidth", "1e-9", "at 500 Hz are too short for a torque filter at 2e-09 Hz"),
         ("--lowpass", "1e-3", "a low-pass of 0.001 Hz leaves nothing of 4 s"),
         ("--lowpass", "1e-300", "a low-pass of 1e-300 Hz leaves nothing of 4 s"),
     ],
@@ -692,6 +692,42 @@ def test_inputs_are_not_written_over(refused, place):
     assert "model.urdf: is an input" in refused(argv)
 
 
+RESULT = "out-pc-idim-ls/result.json"
+SEARCH = ("--method", "pf", "--search-state", "o/report.html")
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["identify", "s.toml", "-o", "o", "--write-study", "a_directory"], "(it is a directory)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "pipe"], "a device or pipe)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "arm.urdf/s.toml"], "not a directory)"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o/result.json"], "two outputs"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o/../o/model.xml"], "two outputs"),
+        (["identify", "s.toml", "-o", "o", "--write-study", "o"], "(it is a directory)"),
+        (["identify", "s.toml", "-o", "o", *SEARCH], "o/report.html: is an input"),
+        (["export", RESULT, "--c", "a.csv"], "a.csv: is an input"),
+        (
+            ["export", RESULT, "--urdf", "o/x", "--c", "out-pc-idim-ls/report.html/x"],
+            "not a directory)",
+        ),
+        (["export", RESULT, "--urdf", "o/x", "--c", "a_directory"], "(it is a directory)"),
+        (["export", RESULT, "--c", "pipe"], "a device or pipe)"),
+        (["export", RESULT, "--urdf", "o/x", "--c", "o/../o/x"], "two outputs"),
+        (["sample", "draws.yaml", "-o", "."], "draws.yaml: is an input"),
+        (["compare", "s.toml", "-o", "pipe"], "pipe: cannot be written"),
+    ],
+)
+def test_every_output_is_checked_before_any_is_written(refused, place, argv, reason):
+    """Those of one run are one set; none of them is another, an input or no file."""
+    Path("draws.yaml").write_bytes(Path(RESULT).read_bytes())
+    os.mkfifo("pipe")  # like a device, and nothing is lost where this fails
+    try:
+        assert reason in refused(argv)
+    finally:
+        Path("pipe").unlink()
+
+
 def test_nor_are_they_from_python(place):
     fit = di.identify(
         di.Problem(
@@ -850,6 +886,11 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
         "prepare": {"bandwidth": 5.0},
         "identify": {"prior_weight": 2.0},
     }
+    # a study is no head of a result: what lies beside it is not its own
+    (place / "kept/model.urdf").write_bytes(Path("arm.urdf").read_bytes())
+    assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
+    capfd.readouterr()
+    assert sorted(os.listdir("kept")) == ["model.urdf", "s.toml"]
     assert "a.csv: is an input" in refused(["identify", *FLAGS, "--write-study", "a.csv"])
     assert "s.toml: is an input" in refused(["identify", "s.toml", "--write-study", "s.toml"])
 

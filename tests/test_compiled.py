@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+import numba
 import pytest
 
 import dynident
@@ -171,3 +173,29 @@ def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
     assert "\rcompiling what is used for the first time: 1 function" in told
     assert whole.endswith("\r")
     assert seen[StringIO] == ("", "")
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "garbage"])
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_machine_code_that_is_damaged_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, damage: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"doubling_{suffix}_{damage}"
+    (tmp_path / f"{name}.py").write_text("def double(x):\n    return 2.0 * x\n")
+    double = importlib.import_module(name).double
+
+    def count_hits() -> tuple[int, int]:
+        called = compiled.make_compiler(nogil=True)(double)
+        assert called(3.0) == 6.0
+        callback = compiled.add_compiler_cache(lambda cache: numba.cfunc("f8(f8)", cache=cache))
+        return sum(called.stats.cache_hits.values()), callback(double).cache_hits
+
+    count_hits()
+    assert count_hits() == (1, 1)
+    for path in tmp_path.rglob(f"*.{suffix}"):
+        whole = path.read_bytes()
+        left = {"cut": whole[: len(whole) // 2], "empty": b"", "garbage": b"garbage" * 99}
+        path.write_bytes(left[damage])
+    assert count_hits() == (0, 0)
+    assert count_hits() == (1, 1)

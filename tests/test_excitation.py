@@ -961,6 +961,22 @@ offset = -0.2
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch):
+    """There is one for robots of six joints alone."""
+    from dynident.cli import run
+    from dynident.results import excitation, trajectory
+    from dynident.study import excite as exciting
+
+    monkeypatch.setattr(exciting, "excite_study", lambda *_: None)
+    monkeypatch.setattr(trajectory, "summarise_excitation", lambda _: "")
+    files = ["notes.txt", "trajectory.json", "trajectory.script"]
+    for wanted in (files, files[1:2]):
+        texts = dict.fromkeys(sorted(wanted, key=lambda name: name != "trajectory.json"), "x")
+        monkeypatch.setattr(excitation, "render_excitation_files", lambda *_, given=texts: given)
+        assert run(["excite", str(urdf("panda")), "-o", str(tmp_path / "o")]) == 0
+    assert sorted(each.name for each in (tmp_path / "o").iterdir()) == files[:2]
+
+
 def test_the_command_refuses_in_one_line(tmp_path, capfd):
     from dynident.cli import run
 

@@ -429,7 +429,10 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     capfd.readouterr()
     for argv, words in (
         (["export", "out/result.json"], "nothing to write; give --urdf FILE or --mjcf FILE"),
-        (["export", "out/result.json", "--urdf", "x", "--mjcf", "x"], "x: is given for both"),
+        (
+            ["export", "out/result.json", "--urdf", "x", "--mjcf", "x"],
+            "x: is given for two outputs",
+        ),
         (["export", "out/result.json", "--mjcf", "arm.xml"], "arm.xml: is an input"),
         (["export", "out/result.json", "--mjcf", "part.xml"], "part.xml: is an input"),
         (["export", "out/result.json", "--mjcf", "o.xml"], "which no MJCF can hold"),

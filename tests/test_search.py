@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from functools import cache
 
 import numpy as np
@@ -369,12 +371,21 @@ def test_the_state_of_another_search_is_refused(tmp_path):
     assert kept is None
     file.write_bytes(before)
     kept = read_state_file(file, SCHEMA, (), "a search")
-    del kept.arrays["costs"]
     about = {"generator": kept.about["generator"]}
     names = tuple(kept.about["parameters"])
     origin = Origin(kept.about["robot"], names, kept.about["fingerprint"])
-    file.write_bytes(pack_state_file(SCHEMA, origin, about, kept.arrays))
-    with pytest.raises(InputError, match="damaged"):
-        run()
+    without = {key: value for key, value in kept.arrays.items() if key != "costs"}
+    other = {**kept.arrays, "sets": kept.arrays["sets"][:, :1]}
+    edited = {**kept.arrays, "about": np.array(json.dumps(kept.about)), "best": np.zeros(2)}
+    np.savez(saved := io.BytesIO(), **edited)
+    for content in (
+        pack_state_file(SCHEMA, origin, about, without),
+        pack_state_file(SCHEMA, origin, about, other),
+        saved.getvalue(),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match="damaged"):
+            run()
+        assert file.read_bytes() == content
     with pytest.raises(InputError, match="cannot be written"):
         run(search_state=str(file / "below" / "s.npz"))

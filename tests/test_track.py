@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from threading import Thread, Timer
 
 import numpy as np
@@ -20,6 +22,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
+from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import ESTIMATORS
@@ -29,7 +32,7 @@ from dynident.recording.causal import CausalFilter
 from dynident.recording.filters import differentiate_twice, filter_zero_phase
 from dynident.study.fits import read_result
 from dynident.study.study import read_study
-from dynident.study.track import Row, build_track_setting, track_log
+from dynident.study.track import SCHEMA, Row, build_track_setting, track_log
 
 RATE = 200.0
 EMPS = EXAMPLES / "emps" / "emps.toml"
@@ -455,6 +458,52 @@ def test_states_that_do_not_fit_are_refused(desk, capsys, piped):
     assert "other.npz: is no state file" in line
     line = refusal(["track", "study.toml", "--state", "run.csv"], capsys)
     assert "run.csv: is an input" in line
+
+
+def spoil(kept: Kept, spoilt: str, content: object) -> bytes:
+    """A state whose arrays or words are others, with a digest that fits them."""
+    own = {"robot", "parameters", "fingerprint", "digest", "schema"}
+    about = {key: value for key, value in kept.about.items() if key not in own}
+    arrays = dict(kept.arrays)
+    (about if spoilt in about else arrays)[spoilt] = content
+    origin = Origin(kept.about["robot"], tuple(kept.about["parameters"]), kept.about["fingerprint"])
+    return pack_state_file(kept.about["schema"], origin, about, arrays)
+
+
+def edit(whole: bytes) -> bytes:
+    with np.load(io.BytesIO(whole)) as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez(edited := io.BytesIO(), **{**arrays, "last": arrays["last"] + 1.0})
+    return edited.getvalue()
+
+
+SPOILT = {
+    "other options": (lambda whole, kept: whole, ["--memory", "5"]),
+    "cut": (lambda whole, kept: whole[: len(whole) // 2], []),
+    "empty": (lambda whole, kept: b"", []),
+    "edited": (lambda whole, kept: edit(whole), []),
+    "other shapes": (lambda whole, kept: spoil(kept, "past", np.zeros((3, 1))), []),
+    "counts": (lambda whole, kept: spoil(kept, "counts", np.zeros(1)), []),
+    "last": (lambda whole, kept: spoil(kept, "last", np.zeros((2, 2))), []),
+    "whole": (lambda whole, kept: spoil(kept, "whole", np.zeros(4)), []),
+    "words": (lambda whole, kept: spoil(kept, "counts", np.array(["a", "b"])), []),
+    "rate": (lambda whole, kept: spoil(kept, "rate", "fast"), []),
+    "sigma": (lambda whole, kept: spoil(kept, "sigma", [[1.0], [1.0, 2.0]]), []),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_state_that_is_refused_is_not_written(desk, capsys, how):
+    change, flags = SPOILT[how]
+    state = Path("st.npz")
+    argv = ["track", "study.toml", "--state", "st.npz"]
+    assert run(argv) == 0
+    capsys.readouterr()
+    kept = read_state_file(state, SCHEMA, (), "")
+    state.write_bytes(change(state.read_bytes(), kept))
+    before = state.read_bytes()
+    assert refusal([*argv, *flags], capsys).startswith("error: st.npz: ")
+    assert state.read_bytes() == before
 
 
 def slider():

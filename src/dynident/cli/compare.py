@@ -43,7 +43,7 @@ def compare(
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.core.files import refuse_outputs
     from dynident.results.comparison import serialise_comparison
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.study import compare as comparing
@@ -51,8 +51,7 @@ def compare(
 
     chosen = read_study(study)
     if output is not None:
-        refuse_unwritable(output)
-        refuse_overwriting([output / name for name in OUTPUTS], [*list_input_files(chosen), study])
+        refuse_outputs([output / name for name in OUTPUTS], [*list_input_files(chosen), study])
     with show_progress() as progress:
         with name_study_in_errors(study):
             found = comparing.compare(

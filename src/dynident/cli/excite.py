@@ -62,7 +62,7 @@ def excite(
 ) -> None:
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.results.excitation import OUTPUTS, render_excitation_files
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.results.trajectory import serialise_trajectory, summarise_excitation
@@ -72,17 +72,17 @@ def excite(
 
     chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
     if output is not None:
-        refuse_unwritable(output)
         more = [each for each in (study, task) if each is not None]
         inputs = [*list_input_files(chosen), *(after or ()), *more]
-        refuse_overwriting([output / name for name in OUTPUTS], inputs)
+        refuse_outputs([output / name for name in OUTPUTS], inputs)
     with show_progress() as progress:
         with name_study_in_errors(study):
             found = excite_study(chosen, options or {}, after or (), task, progress)
         if output is not None:
             progress("drawing", 0.0)
             contents = render_excitation_files(found, build_obstacles(chosen.obstacle))
-            write_files({output / name: text.encode() for name, text in contents.items()})
+            written = {output / name: text.encode() for name, text in contents.items()}
+            write_files(written, OUTPUTS.__contains__)
     typer.echo(
         to_json(replace_nonfinite(serialise_trajectory(found)))
         if json

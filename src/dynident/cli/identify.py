@@ -89,9 +89,9 @@ def identify(
     options: dict[str, Any],
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
-    from dynident.core.files import write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.study.run import run_study
-    from dynident.study.study import read_study
+    from dynident.study.study import list_input_files, read_study
     from dynident.study.written import render_study
 
     if study is not None:
@@ -118,23 +118,27 @@ def identify(
     )
     from dynident.cli.progress import show_progress
 
-    if output is not None:
-        refuse_output([output / name for name in OUTPUTS], chosen, study)
-    if write_study is not None:
-        refuse_output([write_study], chosen, study)
+    outputs = [] if output is None else [output / name for name in OUTPUTS]
+    outputs += [] if write_study is None else [write_study]
+    if outputs:
+        refuse_outputs(outputs, [*list_input_files(chosen), *([] if study is None else [study])])
     with show_progress() as progress:
         with name_study_in_errors(study):
             result = run_study(chosen, progress)
-        notes = write_output(result, output, report, anyway) if output is not None else ()
+        contents, notes = (
+            ({}, ()) if output is None else render_output(result, output, report, anyway)
+        )
+        own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
-            write_files({write_study: render_study(chosen, write_study.parent).encode()})
+            contents[write_study] = render_study(chosen, write_study.parent).encode()
+        gone = write_files(contents, own.__contains__) if contents else ()
     from dynident.results.json import serialise_result, to_json
 
     if json:
         typer.echo(to_json(serialise_result(result, output)), nl=False)
     else:
         typer.echo(result.summary(full=full))
-    for note in notes:
+    for note in (*notes, *(f"removed {path} of an earlier result" for path in gone)):
         typer.echo(f"note: {note}", err=True)
     for place in (output, write_study):
         if place is not None:
@@ -207,32 +211,14 @@ def override_study(
     )
 
 
-def refuse_output(paths: Sequence[Path], chosen: Study, study: Path | None) -> None:
-    """Refuse files of a directory that cannot be written, or that are inputs."""
-    from dynident.core.files import refuse_overwriting, refuse_unwritable
-    from dynident.study.study import list_input_files
-
-    refuse_unwritable(paths[0].parent)
-    inputs = list_input_files(chosen)
-    refuse_overwriting(paths, inputs if study is None else [*inputs, study])
-
-
-def write_output(
+def render_output(
     result: Fit, directory: Path, report: bool, anyway: bool = False
-) -> tuple[str, ...]:
-    """Write result.json, the model file and report.html; returns notes on them.
-
-    What an earlier result left there and this one has not is removed: a directory never
-    holds the model of one result beside the numbers of another.
-    """
-    from dynident.core.files import refuse_overwriting, write_files
+) -> tuple[dict[Path, bytes], tuple[str, ...]]:
+    """The contents of result.json, the model file and report.html, and notes on them."""
     from dynident.results.json import serialise_result, to_json
-    from dynident.results.mjcf import is_mjcf, list_model_files
+    from dynident.results.mjcf import is_mjcf
 
-    paths = [directory / name for name in OUTPUTS]
-    refuse_overwriting(paths, list_model_files(result.robot))
-    earlier = paths[0].is_file()
-    contents = {paths[0]: to_json(serialise_result(result, directory)).encode()}
+    contents = {directory / OUTPUTS[0]: to_json(serialise_result(result, directory)).encode()}
     notes: tuple[str, ...] = ()
     model = "model.xml" if is_mjcf(result.robot) else "model.urdf"
     if result.phi is None:
@@ -256,6 +242,4 @@ def write_output(
 
         page = render_result_page(result, result.series())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")
-    stale = [path for path in paths if earlier and path not in contents and path.is_file()]
-    write_files(contents, stale)
-    return (*notes, *(f"removed {path} of an earlier result" for path in stale))
+    return contents, notes

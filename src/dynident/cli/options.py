@@ -152,11 +152,11 @@ def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
     ------
     InputError
     """
-    from dynident.core.files import refuse_overwriting
+    from dynident.core.files import refuse_outputs
 
     if fix.parent.resolve() != study.parent.resolve():
         raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
-    refuse_overwriting([fix], [*inputs, study])
+    refuse_outputs([fix], [*inputs, study])
 
 
 def show_version(wanted: bool) -> None:

@@ -44,15 +44,16 @@ def repair(
     from dynident.consistency.constraints import TotalMass
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.results.json import replace_nonfinite, to_json
+    from dynident.results.mjcf import list_model_files
     from dynident.robot import load_robot
 
     if friction is not None and table is None:
         raise InputError("--friction is of --table")
     model = load_robot(robot)
     if urdf is not None:
-        refuse_overwriting([urdf], (robot, model.source or robot, table or robot))
+        refuse_outputs([urdf], (robot, *list_model_files(model), table or robot))
     knowledge = Knowledge(constraints=() if mass is None else (TotalMass(mass),), **options)
     if table is None:
         document, notes, data, text = repair_robot_file(model, knowledge)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,26 +69,22 @@ def export(
     """Write a stored result as a robot model, or as code."""
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_overwriting, write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.results.c_code import c_code
-    from dynident.results.mjcf import list_model_files
     from dynident.results.text import format_trust
-    from dynident.study.fits import read_result, repair_fit
+    from dynident.study.fits import list_fit_inputs, read_result, repair_fit
 
     if options and not repair:
         raise InputError("--metric is of --repair")
     outputs = [path for path in (urdf, mjcf, c) if path is not None]
     if not outputs:
         raise InputError("nothing to write; give --urdf FILE or --mjcf FILE or --c FILE")
-    flags = {"--urdf": urdf, "--mjcf": mjcf, "--c": c}
-    for one, other in combinations([flag for flag, path in flags.items() if path], 2):
-        if flags[one] == flags[other]:
-            raise InputError(f"{flags[one]}: is given for both {one} and {other}")
     if repair and urdf is None and mjcf is None:
         raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
 
+    refuse_outputs(outputs)
     fit = read_result(result)
-    refuse_overwriting(outputs, (result, *list_model_files(fit.robot)))
+    refuse_outputs(outputs, [result, *list_fit_inputs(fit)])
     fit.require_trust("model file", anyway)
     trust = format_trust(fit)
     notes: tuple[str, ...] = ()
@@ -105,8 +100,7 @@ def export(
     if mjcf is not None:
         documents[mjcf], more = fit.model_mjcf(mjcf.parent)
         notes = (*notes, *more)
-    for path, document in documents.items():
-        write_files({path: document})
+    write_files(documents)
     typer.echo(trust, err=True)
     for warning in fit.robot.warnings:
         typer.echo(f"warning: {warning}", err=True)

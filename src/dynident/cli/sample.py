@@ -37,12 +37,12 @@ def sample(
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_unwritable
+    from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
-    from dynident.results.draws import FORMATS, format_draws, serialise_draws
+    from dynident.results.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.results.text import format_trust
-    from dynident.study.fits import read_result
+    from dynident.study.fits import list_fit_inputs, read_result
     from dynident.study.sample import Drawing, measure_calibration, sample
 
     if form is not None and form not in FORMATS:
@@ -51,8 +51,12 @@ def sample(
         raise InputError("--format is of -o")
     wanted = Drawing(**options)
     if output is not None:
-        refuse_unwritable(output)
+        refuse_outputs([output / HEAD])
     fit = read_result(result)
+    if output is not None:
+        inputs = [result, *list_fit_inputs(fit)]
+        own = {Path(each).name for each in inputs if OWN.fullmatch(Path(each).name)}
+        refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample(fit, wanted.n, wanted.seed, anyway)
     found = [measure_calibration(fit, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()

@@ -21,13 +21,12 @@ def simulate(
 ) -> None:
     """Simulate a study's robot under its controller and write the log it would give."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import refuse_overwriting, refuse_unwritable, write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.study.simulate import simulate_study
     from dynident.study.study import list_input_files, read_study
 
     chosen = read_study(study, use=None)
-    refuse_unwritable(output.parent)
-    refuse_overwriting([output], [*list_input_files(chosen), study])
+    refuse_outputs([output], [*list_input_files(chosen), study])
     if output.suffix.lower() not in ("", ".csv", ".txt"):
         named = output.with_suffix(".csv")
         raise InputError(f"{output}: logs are written as text; name it {named}")

@@ -70,8 +70,9 @@ def track(
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.cli.identify import build_study_from_flags, collect_log_keys
-    from dynident.core.files import refuse_overwriting, refuse_unwritable
+    from dynident.core.files import refuse_outputs
     from dynident.results.text import format_trust
+    from dynident.study.fits import list_fit_inputs
     from dynident.study.study import list_input_files
     from dynident.study.track import Noticed, build_track_setting
     from dynident.study.track import track_log as run
@@ -84,10 +85,10 @@ def track(
         chosen = build_study_from_flags(robot, [source], [], collect_log_keys(None, columns, units))
     chosen = override_track_study(chosen, friction, bandwidth, options or {})
     if state is not None:
-        refuse_unwritable(state.parent)
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
-        refuse_overwriting([state], [*inputs, *log, *list_input_files(chosen)])
+        known = list_input_files(chosen) if result is None else list_fit_inputs(result)
+        refuse_outputs([state], [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
     write = make_writer(tracked.base, json)

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import event
+from numba.core import caching, event
+
+from dynident.core.files import DAMAGE
 
 Decorator = Callable[[Any], Any]
 
@@ -46,12 +48,40 @@ def add_compiler_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
     """
 
     def decorate(function: Any) -> Any:
+        theirs = caching.IndexDataCacheFile
+        # what Numba makes for the decorated function
+        caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]
         try:
             return decorator(True)(function)
         except RuntimeError:  # no directory can be written
             return decorator(use_temporary_cache())(function)
+        finally:
+            caching.IndexDataCacheFile = theirs  # type: ignore[misc]
 
     return decorate
+
+
+DAMAGED = (caching.pickle.PickleError, MemoryError, *DAMAGE)  # type: ignore[attr-defined]
+"""What Numba's own reading of its files stumbles over."""
+
+
+class CacheFile(caching.IndexDataCacheFile):
+    """Numba's files of a function; those that were cut off or damaged are written anew.
+
+    A full disk or a loss of power leaves such files.
+    """
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()  # type: ignore[no-untyped-call]
+        except DAMAGED:
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)  # type: ignore[no-untyped-call]
+        except DAMAGED as error:
+            raise FileNotFoundError(name) from error  # Numba compiles where a file is gone
 
 
 @cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -106,10 +106,19 @@ def pack_state_file(
         "fingerprint": origin.fingerprint,
         **about,
     }
+    document["digest"] = take_digest(document, arrays)
     file = io.BytesIO()
     named: dict[str, Any] = {"about": np.array(json.dumps(document)), **arrays}
     np.savez(file, **named)
     return file.getvalue()
+
+
+def take_digest(document: Mapping[str, object], arrays: Arrays) -> str:
+    """Of all that a state file holds: by it one is known that was cut, mixed or edited."""
+    told = json.dumps({key: value for key, value in document.items() if key != "digest"})
+    return take_fingerprint(
+        [told, *(part for name in sorted(arrays) for part in (name, arrays[name]))]
+    )
 
 
 def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
@@ -127,7 +136,7 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
     Raises
     ------
     InputError
-        When it is something else.
+        When it is something else, or damaged.
     """
     if not path.exists():
         return None
@@ -138,12 +147,14 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
         about = json.loads(str(arrays.pop("about")[()]))
         if about["schema"] != schema:
             raise ValueError
-        if not {"robot", "parameters", "fingerprint", *own} <= set(about):
+        if not {"robot", "parameters", "fingerprint", "digest", *own} <= set(about):
             raise ValueError
-    except OSError as error:
-        if error.strerror:
+        kept = Kept(path, about, arrays)
+        digest = take_digest(about, arrays)
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.strerror:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from error
         raise foreign from error
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise foreign from error
-    return Kept(path, about, arrays)
+    if digest != about["digest"]:
+        raise kept.damaged
+    return kept

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.files import refuse_unwritable, write_files
+from dynident.core.files import refuse_outputs, write_files
 from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fingerprint
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
@@ -112,7 +112,7 @@ class Shelf:
         content = pack_state_file(SCHEMA, self.origin, {"generator": generator}, arrays)
         write_files({self.path: content})
 
-    def taken(self, kind: type[P], rng: np.random.Generator) -> P | None:
+    def taken(self, kind: type[P], rng: np.random.Generator, numbers: int) -> P | None:
         """The place of a state, the generator put where it was; None where there is none yet.
 
         Raises
@@ -120,7 +120,7 @@ class Shelf:
         InputError
             When the file is something else, or of another search.
         """
-        refuse_unwritable(self.path.parent)
+        refuse_outputs([self.path])
         kept = read_state_file(self.path, SCHEMA, ("generator",), "a search")
         if kept is None:
             return None
@@ -128,8 +128,12 @@ class Shelf:
         try:
             found: dict[str, Any] = {each.name: kept.arrays[each.name] for each in fields(kind)}
             rng.bit_generator.state = kept.about["generator"]
+            size = len(found["costs"])
+            shapes = found["sets"].shape, found["costs"].shape, found["best"].shape
         except (KeyError, ValueError, TypeError) as error:
             raise kept.damaged from error
+        if shapes != ((size, numbers), (size,), (numbers,)):
+            raise kept.damaged
         return kind(**{name: each if each.ndim else each.item() for name, each in found.items()})
 
 
@@ -169,7 +173,7 @@ def run_search(
         shelf = Shelf(
             Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
         )
-        place = shelf.taken(kind, rng)
+        place = shelf.taken(kind, rng, len(task.low))
     place = begin() if place is None else place
     known, saved = (place, rng.bit_generator.state), time.monotonic()
     try:

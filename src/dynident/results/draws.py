@@ -117,9 +117,7 @@ class Draws:
             raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, FORMATS)}")
         found, notes = FORMATS[chosen](self, folder)
         contents = {HEAD: self.ranges(tuple(found)).encode(), **found}
-        old = folder.iterdir() if (folder / HEAD).is_file() else ()
-        gone = [path for path in old if OWN.fullmatch(path.name) and path.name not in contents]
-        write_files({folder / name: content for name, content in contents.items()}, gone)
+        write_files({folder / name: content for name, content in contents.items()}, OWN.fullmatch)
         return notes
 
     def ranges(self, files: Sequence[str] = ()) -> str:

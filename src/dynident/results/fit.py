@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dynident.core.errors import InputError
+from dynident.core.files import read_file
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
 from dynident.results.json import SCHEMA, serialise_result
@@ -55,7 +56,7 @@ def read_document(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise InputError(f"{path}: is a directory; give the result.json in it")
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(read_file(path).decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.files import refuse_overwriting, write_files
+from dynident.core.files import refuse_outputs, write_files
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.schema import Spec
 from dynident.dynamics.base import BaseParameters
@@ -439,7 +439,7 @@ class Result:
 
     def _write(self, path: Path, document: bytes) -> None:
         """Write one file, but not over those that the robot came from."""
-        refuse_overwriting([path], list_model_files(self.robot))
+        refuse_outputs([path], list_model_files(self.robot))
         write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:

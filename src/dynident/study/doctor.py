@@ -9,17 +9,20 @@ from typing import Any
 
 import tomlkit
 
+from dynident.api import remove_known_torques
 from dynident.core.errors import InputError
 from dynident.core.options import list_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import base_parameters
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
+from dynident.regression.weighted import solve_wls
 from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.examine import Finding, examine_logs
+from dynident.results.diagnosis.examine import USUAL, Finding, examine_logs
 from dynident.results.diagnosis.signals import Sign, find_signs
 from dynident.results.diagnosis.standing import check_bearing
 from dynident.robot.model import Robot
@@ -75,7 +78,8 @@ def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[R
     progress("doctor", 0.0)
     reports = []
     if all(has_only_joint_torques(robot, log) for log in logs):
-        every = examine_logs(base_parameters(build_study_idim(study, robot)), logs, thorough=True)
+        base, bare = fit_known_torques(build_study_idim(study, robot), logs)
+        every = examine_logs(base, bare, thorough=True)
         notes: tuple[tuple[Sign, ...], ...] = ((),) * len(logs)
     else:
         every, notes = examine_generalised_logs(study, robot, logs)
@@ -101,6 +105,23 @@ def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[R
             )
         )
     return tuple(reports)
+
+
+def fit_known_torques(
+    idim: Idim, logs: Sequence[Samples]
+) -> tuple[BaseParameters, Sequence[Samples]]:
+    """The base parameters of a model without its known torques, and the logs without them.
+
+    Their factors are those of least squares with usual friction.
+    """
+    if "known" not in idim.needs:
+        return base_parameters(idim), logs
+    usual = base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
+    beta, _, _ = solve_wls(Problem.of(usual, logs).factors)
+    _, bare = remove_known_torques(usual, usual.standard(beta), logs)
+    rest = [each for each in idim.elements if "known" not in each.model.needs]
+    own = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
+    return base_parameters(own), bare
 
 
 def examine_generalised_logs(

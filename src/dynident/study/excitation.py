@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from dynident.core.errors import InputError, SectionError
+from dynident.core.files import read_file
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.options import build_option_section, collect_options
 from dynident.core.schema import File, Name, Spec, make_choice_validator
@@ -115,7 +116,7 @@ def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
         When the file is none of ours, or not whole.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_file(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:

@@ -12,7 +12,8 @@ from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import nearest_to_base
 from dynident.core.errors import InputError
-from dynident.core.schema import replace_file_names, validate_data
+from dynident.core.schema import list_file_names, replace_file_names, validate_data
+from dynident.dynamics.base import BaseParameters
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
 from dynident.recording.prepare import Samples
@@ -21,6 +22,7 @@ from dynident.results.diagnosis.standing import check_bearing
 from dynident.results.figures import check_lowpass
 from dynident.results.fit import Fit, read_document, restore_fit
 from dynident.results.logs import LogsGone, Use
+from dynident.results.mjcf import list_model_files
 from dynident.results.repair import describe_base_shift
 from dynident.results.result import ValidationFigures
 from dynident.robot.model import Robot
@@ -35,13 +37,13 @@ class StudyLogs:
     Attributes
     ----------
     study : Study
-    robot : Robot
+    base : BaseParameters
     torque : bool
         Whether they have to have torque.
     """
 
     study: Study
-    robot: Robot
+    base: BaseParameters
     torque: bool
 
     @cached_property
@@ -55,16 +57,16 @@ class StudyLogs:
         return self._read("validate")
 
     def _read(self, use: Use) -> tuple[Samples, ...]:
-        study = self.study
+        study, robot = self.study, self.base.idim.robot
         found = [
-            read_study_samples(section, self.robot, study.prepare, self.torque)
+            read_study_samples(section, robot, study.prepare, self.torque)
             for section in study.log
             if section.use == use
         ]
-        if self.torque or study.controller is None:
-            return tuple(found)
-        loop = build_study_loop(study, self.robot, found)
-        return tuple(fill_missing_torque(log, loop) for log in found)
+        if not self.torque and study.controller is not None and found:
+            loop = build_study_loop(study, robot, found)
+            found = [fill_missing_torque(log, loop) for log in found]
+        return Problem.of(self.base, found).samples if found else ()
 
 
 def read_result(path: str | Path) -> Fit:
@@ -95,7 +97,7 @@ def read_result(path: str | Path) -> Fit:
     study = validate_data(Study, told, f"{path}: settings.study")
     study = replace_file_names(study, lambda name: os.path.normpath(path.parent / name))
     fit = restore_fit(document, path, study, LogsGone(""))
-    logs = StudyLogs(study, fit.robot, fit.method not in TORQUE_FREE)
+    logs = StudyLogs(study, fit.base, fit.method not in TORQUE_FREE)
     return replace(fit, logs=logs)
 
 
@@ -111,6 +113,12 @@ def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Sim
 def find_study(fit: Fit) -> Study | None:
     """The study that a fit was made by."""
     return fit.study if isinstance(fit.study, Study) else None
+
+
+def list_fit_inputs(fit: Fit) -> tuple[str | Path, ...]:
+    """All files that a fit was made of, where they were."""
+    study = find_study(fit)
+    return (*list_model_files(fit.robot), *(() if study is None else list_file_names(study)))
 
 
 def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:

@@ -42,6 +42,7 @@ from dynident.recording.prepare import Count, Period, Preparation, Samples, prep
 from dynident.recording.read import read_log
 from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
+from dynident.results.mjcf import list_model_files
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
@@ -331,8 +332,7 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
     InputError
         When the robot's file cannot be read.
     """
-    source = load_study_robot(study).source
-    return (*list_file_names(study), *(() if source is None else (source,)))
+    return (*list_file_names(study), *list_model_files(load_study_robot(study)))
 
 
 def load_study_robot(study: Study) -> Robot:

@@ -279,22 +279,44 @@ class Follower:
             raise state.damaged from error
 
 
-def read_state(path: Path) -> tuple[Kept, int] | None:
-    """A state file, and the samples that it has seen; None where there is none yet.
+class Earlier(NamedTuple):
+    """What a state file tells before its arrays are needed.
+
+    Attributes
+    ----------
+    kept : Kept
+    taken : int
+        Samples that it has seen.
+    rate : float
+        [Hz]
+    sigma : ndarray, shape (n,)
+    """
+
+    kept: Kept
+    taken: int
+    rate: float
+    sigma: Array
+
+
+def read_state(path: Path) -> Earlier | None:
+    """What a state file tells; None where there is none yet.
 
     Raises
     ------
     InputError
         When it is something else.
     """
-    what = "dynident track"
-    kept = read_state_file(path, SCHEMA, ("rate", "sigma"), what)
+    kept = read_state_file(path, SCHEMA, ("rate", "sigma"), "dynident track")
     if kept is None:
         return None
-    counts = kept.arrays.get("counts")
-    if counts is None or counts.shape != (2,):
-        raise InputError(f"{path}: is no state file of {what}")
-    return kept, int(counts[0])
+    try:
+        taken, _ = kept.arrays["counts"].tolist()
+        rate, sigma = float(kept.about["rate"]), np.array(kept.about["sigma"], dtype=float)
+        if not 0.0 < rate < np.inf or sigma.ndim != 1:
+            raise kept.damaged
+        return Earlier(kept, int(taken), rate, sigma)
+    except (KeyError, TypeError, ValueError) as error:
+        raise kept.damaged from error
 
 
 def estimate_log_sigma(setting: Setting, recording: Recording) -> Array:
@@ -342,14 +364,15 @@ def track_log(
     InputError
         Also in the middle of a stream: the state then is that after the last good sample.
     """
-    earlier, past = (None if state is None else read_state(state)) or (None, 0)
+    earlier = None if state is None else read_state(state)
+    past = 0 if earlier is None else earlier.taken
     follower: Follower | None = None
     section = setting.section
     if earlier is not None:
-        rate = float(earlier.about["rate"])
+        rate = earlier.rate
     sigma = setting.sigma
     if sigma is None and earlier is not None:
-        sigma = np.array(earlier.about["sigma"], dtype=float)
+        sigma = earlier.sigma
     opened: IO[bytes] | None = None
     text: TextStream | None = None
     try:
@@ -379,9 +402,10 @@ def track_log(
             text.taken, past = past, 0
         for k, sample in enumerate(samples):
             if follower is None:
-                follower = Follower(setting, sigma, float((text.rate if text else rate) or 0.0))
+                fresh = Follower(setting, sigma, float((text.rate if text else rate) or 0.0))
                 if earlier is not None:
-                    follower.restore(earlier)
+                    fresh.restore(earlier.kept)
+                follower = fresh  # only now: a state that is refused is not written over
             if k < past:
                 continue
             for each in follower.feed(sample):

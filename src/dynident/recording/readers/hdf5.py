@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
 from dynident.recording.readers.table import (
-    DAMAGE,
     Entry,
     Table,
     assemble_table,

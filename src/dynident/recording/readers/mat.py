@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
 from dynident.recording.readers.hdf5 import read_hdf5
 from dynident.recording.readers.table import (
-    DAMAGE,
     Entry,
     Table,
     assemble_table,

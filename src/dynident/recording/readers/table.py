@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,28 +15,6 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
 
-try:
-    from lzma import LZMAError
-except ImportError:  # a Python that was built without it cannot meet it either
-    LZMAError = zlib.error  # type: ignore[misc, assignment]
-
-DAMAGE = (
-    LZMAError,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What libraries stumble over in damaged files, beyond what they document."""
 MOST_COLUMNS = 1000
 """An array with more is a picture or a matrix, and no signals of joints."""
 TIME = ("time", "t")
