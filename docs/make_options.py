@@ -44,6 +44,7 @@ KINDS = {
     frozenset({str}): "word",
     frozenset({float}): "number",
     frozenset({float, str}): "number or word",
+    frozenset({float, bool}): "number or word",
     frozenset({int}): "whole number",
     frozenset({bool}): "switch",
     frozenset({Mapping}): "table",

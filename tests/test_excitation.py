@@ -23,7 +23,7 @@ from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify_trajectory
-from dynident.excitation.clearance import build_clearance
+from dynident.excitation.clearance import build_clearance, build_drawing, find_lowest_point
 from dynident.excitation.criteria import CRITERIA, Asked
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import compute_prior_information, excite
@@ -31,7 +31,7 @@ from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
-from dynident.excitation.obstacles import OBSTACLES, Obstacle
+from dynident.excitation.obstacles import OBSTACLES, Obstacle, lay_floor
 from dynident.excitation.options import Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
@@ -407,7 +407,7 @@ def test_distances_have_slopes_and_no_hull_is_faster_than_its_reach(panda):
     moved = clearance.distances(q + 1e-3 * along)
     reach = np.array([pair.reach for pair in clearance.pairs]) @ np.abs(along)
     free = (distance > 1e-4) & (moved > 1e-4)
-    assert np.all((np.abs(moved - distance) / 1e-3 / reach)[free] <= 1.0)
+    assert np.all((np.abs(moved - distance) <= 1e-3 * reach + 1e-12)[free])
 
 
 def test_what_was_measured_before_changes_no_minimum(panda):
@@ -470,11 +470,100 @@ def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
         ("plane", {"normal": (0, 0, 0)}, "normal of a plane is zero"),
         ("room", {"lower": (0, 0, 0), "upper": (1, 1, -1)}, "lower below upper"),
         ("mesh", {"file": "nowhere.stl"}, "there is no mesh nowhere.stl"),
+        ("sphere", {"radius": 1e160, "at": (0, 0, 0)}, r"radius is 1e\+160, at most 10000"),
+        ("sphere", {"radius": -1.0, "at": (0, 0, 0)}, "radius is -1, at least 1e-06"),
+        ("sphere", {"radius": 1.0, "at": (0, 0, -1e200)}, r"at is 1e\+200"),
+        ("box", {"size": (1, 1e9, 1), "at": (0, 0, 0)}, r"size is 1e\+09"),
+        ("box", {"size": (1, 0, 1), "at": (0, 0, 0)}, "size is 0, at least"),
+        ("plane", {"normal": (0, 0, 1e-100), "offset": 1.0}, "offset is "),
+        ("plane", {"normal": (0, 0, 1), "offset": 1e300}, "offset is "),
     ],
 )
 def test_obstacles_that_cannot_be_are_refused(kind, options, message):
     with pytest.raises(InputError, match=message):
         OBSTACLES[kind](**options)
+
+
+def test_obstacles_far_away_flat_or_around_the_robot(panda, tmp_path):
+    flat = tmp_path / "flat.stl"
+    corners = "".join(f"vertex {a} {b} 0\n" for a, b in ((0, 0), (1, 0), (0, 1)))
+    flat.write_text(f"solid a\nfacet normal 0 0 1\nouter loop\n{corners}endloop\nendfacet\n"
+                    "endsolid a\n")  # fmt: skip
+    with pytest.raises(InputError, match=r"flat.stl: its corners lie in a plane"):
+        OBSTACLES["mesh"](str(flat))
+    far = Obstacle("moon", OBSTACLES["sphere"](1.0, (50.0, 0.0, 0.0)))
+    clearance = build_clearance(panda, [far], self_collision=False)
+    least, _ = clearance.smooth(np.zeros((2, panda.n)), clearance.unseen(2))
+    assert np.all(least > 40.0)
+    around = Obstacle("shell", OBSTACLES["sphere"](5.0, (0.0, 0.0, 0.0)))
+    with pytest.raises(InputError, match="obstacle shell: panda_link1 is inside of it wherever"):
+        build_clearance(panda, [around])
+
+
+# ------------------------------------------------------------------------ the floor
+
+
+def test_no_robot_goes_through_the_plane_of_its_base():
+    robot = load_robot(urdf("ur5"))
+    given = {**QUICK, "harmonics": 3, "iterations": 12, "starts": 1, "duration": 3.0}
+    # where it begins it points at what is beneath it
+    low = {"initial": (0.0, 0.5, 0.3, 0.0, 0.0, 0.0)}
+    with pytest.raises(ComputationError, match="and floor are -"):
+        excite(robot, **given, **low)
+    under = excite(robot, floor=False, **given, **low)
+    assert under.lowest.height < -0.1
+    assert "floor       not watched; lowest point" in summarise_excitation(under)
+    found = excite(robot, floor=-0.6, **given, **low)
+    kept = {each.where: each for each in found.design.certificate.kept if each.what == "clearance"}
+    assert {where.split(" and ")[1] for where in kept} == {"floor"}
+    assert "base_link and floor" not in kept
+    assert all(each.ok for each in kept.values())
+    assert -0.6 + 0.01 <= found.lowest.height < 0.1
+    # lowest points are those of the links' vertices
+    times = np.random.default_rng(30).uniform(0.0, 3.0, 100)
+    drawing = build_drawing(robot)
+    clearance = build_clearance(robot, [lay_floor(0.0)], self_collision=False)
+    heights = clearance.distances(found.trajectory.at(times))
+    assert heights.min() >= found.lowest.height - 0.02
+    assert find_lowest_point(
+        robot, drawing, times, found.trajectory.at(times)
+    ).height == pytest.approx(heights.min())
+    document = serialise_trajectory(found)
+    assert document["floor"] == -0.6
+    assert document["lowest"]["height"] == found.lowest.height
+    assert f"z = {found.lowest.height:.4g} m" in " ".join(summarise_excitation(found).split())
+
+
+def test_a_turn_about_the_normal_changes_no_height(panda):
+    robot = panda
+    clearance = build_clearance(robot, [lay_floor(-0.5)], self_collision=False)
+    for pair in clearance.pairs:
+        assert pair.reach[0] == pytest.approx(0.0, abs=1e-9)
+    rng = np.random.default_rng(31)
+    q, along = rng.uniform(-1.5, 1.5, (40, robot.n)), rng.normal(size=robot.n)
+    moved = clearance.distances(q + 1e-4 * along) - clearance.distances(q)
+    reach = np.array([pair.reach for pair in clearance.pairs]) @ np.abs(along)
+    assert np.all(np.abs(moved) <= 1e-4 * reach + 1e-9)
+    # what turns on the floor whatever the motion is let be, what is beneath it is refused
+    grounded = build_clearance(robot, [lay_floor(0.2)], self_collision=False, least=0.01)
+    assert [pair.names for pair in grounded.touching] == [("panda_link1", "floor")]
+    with pytest.raises(InputError, match=r"floor: panda_link\d is below it .* floor = false"):
+        build_clearance(robot, [lay_floor(0.9)], self_collision=False)
+
+
+def test_a_floor_is_named_once_and_a_robot_without_shapes_is_told():
+    drawn = Obstacle("floor", OBSTACLES["plane"]((0.0, 0.0, 1.0), -0.3))
+    robot = load_robot(urdf("ur5"))
+    few = {**QUICK, "harmonics": 2, "iterations": 1, "starts": 1}
+    assert serialise_trajectory(excite(robot, obstacles=[drawn], **few))["floor"] == -0.3
+    with pytest.raises(InputError, match="an obstacle is called floor"):
+        excite(robot, obstacles=[drawn], floor=-0.1, **few)
+    (said,) = (each for each in plain().warnings if "floor" in each)
+    assert said.startswith("the floor is not watched: ")
+    assert plain().lowest is None
+    assert not any("floor" in each for each in excite(ROBOT, floor=False, **QUICK).warnings)
+    with pytest.raises(InputError, match="robot has no URDF"):
+        excite(ROBOT, floor=-0.5, **QUICK)
 
 
 # ------------------------------------------------------------------------ the search
@@ -939,7 +1028,7 @@ offset = -0.2
     arguments = ["excite", "--study", str(tmp_path / "study.toml"), "-o", str(out)]
     assert run([*arguments, "--periods", "2", "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
-    assert sorted(each.name for each in out.iterdir()) == sorted(OUTPUTS)
+    assert {each.name for each in out.iterdir()} == {*OUTPUTS} - {"trajectory.script"}
     assert document == json.loads((out / "trajectory.json").read_text())
     assert document["kept"] is True
     assert any(each["where"].endswith("and floor") for each in document["limits"])
@@ -955,10 +1044,17 @@ offset = -0.2
     np.testing.assert_allclose(other.q, reference.q[:400], atol=1e-9)
     message = (out / "trajectory.ros2.yaml").read_text()
     assert "joint_names: ['shoulder_pan_joint'" in message
+    assert run([*arguments, "--periods", "2", "--script"]) == 0
+    assert "the base frame; only what is fixed to" in " ".join(capfd.readouterr().out.split())
     assert (out / "trajectory.script").read_text().count("servoj") == 501
+    assert {each.name for each in out.iterdir()} == {*OUTPUTS}
+    assert document["floor"] == -0.2
+    assert -0.2 < document["lowest"]["height"] < 0.2
     page = (out / "report.html").read_text()
     assert "Limits kept" in page
-    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "lowest point reached: z = " in page
+    assert "<iframe" in page
+    assert not re.search("https?:", page.replace("http://www.w3.org", ""))
 
 
 def test_the_command_refuses_in_one_line(tmp_path, capfd):
@@ -974,6 +1070,9 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
         (["excite", str(tmp_path / "no.urdf")], "no.urdf"),
         (["excite", robot, "--trajectory", "spline", "--ramp", "1"], "has no 'ramp'"),
         (["excite", str(urdf("tx40"))], "there is no mesh .* go without collisions"),
+        (["excite", robot, "--script"], "give the directory"),
+        (["excite", robot, "--script", "-o", str(tmp_path)], "six|6 turning joints.* slides"),
+        (["excite", robot, "--floor", "low"], "floor"),
     ]
     for arguments, message in cases:
         assert run(arguments) == 2

@@ -443,6 +443,12 @@ EXCITE_FLAGS = (
         "Watch the robot's own links, drawn in its URDF.",
     ),
     Flag(
+        "floor",
+        "number or word",
+        "Height in the base frame of the plane under the robot, which no link passes "
+        "[m]; true: where the base stands, false: there is none.",
+    ),
+    Flag(
         "srdf",
         "word",
         "SRDF whose <disable_collisions> pairs of links are not watched either.",

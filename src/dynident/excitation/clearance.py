@@ -7,7 +7,7 @@ the hull is far enough from the mesh. Distances are those of coal.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.excitation.obstacles import Obstacle, build_convex_hull
+from dynident.excitation.obstacles import FLOOR, Obstacle, build_convex_hull, lay_floor
 from dynident.robot.geometry import (
     build_locked_configuration,
     keep_geometry,
@@ -37,7 +37,9 @@ POSES = 300
 NEAR = 0.05
 """Pairs that stay further apart in all random poses do not guide the search [m]."""
 ALWAYS = 0.9
-"""Shapes that touch in a larger share of random poses do so by their drawing."""
+"""Own shapes that touch in a larger share of random poses do so by their drawing."""
+STILL = 1e-4
+"""A distance that changes by less over the whole range does not depend on the motion [m]."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Clearance:
     touching : tuple of Pair
         Left out because they touch wherever the robot is.
     near : int
-        How many of the pairs, the first, came near each other in random poses.
+        How many of the pairs, the first, came near each other in random poses; at least one.
     """
 
     model: Any
@@ -206,6 +208,8 @@ def build_clearance(
     ignore: Sequence[tuple[str, str]] = (),
     self_collision: bool = True,
     srdf: Path | None = None,
+    least: float = 0.0,
+    drawing: Drawing | None = None,
 ) -> Clearance | None:
     """What a robot has to keep clear of.
 
@@ -220,6 +224,11 @@ def build_clearance(
     srdf : Path, optional
         Whose disabled pairs of links are not watched either; those of other robots' links, or
         without shapes, say nothing.
+    least : float
+        That will be asked for: a shape that is nearer to an obstacle whatever the motion is
+        left out [m].
+    drawing : Drawing, optional
+        Of the robot, where it was read before.
 
     Returns
     -------
@@ -229,11 +238,12 @@ def build_clearance(
     Raises
     ------
     InputError
-        When the robot draws no shapes, or a link is not known, or the SRDF knows none.
+        When the robot draws no shapes, or a link is not known, or the SRDF knows none, or a
+        link is inside of an obstacle wherever the robot is.
     """
     if not self_collision and not obstacles:
         return None
-    drawing = build_drawing(robot)
+    drawing = build_drawing(robot) if drawing is None else drawing
     refuse_unknown_shapes(drawing.path, drawing.names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
     if srdf is not None:
@@ -245,14 +255,37 @@ def build_clearance(
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
     poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
     distances = watch_pairs(robot, drawing, pairs).distances(poses)
-    always = np.mean(distances <= 0.0, axis=0) > ALWAYS
+    own = np.array([watch.second < len(drawing.names) for watch in pairs], dtype=bool)
+    reach = np.array([watch.pair.reach for watch in pairs]).reshape(len(pairs), robot.n)
+    resting = ~own & (reach @ (high - low) < STILL) & (distances.min(axis=0) < least + STILL)
+    for watch, inside in zip(
+        pairs, np.all(distances <= 0.0, axis=0) & ~own & ~resting, strict=True
+    ):
+        if inside:
+            raise InputError(describe_inside(*watch.pair.names))
+    always = resting | (own & (np.mean(distances <= 0.0, axis=0) > ALWAYS))
     free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
     stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
+    if not free:
+        return None
     # the nearest first: a search looks at those that came near, the proof at all
-    least = distances[:, ~always].min(axis=0)
-    order = np.argsort(least, kind="stable")
-    near = int(np.sum(least < NEAR))
-    return watch_pairs(robot, drawing, [free[k] for k in order], stuck, near) if free else None
+    nearest = distances[:, ~always].min(axis=0)
+    order = np.argsort(nearest, kind="stable")
+    near = max(1, int(np.sum(nearest < NEAR)))
+    return watch_pairs(robot, drawing, [free[k] for k in order], stuck, near)
+
+
+def describe_inside(link: str, obstacle: str) -> str:
+    """Why an obstacle leaves a link no room, and what to do, in a line."""
+    if obstacle == FLOOR:
+        return (
+            f"{FLOOR}: {link} is below it wherever the robot is; give the height of the floor in "
+            "the base frame (floor), or floor = false"
+        )
+    return (
+        f"obstacle {obstacle}: {link} is inside of it wherever the robot is; move it, or leave "
+        f'the pair out (ignore = [["{link}", "{obstacle}"]])'
+    )
 
 
 @dataclass(frozen=True)
@@ -272,6 +305,8 @@ class Drawing:
         Index of the body that each is on, -1 for the base.
     radius : list of float
         How far each reaches from the joint of that body [m].
+    bottom : float
+        Lowest point of what stands still, in the base frame; 0 where nothing is lower [m].
     """
 
     path: Path
@@ -281,6 +316,7 @@ class Drawing:
     names: list[str]
     owner: list[int]
     radius: list[float]
+    bottom: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -312,7 +348,7 @@ def build_drawing(robot: Robot) -> Drawing:
     if not found:
         raise InputError(f"{path}: no link has any geometry, {advice}")
     placements, moving = place_joints(model, robot), list_moving_joints(carriers)
-    first = int(robot.floating)
+    first, bottom = int(robot.floating), 0.0
     drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
     for each in found:
         joint = carriers[each.parentJoint]
@@ -321,9 +357,11 @@ def build_drawing(robot: Robot) -> Drawing:
         each.geometry = build_convex_hull(each.geometry)
         drawing.geometry.addGeometryObject(each)
         drawing.owner.append(moving.index(joint) - first if joint else -1)
+        if not joint:
+            bottom = min(bottom, float(points[:, 2].min()))
         drawing.names.append(model.frames[each.parentFrame].name)
         drawing.radius.append(float(np.max(np.linalg.norm(points, axis=1))))
-    return drawing
+    return replace(drawing, bottom=bottom)
 
 
 def list_link_names(model: Any) -> set[str]:
@@ -374,12 +412,15 @@ def add_obstacle(
 
     names, geometry, found = drawing.names, drawing.geometry, []
     for shape, where in obstacle.shapes:
+        normal = where.rotation @ shape.n if type(shape).__name__ == "Halfspace" else None
         called = f"{obstacle.name}_{len(geometry.geometryObjects)}"
         index = geometry.addGeometryObject(pin.GeometryObject(called, 0, where, shape))
         for i, (name, body) in enumerate(zip(names, drawing.owner, strict=True)):
             chosen = name in obstacle.links if obstacle.links else body >= 0
             if chosen and frozenset((name, obstacle.name)) not in ignored:
                 alone, _ = bound_reach(robot, body, drawing.radius[i])
+                if normal is not None:
+                    alone = alone * bound_tilts(robot, body, normal)
                 found.append(Watched(i, index, Pair((name, obstacle.name), alone)))
     return found
 
@@ -394,7 +435,7 @@ def watch_pairs(
     """The distances of some pairs."""
     import pinocchio as pin
 
-    model, geometry = drawing.model, drawing.geometry
+    model, geometry = drawing.model, drawing.geometry.copy()
     geometry.removeAllCollisionPairs()
     for each in pairs:
         geometry.addCollisionPair(pin.CollisionPair(each.first, each.second))
@@ -411,6 +452,50 @@ def watch_pairs(
         touching,
         near,
     )
+
+
+@dataclass(frozen=True)
+class Lowest:
+    """The lowest point that moves.
+
+    Attributes
+    ----------
+    height : float
+        Along the z axis of the base frame [m].
+    link : str
+    time : float
+        [s]
+    """
+
+    height: float
+    link: str
+    time: float
+
+
+def find_lowest_point(robot: Robot, drawing: Drawing, times: Array, q: Array) -> Lowest | None:
+    """The lowest point of all shapes that move.
+
+    Parameters
+    ----------
+    robot : Robot
+    drawing : Drawing
+    times : ndarray, shape (samples,)
+        [s]
+    q : ndarray, shape (samples, n)
+        Where the joints are then.
+
+    Returns
+    -------
+    Lowest or None
+        None where nothing moves that is drawn.
+    """
+    whole = replace(drawing, geometry=drawing.geometry.copy())
+    pairs = add_obstacle(robot, whole, lay_floor(0.0), ())
+    if not pairs:
+        return None
+    heights = watch_pairs(robot, whole, pairs).distances(q)
+    sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
+    return Lowest(float(heights[sample, k]), pairs[k].pair.names[0], float(times[sample]))
 
 
 def refuse_unknown_shapes(
@@ -455,6 +540,33 @@ def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozense
             far += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -10.0, 10.0))))
         body = joint.parent - 1
     return found, frozenset(path)
+
+
+def bound_tilts(robot: Robot, body: int, normal: Array) -> Array:
+    """How much of a body's reach is along a direction of the base frame, joint by joint.
+
+    Turning about an axis along the direction moves nothing along it. An axis leans from it by no
+    more than all axes up to it lean from those before them, which no motion changes.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Sine of the largest angle between each turning joint's axis and the direction; 1 for
+        sliding ones, and for those that do not move the body.
+    """
+    found, path = np.ones(robot.n), []
+    while body >= 0:
+        path.append(body)
+        body = robot.joints[body].parent - 1
+    along, lean = normal, 0.0
+    for k in reversed(path):
+        joint = robot.joints[k]
+        along = joint.rotation.T @ along
+        if joint.kind == "revolute":
+            across, with_it = np.linalg.norm(np.cross(along, joint.axis)), abs(along @ joint.axis)
+            lean = min(lean + float(np.arctan2(across, with_it)), 0.5 * np.pi)
+            found[k], along = np.sin(lean), joint.axis
+    return found
 
 
 def bound_relative_reach(a: tuple[Array, frozenset[int]], b: tuple[Array, frozenset[int]]) -> Array:

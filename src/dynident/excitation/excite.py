@@ -20,12 +20,20 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.excitation.clearance import Clearance, build_clearance
+from dynident.excitation.certificate import FINER
+from dynident.excitation.clearance import (
+    Clearance,
+    Drawing,
+    Lowest,
+    build_clearance,
+    build_drawing,
+    find_lowest_point,
+)
 from dynident.excitation.criteria import Asked
 from dynident.excitation.design import Design, Task, design_trajectory
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
-from dynident.excitation.obstacles import Obstacle
+from dynident.excitation.obstacles import FLOOR, Obstacle, lay_floor
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
@@ -62,6 +70,10 @@ class Excitation:
         The link that a force/torque sensor holds.
     sensed : Prediction or None
         Of what is beyond the sensor, by its rows and the torques of the joints there.
+    obstacles : tuple of Obstacle
+        What stands around the robot, the floor among it.
+    lowest : Lowest or None
+        The lowest point that moves, on the grid of the proof; None where no shapes are known.
     """
 
     robot: Robot
@@ -73,6 +85,8 @@ class Excitation:
     warnings: tuple[str, ...] = ()
     sensor: str | None = None
     sensed: Prediction | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    lowest: Lowest | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -136,7 +150,7 @@ def excite(
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
     limits = convert_bounds(robot, bounds)
-    clearance, warnings = choose_clearance(robot, bounds, obstacles)
+    around, clearance, warnings = survey_surroundings(robot, bounds, obstacles)
     sigma = choose_torque_noise(robot, limits, aim, warnings)
     experiment = Experiment(
         base,
@@ -195,6 +209,8 @@ def excite(
         tuple(warnings),
         aim.sensor,
         sensed,
+        around.obstacles,
+        around.find_lowest_point(robot, found),
     )
 
 
@@ -337,25 +353,66 @@ def convert_bounds(robot: Robot, bounds: Bounds) -> Limits:
     )
 
 
-def choose_clearance(
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a robot, and its shapes.
+
+    Attributes
+    ----------
+    obstacles : tuple of Obstacle
+    drawing : Drawing or None
+        None where nothing is known of the robot's shape.
+    """
+
+    obstacles: tuple[Obstacle, ...]
+    drawing: Drawing | None
+
+    def find_lowest_point(self, robot: Robot, found: Design) -> Lowest | None:
+        """The lowest point that moves, on the grid of the proof."""
+        if self.drawing is None:
+            return None
+        times = found.trajectory.family.grid(found.task.step / FINER)
+        return find_lowest_point(robot, self.drawing, times, found.trajectory.at(times))
+
+
+def survey_surroundings(
     robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle]
-) -> tuple[Clearance | None, list[str]]:
-    """What the robot keeps clear of, and what has to be said of it.
+) -> tuple[Surroundings, Clearance | None, list[str]]:
+    """What stands around the robot, what it keeps clear of, and what has to be said of it.
+
+    The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
+    base frame, or the lowest point of what is fixed to the base. One that is called so is it.
 
     Raises
     ------
     InputError
-        When nothing is known of its shape.
+        When nothing is known of its shape, but it was asked to keep clear of something.
     """
     srdf = None if bounds.srdf is None else Path(bounds.srdf)
     if srdf is not None and not bounds.collision:
         raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
-    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision, srdf)
+    own = any(obstacle.name == FLOOR for obstacle in obstacles)
+    if own and not isinstance(bounds.floor, bool):
+        raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")
     warnings = []
+    try:
+        drawing = build_drawing(robot)
+    except InputError as error:
+        if bounds.collision or obstacles or not isinstance(bounds.floor, bool):
+            raise
+        if bounds.floor:
+            warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
+        return Surroundings((), None), None, warnings
+    around = tuple(obstacles)
+    if bounds.floor is not False and not own:
+        around = (*around, lay_floor(drawing.bottom if bounds.floor is True else bounds.floor))
+    clearance = build_clearance(
+        robot, around, bounds.ignore, bounds.collision, srdf, bounds.clearance, drawing
+    )
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
         warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return clearance, warnings
+    return Surroundings(around, drawing), clearance, warnings
 
 
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:

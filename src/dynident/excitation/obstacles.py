@@ -16,18 +16,29 @@ from dynident.core.makers import Vector
 Shape = Any
 """A geometry of coal, which has no types."""
 
+FARTHEST = 1e4
+"""Of any number of an obstacle: beyond it no robot is, and distances are no numbers [m]."""
+SMALLEST = 1e-6
+"""Of a length of an obstacle [m]."""
+FLOOR = "floor"
+"""Name of the plane on which the base stands, unless an obstacle is called so."""
+
 
 def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[Shape, Any]]:
     """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
     import coal
 
-    return [(coal.Box(*check_three_numbers("size", size)), build_placement(at, rpy))]
+    lengths = check_three_numbers("size", size)
+    refuse_vanishing("size", lengths)
+    return [(coal.Box(*lengths), build_placement(at, rpy))]
 
 
 def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
     import coal
 
+    refuse_far("radius", np.array([radius]))
+    refuse_vanishing("radius", np.array([radius]))
     return [(coal.Sphere(radius), build_placement(at))]
 
 
@@ -45,6 +56,7 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     length = float(np.linalg.norm(up))
     if length <= 0.0:
         raise InputError("obstacle: the normal of a plane is zero")
+    refuse_far("offset", np.array([offset / length]))
     return [(coal.Halfspace(up / length, offset / length), build_placement((0.0, 0.0, 0.0)))]
 
 
@@ -82,6 +94,10 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
         hull = coal.MeshLoader().load(str(file), np.ones(3))
     except (ValueError, RuntimeError) as error:
         raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
+    corners = np.asarray(hull.vertices(), dtype=float)
+    refuse_far(f"{file}: a corner", corners)
+    if np.linalg.matrix_rank(corners - corners.mean(axis=0), tol=SMALLEST) < 3:
+        raise InputError(f"obstacle: {file}: its corners lie in a plane; give a box instead")
     return [(build_convex_hull(hull), build_placement(at, rpy))]
 
 
@@ -119,12 +135,49 @@ def check_three_numbers(label: str, values: Any) -> Array:
     Raises
     ------
     InputError
-        For another count, and values that are not finite.
+        For another count, and values that are not finite or too large.
     """
     found = np.asarray(values, dtype=float)
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise InputError(f"obstacle: {label} takes three numbers")
+    refuse_far(label, found)
     return found
+
+
+def refuse_far(label: str, values: Array) -> None:
+    """Refuse numbers that no robot reaches.
+
+    Raises
+    ------
+    InputError
+    """
+    most = float(np.max(np.abs(values), initial=0.0))
+    if not most <= FARTHEST:
+        raise InputError(f"obstacle: {label} is {most:g}, at most {FARTHEST:g} can be (metres)")
+
+
+def refuse_vanishing(label: str, lengths: Array) -> None:
+    """Refuse lengths that are none.
+
+    Raises
+    ------
+    InputError
+    """
+    least = float(np.min(lengths))
+    if not least >= SMALLEST:
+        raise InputError(f"obstacle: {label} is {least:g}, at least {SMALLEST:g} is needed [m]")
+
+
+def lay_floor(height: float) -> Obstacle:
+    """The plane on which the base stands, across the z axis of the base frame [m]."""
+    return Obstacle(FLOOR, plane((0.0, 0.0, 1.0), height))
+
+
+def get_plane_height(obstacle: Obstacle) -> float | None:
+    """Height of an obstacle that is a plane across the z axis; None of another one [m]."""
+    shape, _ = obstacle.shapes[0]
+    level = type(shape).__name__ == "Halfspace" and shape.n[2] == 1.0
+    return float(shape.d) if level else None
 
 
 def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:

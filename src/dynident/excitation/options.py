@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
@@ -19,7 +19,7 @@ from dynident.core.options import (
     refuse_negative,
     refuse_nonpositive,
 )
-from dynident.core.schema import File, Name, Number, make_choice_validator
+from dynident.core.schema import File, Flag, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
@@ -28,6 +28,14 @@ NotNegative = Annotated[Number, AfterValidator(refuse_negative)]
 Share = Annotated[Number, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Pair = tuple[Name, Name]
+
+
+def read_truth(value: object) -> object:
+    """Truth as the command line writes it; other values as they are."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+Height = Annotated[Flag | Number, BeforeValidator(read_truth)]
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,11 @@ class Bounds(Options):
     share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
     collision: Annotated[bool, "watch the robot's own links, drawn in its URDF"] = True
+    floor: Annotated[
+        Height,
+        "height in the base frame of the plane under the robot, which no link passes [m]; true: "
+        "where the base stands, false: there is none",
+    ] = True
     ignore: Annotated[
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()

@@ -13,6 +13,7 @@ from dynident.core.options import list_options
 from dynident.core.text import format_count
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
+from dynident.excitation.obstacles import FLOOR, get_plane_height
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
 from dynident.results.words import (
@@ -136,6 +137,14 @@ def serialise_trajectory(found: Excitation) -> dict[str, Any]:
             }
             for each in design.certificate.kept
         ],
+        "floor": find_floor_height(found),
+        "lowest": None
+        if found.lowest is None
+        else {
+            "height": found.lowest.height,
+            "link": found.lowest.link,
+            "time": found.lowest.time,
+        },
         "parameters": serialise_parameters(prediction),
         "unidentifiable": list(prediction.base.unidentifiable),
         "stopped": design.stopped,
@@ -188,6 +197,7 @@ def summarise_excitation(found: Excitation) -> str:
         f"{format_number(prediction.physical, 3)} times nominal values",
     )
     lines += format_entry("limits", describe_limits(found))
+    lines += format_entry("floor", describe_floor(found))
     lines += ["", *format_table("joint", found.robot.joint_names, format_limit_shares(found))]
     lines += [
         "",
@@ -229,6 +239,27 @@ def describe_limits(found: Excitation) -> str:
         return f"{said}; {near}; collisions not watched"
     least = min(apart, key=lambda each: each.reached)
     return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
+
+
+def find_floor_height(found: Excitation) -> float | None:
+    """Of the plane under the robot, in the base frame; None where there is none [m]."""
+    floors = [each for each in found.obstacles if each.name == FLOOR]
+    return get_plane_height(floors[0]) if floors else None
+
+
+def describe_floor(found: Excitation) -> str:
+    """Where the floor is, what may touch it, and how near to it the robot comes."""
+    height, lowest = find_floor_height(found), found.lowest
+    told = "not watched"
+    if any(each.name == FLOOR for each in found.obstacles):
+        where = "as drawn" if height is None else f"z = {format_number(height)} m of the base frame"
+        told = f"{where}; only what is fixed to the base may touch it"
+    if lowest is None:
+        return told
+    return (
+        f"{told}; lowest point reached: z = {format_number(lowest.height)} m ({lowest.link}, at "
+        f"{lowest.time:.2f} s)"
+    )
 
 
 def format_limit_shares(found: Excitation) -> list[tuple[str, list[str]]]:
