@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from functools import cache
 
@@ -812,6 +813,37 @@ def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
     monkeypatch.setattr(design, "search_trajectory", interrupted)
     with pytest.raises(KeyboardInterrupt):
         excite(ROBOT, **QUICK)
+
+
+def test_the_time_ends_searches_and_proofs(monkeypatch):
+    from dynident.excitation import design
+
+    calls = []
+
+    def never(*arguments):
+        calls.append(arguments)
+        return replace(plain().design.certificate, kept=(replace(worst, share=1.5),))
+
+    worst = plain().design.certificate.worst
+    monkeypatch.setattr(design, "certify_trajectory", never)
+    begun = time.monotonic()
+    monkeypatch.setattr(
+        "time.monotonic", lambda: begun + 3.0 * len(calls)
+    )  # each proof takes three seconds
+    with pytest.raises(ComputationError, match="in 2 s; allow more time, or choose fewer"):
+        excite(ROBOT, time=2.0, **{**QUICK, "starts": 9})
+    assert len(calls) <= 4
+    monkeypatch.undo()
+    for options in ({"harmonics": 1000}, {"trajectory": "spline", "intervals": 500}):
+        with pytest.raises(InputError, match="too many to search; choose fewer harmonics"):
+            excite(ROBOT, **QUICK, **options)
+    with pytest.raises(InputError, match="samples; choose a smaller rate"):
+        excite(ROBOT, **{**QUICK, "rate": 1e9})
+    proof = certify_trajectory(
+        plain().trajectory, plain().design.task.limits, plain().design.task.nominal, None,
+        ROBOT.joint_names, 3.0, end=-np.inf,
+    )  # fmt: skip
+    assert not proof.ok
 
 
 def test_a_trajectory_begins_where_it_is_asked_to():

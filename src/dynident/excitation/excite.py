@@ -30,7 +30,7 @@ from dynident.excitation.clearance import (
     find_lowest_point,
 )
 from dynident.excitation.criteria import Asked
-from dynident.excitation.design import Design, Task, design_trajectory
+from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import FLOOR, Obstacle, lay_floor
@@ -44,6 +44,8 @@ from dynident.simulation.reference import Reference
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
+LONGEST = 2e6
+"""Samples of a trajectory."""
 STRETCH = 1000
 """Samples of a task whose rows are made at a time."""
 SLOW = 0.02
@@ -145,6 +147,8 @@ def excite(
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, bounds, aim, task)
+    refuse_size(family, robot.n)
+    refuse_length(family, aim)
     bare = robot
     if bounds.load > 0.0:
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
@@ -237,6 +241,21 @@ def refuse_contradictions(
     if aim.periods > 1 and family.period is None:
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+        )
+
+
+def refuse_length(family: Family, aim: Aim) -> None:
+    """Refuse trajectories of more samples than can be held.
+
+    Raises
+    ------
+    InputError
+    """
+    length = family.stop - family.start + (aim.periods - 1) * (family.period or 0.0)
+    if not length * aim.rate <= LONGEST:
+        raise InputError(
+            f"excitation: {length:g} s at a rate of {aim.rate:g} Hz are more than {LONGEST:g} "
+            "samples; choose a smaller rate, duration or number of periods"
         )
 
 

@@ -148,6 +148,8 @@ def minimise_program(
         merit = f - mu * float(np.sum(np.log(s)))
         step, found = _find_longest_step(s, ds), None
         for _ in range(25):
+            if time.monotonic() - begun > seconds:
+                return Solution(z, f, done)
             trial = program.evaluate(z + step * dz)
             inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
             if np.all(inside > (1.0 - BOUNDARY) * s):

@@ -27,6 +27,7 @@ Positive = Annotated[Number, AfterValidator(refuse_nonpositive)]
 NotNegative = Annotated[Number, AfterValidator(refuse_negative)]
 Share = Annotated[Number, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Size = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Pair = tuple[Name, Name]
 
 
@@ -50,7 +51,7 @@ class Shape(Options):
     duration: Annotated[
         Positive | None, "of a period, or of a motion that is made once; 10 [s]"
     ] = None
-    harmonics: Annotated[Count | None, "multiples of the fundamental of a Fourier series; 5"] = None
+    harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
     avoid: Annotated[
         tuple[tuple[Number, Number], ...] | None,
         "bands around resonances that no harmonic enters [Hz]",
@@ -60,14 +61,14 @@ class Shape(Options):
         "quintic ramps from rest and to rest around the periods, instead of rest at the ends of "
         "each [s]",
     ] = None
-    intervals: Annotated[Count | None, "between the knots of a spline; 12"] = None
+    intervals: Annotated[Size | None, "between the knots of a spline; 12"] = None
     knots: Annotated[tuple[Number, ...] | None, "of a spline, instead of equidistant ones [s]"] = (
         None
     )
     free_knots: Annotated[
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
-    points: Annotated[Count | None, "through which bang-bang and quintic motions lead; 8"] = None
+    points: Annotated[Size | None, "through which bang-bang and quintic motions lead; 8"] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
     def family(self) -> Family:
@@ -189,7 +190,11 @@ class Budget(Options):
     """How long it is searched."""
 
     starts: Annotated[Count, "random motions from which the search begins"] = 4
-    time: Annotated[Positive, "after which no further step is begun [s]"] = 60.0
+    time: Annotated[
+        Positive,
+        "after which no further step is begun; what is being proved then has half as long again, "
+        "5 s at least [s]",
+    ] = 60.0
     iterations: Annotated[Count, "from each start, at most"] = 300
     seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "of the starts"] = 0
     polish: Annotated[
