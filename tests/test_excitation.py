@@ -871,6 +871,11 @@ def test_knots_of_splines_may_be_searched():
         ({"trajectory": "spline", "periods": 2}, "periods are of a fourier series"),
         ({"speed": (1.0, 2.0, 3.0)}, "speed has 3 values"),
         ({"margin": 1.5}, "margin"),
+        ({"sigma": 1e300}, r"sigma has to be 0, or from 1e-09 to 1e\+09 in magnitude, got 1e\+300"),
+        ({"speed": 1e-300}, "speed has to be"),
+        ({"ramp": 1e9}, "too many to search"),
+        ({"floor": 1e300}, "floor"),
+        ({"load": 1.0, "load_centre": (1e300, 0.0, 0.0)}, "load_centre has to be"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

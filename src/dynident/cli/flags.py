@@ -522,7 +522,8 @@ EXCITE_FLAGS = (
     Flag(
         "time",
         "number",
-        "After which no further step is begun [s]; 60.0.",
+        "After which no further step is begun; what is being proved then has half as "
+        "long again, 5 s at least [s]; 60.0.",
     ),
     Flag(
         "iterations",

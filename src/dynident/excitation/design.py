@@ -150,7 +150,8 @@ def refuse_size(family: Family, n: int) -> None:
     ------
     InputError
     """
-    coefficients, instants = family.count * n, len(family.grid(GRID * family.quickest))
+    coefficients = family.count * n
+    instants = round((family.stop - family.start) / (GRID * family.quickest))
     if 5 * n * instants * coefficients > MOST_ENTRIES:
         raise InputError(
             f"excitation: {coefficients} coefficients at {instants} instants are too many to "

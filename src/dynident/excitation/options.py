@@ -10,22 +10,41 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
+from dynident.core.options import NotNegatives as AnyNotNegatives
 from dynident.core.options import (
-    NotNegatives,
     Options,
-    PerJoint,
-    Positives,
+    format_toml_value,
     list_options,
     refuse_negative,
     refuse_nonpositive,
 )
+from dynident.core.options import PerJoint as AnyPerJoint
+from dynident.core.options import Positives as AnyPositives
 from dynident.core.schema import File, Flag, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
+from dynident.excitation.obstacles import FARTHEST
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
-Positive = Annotated[Number, AfterValidator(refuse_nonpositive)]
-NotNegative = Annotated[Number, AfterValidator(refuse_negative)]
-Share = Annotated[Number, Field(gt=0.0, le=1.0)]
+LARGEST = 1e9
+"""Magnitude of a number, and the inverse of the smallest that is not zero, in SI units."""
+
+
+def refuse_extreme(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse numbers with which no robot moves, and whose powers leave the range of doubles."""
+    sizes = np.abs(np.asarray(values, dtype=float))
+    if np.any(sizes > LARGEST) or np.any((sizes > 0.0) & (sizes < 1.0 / LARGEST)):
+        most = f"has to be 0, or from {1.0 / LARGEST:g} to {LARGEST:g} in magnitude"
+        raise ValueError(f"{most}, got {format_toml_value(values)}")
+    return values
+
+
+Usual = AfterValidator(refuse_extreme)
+Positive = Annotated[Number, AfterValidator(refuse_nonpositive), Usual]
+NotNegative = Annotated[Number, AfterValidator(refuse_negative), Usual]
+Positives = Annotated[AnyPositives, Usual]
+NotNegatives = Annotated[AnyNotNegatives, Usual]
+PerJoint = Annotated[AnyPerJoint, Usual]
+Share = Annotated[Number, Field(gt=0.0, le=1.0), Usual]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Size = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Pair = tuple[Name, Name]
@@ -36,7 +55,9 @@ def read_truth(value: object) -> object:
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
-Height = Annotated[Flag | Number, BeforeValidator(read_truth)]
+Height = Annotated[
+    Flag | Annotated[Number, Field(ge=-FARTHEST, le=FARTHEST)], BeforeValidator(read_truth)
+]
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,7 @@ class Shape(Options):
     ] = None
     harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
     avoid: Annotated[
-        tuple[tuple[Number, Number], ...] | None,
+        Annotated[tuple[tuple[Number, Number], ...], Usual] | None,
         "bands around resonances that no harmonic enters [Hz]",
     ] = None
     ramp: Annotated[
@@ -62,9 +83,9 @@ class Shape(Options):
         "each [s]",
     ] = None
     intervals: Annotated[Size | None, "between the knots of a spline; 12"] = None
-    knots: Annotated[tuple[Number, ...] | None, "of a spline, instead of equidistant ones [s]"] = (
-        None
-    )
+    knots: Annotated[
+        Annotated[tuple[Number, ...], Usual] | None, "of a spline, instead of equidistant ones [s]"
+    ] = None
     free_knots: Annotated[
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
@@ -116,7 +137,7 @@ class Bounds(Options):
     jerk: Annotated[Positives | None, "largest jerks; not limited unless given"] = None
     torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
     base_wrench: Annotated[
-        tuple[Number, Number, Number, Number, Number, Number] | None,
+        Annotated[tuple[Number, Number, Number, Number, Number, Number], Usual] | None,
         "three forces and three moments that the base, a table or a vehicle, bears [N, Nm]",
     ] = None
     lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
@@ -146,7 +167,8 @@ class Bounds(Options):
         NotNegative, "mass at the last link, in the nominal model and what is predicted [kg]"
     ] = 0.0
     load_centre: Annotated[
-        tuple[Number, Number, Number], "where it is, in the last link's joint frame [m]"
+        Annotated[tuple[Number, Number, Number], Usual],
+        "where it is, in the last link's joint frame [m]",
     ] = (0.0, 0.0, 0.0)
 
 

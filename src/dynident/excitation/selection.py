@@ -57,7 +57,7 @@ class Selecting(Options):
     """Which blocks of the logs are taken."""
 
     block: Annotated[
-        Annotated[Number, Field(gt=0.0)], "length of the blocks that logs are cut into [s]"
+        Annotated[Number, Field(gt=0.0, le=1e6)], "length of the blocks that logs are cut into [s]"
     ] = 1.0
     gain: Annotated[
         Annotated[Number, Field(gt=0.0, lt=1.0)],
@@ -65,7 +65,7 @@ class Selecting(Options):
         "over sub-chains and parameters; the choice ends there",
     ] = 0.02
     repeat: Annotated[
-        Annotated[Number, Field(ge=0.0)],
+        Annotated[Number, Field(ge=0.0, le=1e6)],
         "how near, in standard deviations of q, dq and ddq, an instant has to be to one that was "
         "chosen for it to be a repeat; 0 takes repeats too",
     ] = 0.1
