@@ -403,7 +403,7 @@ def plain(task: Task, program: Program, z: Array) -> Any:
     middles, duration = build_quadrature(trajectory.family, task.step)
     q, dq, ddq = (trajectory.at(middles, k) for k in range(3))
     motion = Motion(q, dq, ddq, duration)
-    f, _ = CRITERIA[task.criterion](task.experiment.information(motion), task.asked)
+    f, _ = CRITERIA[task.criterion].evaluate(task.experiment.information(motion), task.asked)
     at = [trajectory.at(times, k) for k in range(4)]
     c = [
         at[order][:, j]

@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.excitation.obstacles import FLOOR, Obstacle, build_convex_hull, lay_floor
+from dynident.excitation.obstacles import FLOOR, Obstacle, build_convex_hull, build_floor
 from dynident.robot.geometry import (
     build_locked_configuration,
     keep_geometry,
@@ -490,7 +490,7 @@ def find_lowest_point(robot: Robot, drawing: Drawing, times: Array, q: Array) ->
         None where nothing moves that is drawn.
     """
     whole = replace(drawing, geometry=drawing.geometry.copy())
-    pairs = add_obstacle(robot, whole, lay_floor(0.0), ())
+    pairs = add_obstacle(robot, whole, build_floor(0.0), ())
     if not pairs:
         return None
     heights = watch_pairs(robot, whole, pairs).distances(q)

@@ -90,7 +90,7 @@ class Task:
         """The criterion of a trajectory, Coulomb friction with its exact sign."""
         exact = replace(self.experiment, width=None)
         motion = sample_motion(trajectory, 0.25 * self.step)
-        return CRITERIA[self.criterion](exact.information(motion), self.asked)[0]
+        return CRITERIA[self.criterion].evaluate(exact.information(motion), self.asked)[0]
 
 
 @dataclass(frozen=True)
@@ -552,7 +552,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     seen = task.clearance.unseen(len(hard)) if task.clearance is not None else None
     middles, duration = build_quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
-    criterion = CRITERIA[task.criterion]
+    criterion = CRITERIA[task.criterion].evaluate
 
     def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
         C = z.reshape(family.count, n)

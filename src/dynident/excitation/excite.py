@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.excitation.certificate import FINER
@@ -29,11 +28,11 @@ from dynident.excitation.clearance import (
     build_drawing,
     find_lowest_point,
 )
-from dynident.excitation.criteria import Asked
+from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
-from dynident.excitation.obstacles import FLOOR, Obstacle, lay_floor
+from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
@@ -46,8 +45,6 @@ NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
 LONGEST = 2e6
 """Samples of a trajectory."""
-STRETCH = 1000
-"""Samples of a task whose rows are made at a time."""
 SLOW = 0.02
 """Of the largest speeds: the width of the smooth sign with which friction is searched."""
 
@@ -154,7 +151,7 @@ def excite(
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
     limits = convert_bounds(robot, bounds)
-    around, clearance, warnings = survey_surroundings(robot, bounds, obstacles)
+    warnings: list[str] = []
     sigma = choose_torque_noise(robot, limits, aim, warnings)
     experiment = Experiment(
         base,
@@ -165,6 +162,7 @@ def excite(
         drop_below=np.array(broadcast_to_joints(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
+    around, clearance = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
     refuse_unknown_parameters(experiment, aim.wanted or ())
@@ -227,8 +225,9 @@ def refuse_contradictions(
     ------
     InputError
     """
-    if task is not None and aim.criterion != "torque":
-        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
+    if task is not None and not CRITERIA[aim.criterion].task:
+        known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
+        raise InputError(f"a task is of the criterion {known}, not of {aim.criterion!r}")
     if not np.all(np.isfinite(bounds.load_centre)):
         raise InputError("load_centre has to be finite")
     if robot.carrier is not None and robot.seat is not None:
@@ -394,9 +393,9 @@ class Surroundings:
         return find_lowest_point(robot, self.drawing, times, found.trajectory.at(times))
 
 
-def survey_surroundings(
-    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle]
-) -> tuple[Surroundings, Clearance | None, list[str]]:
+def choose_surroundings(
+    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle], warnings: list[str]
+) -> tuple[Surroundings, Clearance | None]:
     """What stands around the robot, what it keeps clear of, and what has to be said of it.
 
     The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
@@ -413,7 +412,6 @@ def survey_surroundings(
     own = any(obstacle.name == FLOOR for obstacle in obstacles)
     if own and not isinstance(bounds.floor, bool):
         raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")
-    warnings = []
     try:
         drawing = build_drawing(robot)
     except InputError as error:
@@ -421,17 +419,17 @@ def survey_surroundings(
             raise
         if bounds.floor:
             warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
-        return Surroundings((), None), None, warnings
+        return Surroundings((), None), None
     around = tuple(obstacles)
     if bounds.floor is not False and not own:
-        around = (*around, lay_floor(drawing.bottom if bounds.floor is True else bounds.floor))
+        around = (*around, build_floor(drawing.bottom if bounds.floor is True else bounds.floor))
     clearance = build_clearance(
         robot, around, bounds.ignore, bounds.collision, srdf, bounds.clearance, drawing
     )
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
         warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return Surroundings(around, drawing), clearance, warnings
+    return Surroundings(around, drawing), clearance
 
 
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
@@ -454,38 +452,19 @@ def sample_fine_motion(trajectory: Trajectory) -> Motion:
 def prepare_criterion(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
 ) -> tuple[Asked, Experiment]:
-    """What the criterion sees beside the information, and the experiment with its prior.
+    """What the criterion sees beside the information, and the experiment with what is believed.
 
     Raises
     ------
     InputError
-        For criterion 'std' without wanted parameters, and 'torque' without a task.
+        For a criterion without what it needs.
     """
-    count, own = experiment.count, experiment.base.count
-    bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
-    if aim.criterion in ("condition", "column-condition"):
-        return Asked(np.ones(count)), experiment
-    if aim.criterion == "presse-gautier":
-        nominal = np.abs(
-            np.concatenate([base.matrix @ add_nominal_friction(base) for base in bases])
-        )
-        return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
-    if aim.criterion == "std":
-        if not aim.wanted:
-            raise InputError("criterion 'std' needs the base parameters that are wanted")
-        rows = np.eye(count)[[experiment.names.index(name) for name in aim.wanted]]
-        return Asked(typical, rows / typical), experiment
-    if aim.criterion == "torque":
-        if task is None:
-            raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
-        rows = compress_task_rows(bases[0], task)
-        return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
-    if aim.criterion == "unknown":
-        sizes = np.split(typical, [own])
-        belief = np.asarray(block_diag(*map(compute_prior_information, bases, sizes)))
-        total = belief if experiment.known is None else belief + experiment.known
-        return Asked(typical, known=total), replace(experiment, known=total)
-    return Asked(typical), experiment
+    parts = [part for part in (experiment, experiment.beyond) if part is not None]
+    bases = tuple(part.base for part in parts)
+    given = Given(bases, experiment.names, typical, experiment.known, aim.wanted or (), task)
+    asked = CRITERIA[aim.criterion].ask(given)
+    known = experiment.known if asked.known is None else asked.known
+    return asked, replace(experiment, known=known)
 
 
 def estimate_typical_scale(
@@ -503,42 +482,3 @@ def estimate_typical_scale(
     duration = np.full(256, (part.stop - part.start) / 256)
     M = replace(experiment, known=None).information(Motion(q, dq, ddq, duration))
     return np.asarray(1.0 / np.sqrt(np.diag(M)))
-
-
-def compress_task_rows(base: BaseParameters, task: Reference) -> Array:
-    """Rows of the torques of a task, as few as say the same: a triangular factor.
-
-    Raises
-    ------
-    InputError
-        When it moves another number of joints.
-    """
-    n = base.idim.robot.n
-    if task.q.shape[1] != n:
-        raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")
-    factor = np.zeros((0, base.count))
-    for a in range(0, len(task.q), STRETCH):
-        s = slice(a, a + STRETCH)
-        W = base.idim.regressor(task.q[s], task.dq[s], task.ddq[s])[:, :, base.kept]
-        rows = np.vstack([factor, W.reshape(-1, base.count)])
-        factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    return np.asarray(factor / np.sqrt(task.q.size))
-
-
-def compute_prior_information(base: BaseParameters, typical: Array) -> Array:
-    """What the robot's file tells of the base parameters, each link within its own size.
-
-    Drives, and links of which it says nothing, are known to a hundred times what a motion
-    would tell.
-    """
-    idim = base.idim
-    variance = np.zeros((len(idim.parameters),) * 2)
-    prior = Prior(build_belief(idim.split(idim.nominal)[0], idim.robot.links))
-    rows, _ = prior.rows(len(idim.parameters))
-    for k, body in enumerate(prior.belief.bodies):
-        own = slice(10 * body, 10 * body + 10)
-        block = rows[10 * k : 10 * k + 10, own]
-        variance[own, own] = np.linalg.inv(block.T @ block)
-    spread = base.matrix @ variance @ base.matrix.T
-    diffuse = np.where(np.diag(spread) > 0.0, 1e-6, 100.0) * typical
-    return np.asarray(np.linalg.inv(spread + np.diag(diffuse**2)))

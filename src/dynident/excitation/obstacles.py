@@ -168,12 +168,12 @@ def refuse_vanishing(label: str, lengths: Array) -> None:
         raise InputError(f"obstacle: {label} is {least:g}, at least {SMALLEST:g} is needed [m]")
 
 
-def lay_floor(height: float) -> Obstacle:
+def build_floor(height: float) -> Obstacle:
     """The plane on which the base stands, across the z axis of the base frame [m]."""
     return Obstacle(FLOOR, plane((0.0, 0.0, 1.0), height))
 
 
-def get_plane_height(obstacle: Obstacle) -> float | None:
+def find_plane_height(obstacle: Obstacle) -> float | None:
     """Height of an obstacle that is a plane across the z axis; None of another one [m]."""
     shape, _ = obstacle.shapes[0]
     level = type(shape).__name__ == "Halfspace" and shape.n[2] == 1.0

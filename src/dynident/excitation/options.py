@@ -178,9 +178,7 @@ class Aim(Options):
 
     criterion: Annotated[
         Annotated[Name, make_choice_validator(CRITERIA)],
-        "what is minimised: d (log-determinant), a (trace of the covariance), e (worst "
-        "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or what the "
-        "robot file leaves unknown",
+        f"what is minimised: {', '.join(f'{k} ({each.words})' for k, each in CRITERIA.items())}",
     ] = "d"
     wanted: Annotated[
         tuple[Name, ...] | None, "base parameters whose standard deviations the criterion std takes"

@@ -11,9 +11,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.options import list_options
 from dynident.core.text import format_count
+from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
-from dynident.excitation.obstacles import FLOOR, get_plane_height
+from dynident.excitation.obstacles import FLOOR, find_plane_height
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
 from dynident.results.words import (
@@ -188,8 +189,7 @@ def summarise_excitation(found: Excitation) -> str:
     family = design.trajectory.family
     length = family.stop - family.start
     lines = format_entry("trajectory", f"{family.kind}, {length:g} s{describe_periods(found)}")
-    told = f"{design.task.criterion} {format_number(design.value)}{describe_known_torque(design)}"
-    lines += format_entry("criterion", f"{told}; {design.stopped}")
+    lines += format_entry("criterion", f"{describe_criterion(design)}; {design.stopped}")
     lines += format_entry(
         "condition",
         f"{format_number(prediction.unscaled, 3)} unscaled, "
@@ -214,12 +214,12 @@ def summarise_excitation(found: Excitation) -> str:
     return "\n".join([*lines, ""])
 
 
-def describe_known_torque(design: Design) -> str:
-    """How well the torques of a task will be known, where that was asked."""
-    if design.task.criterion != "torque":
-        return ""
-    std = format_number(float(np.exp(0.5 * design.value)), 2)
-    return f", the task's torques known to {std} Nm or N (rms)"
+def describe_criterion(design: Design) -> str:
+    """Its value, and what that means where it has a meaning."""
+    name = design.task.criterion
+    meaning, std = CRITERIA[name].meaning, format_number(float(np.exp(0.5 * design.value)), 2)
+    told = f"{name} {format_number(design.value)}"
+    return f"{told}, {meaning.format(std)}" if meaning else told
 
 
 def describe_periods(found: Excitation) -> str:
@@ -244,7 +244,7 @@ def describe_limits(found: Excitation) -> str:
 def find_floor_height(found: Excitation) -> float | None:
     """Of the plane under the robot, in the base frame; None where there is none [m]."""
     floors = [each for each in found.obstacles if each.name == FLOOR]
-    return get_plane_height(floors[0]) if floors else None
+    return find_plane_height(floors[0]) if floors else None
 
 
 def describe_floor(found: Excitation) -> str:
