@@ -33,7 +33,7 @@ from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
-from dynident.excitation.options import Shape
+from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
@@ -315,7 +315,9 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
     robot = limited(arm(1))
     trajectory = random_trajectory(("fourier", {"harmonics": 5}), n=1, size=0.5)
     peak = float(np.abs(trajectory.at(np.linspace(0.0, 10.0, 100_001), 1)).max())
-    limits = build_limits(robot, acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    limits = build_limits(
+        robot, Bounds(acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    )
     grid = trajectory.family.grid(2.0)
     assert np.abs(trajectory.at(grid, 1)).max() < 0.99 * peak
     broken = certify_trajectory(trajectory, limits, None, None, robot.joint_names, 0.1)
@@ -334,7 +336,7 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     C[0] = middle - (trajectory.at(np.array([0.0]))[0] - C[0])
     trajectory = replace(trajectory, C=C)
     clearance = build_clearance(panda)
-    limits = replace(build_limits(panda, acceleration=np.full(7, 50.0)), clearance=0.0)
+    limits = replace(build_limits(panda, Bounds(acceleration=np.full(7, 50.0))), clearance=0.0)
     found = certify_trajectory(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
     times = np.random.default_rng(6).uniform(0.0, 10.0, 400)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
@@ -347,12 +349,12 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
 
 def test_limits_come_from_the_file_or_from_what_is_given():
     robot = limited(arm(2))
-    limits = build_limits(robot, acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
+    limits = build_limits(robot, Bounds(acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5))
     np.testing.assert_allclose(limits.upper, 1.0)
     np.testing.assert_allclose(limits.speed, 1.0)
     np.testing.assert_allclose(limits.torque, 30.0)
     np.testing.assert_allclose(limits.acceleration, [3.0, 4.0])
-    endless = build_limits(arm(2), acceleration=np.full(2, 3.0))
+    endless = build_limits(arm(2), Bounds(acceleration=np.full(2, 3.0)))
     np.testing.assert_allclose(endless.upper - endless.lower, 2.0 * np.pi)
 
 
@@ -367,7 +369,7 @@ def test_limits_come_from_the_file_or_from_what_is_given():
 )
 def test_robots_without_what_is_needed_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        build_limits(limited(arm(2), **change))
+        build_limits(limited(arm(2), **change), Bounds())
 
 
 def test_a_load_is_added_to_the_last_link():
@@ -1150,4 +1152,4 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
 
 def test_the_front_door_has_it():
     assert di.excite is excite
-    assert isinstance(build_limits(ROBOT), Limits)
+    assert isinstance(build_limits(ROBOT, Bounds()), Limits)

@@ -25,7 +25,7 @@ from dynident.excitation.design import Design, Task
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
-from dynident.excitation.options import Shape
+from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.results.replay import (
     MOST_FRAMES,
@@ -68,7 +68,7 @@ def excitation(
     rng = np.random.default_rng(3)
     C = 0.3 * rng.normal(size=(family.count, robot.n)) * family.scale[:, None]
     trajectory = Trajectory(family, C)
-    limits = build_limits(robot, acceleration=np.full(robot.n, 20.0))
+    limits = build_limits(robot, Bounds(acceleration=np.full(robot.n, 20.0)))
     clearance = build_clearance(robot, obstacles) if watched else None
     certificate = certify_trajectory(trajectory, limits, None, clearance, robot.joint_names, 0.5)
     task = Task(None, family, limits, None, clearance, "d", None)

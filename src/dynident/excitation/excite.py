@@ -150,7 +150,7 @@ def excite(
     if bounds.load > 0.0:
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
-    limits = convert_bounds(robot, bounds)
+    limits = build_limits(robot, bounds)
     warnings: list[str] = []
     sigma = choose_torque_noise(robot, limits, aim, warnings)
     experiment = Experiment(
@@ -347,28 +347,6 @@ def adopt_found_knots(shape: Shape, family: Family) -> Shape:
         return shape
     knots = tuple(family.parts[0].knots[1:-1].tolist())
     return replace(shape, knots=knots, intervals=None, free_knots=None)
-
-
-def convert_bounds(robot: Robot, bounds: Bounds) -> Limits:
-    """The limits that the options leave."""
-
-    def each(name: str) -> Array | None:
-        value = getattr(bounds, name)
-        return None if value is None else np.array(broadcast_to_joints(value, robot.n, name))
-
-    return build_limits(
-        robot,
-        speed=each("speed"),
-        acceleration=each("acceleration"),
-        jerk=each("jerk"),
-        torque=each("torque"),
-        base_wrench=None if bounds.base_wrench is None else np.array(bounds.base_wrench),
-        lower=each("lower"),
-        upper=each("upper"),
-        margin=bounds.margin,
-        share=bounds.share,
-        clearance=bounds.clearance,
-    )
 
 
 @dataclass(frozen=True)

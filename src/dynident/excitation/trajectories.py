@@ -170,14 +170,11 @@ class Family:
         The part that is repeated.
     scale : ndarray, shape (functions,)
         Coefficients of about this size move a joint at unit speed.
-    columns : tuple of str
-        Words for the functions.
     """
 
     kind: str
     parts: tuple[Part, ...]
     scale: Array
-    columns: tuple[str, ...]
     period: float | None = None
     main: int = 0
 
@@ -292,16 +289,12 @@ def fourier(
     size = np.concatenate([[1.0], *([1.0 / (omega * np.sqrt(len(omega)))] * 2)])
     if ramp <= 0.0:
         mix = find_resting_combinations(bare.values, np.array([0.0]), size)
-        words = ("offset", *(f"combination {k}" for k in range(1, mix.shape[1])))
         family = Harmonics(duration, omega, mix)
-        return Family("fourier", (family,), np.ones(mix.shape[1]), words, duration)
+        return Family("fourier", (family,), np.ones(mix.shape[1]), duration)
     main = Harmonics(duration, omega, np.diag(size))
     way_in = build_ramp(main, 0.0, -ramp, 0.0)
     way_out = build_ramp(main, duration, duration, duration + ramp)
-    names = ("offset", *(f"{w} {f:g} Hz" for w in ("sin", "cos") for f in hz[kept]))
-    return Family(
-        "fourier", (way_in, main, way_out), np.ones(len(size)), tuple(names), duration, main=1
-    )
+    return Family("fourier", (way_in, main, way_out), np.ones(len(size)), duration, main=1)
 
 
 def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
@@ -376,7 +369,7 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
     polynomial = build_piecewise(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
-    return Family("spline", (Pieces(polynomial),), scale, number_word("coefficient", count - 4))
+    return Family("spline", (Pieces(polynomial),), scale)
 
 
 def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0.5) -> Family:
@@ -442,9 +435,7 @@ def chain_moves(kind: str, points: int, move: float, way: PPoly) -> Family:
         c[-1, here, m] += 1.0
         x.extend(m * move + way.x[1:])
     scale = np.full(points, move)
-    return Family(
-        kind, (Pieces(build_piecewise(c, np.array(x))),), scale, number_word("point", points)
-    )
+    return Family(kind, (Pieces(build_piecewise(c, np.array(x))),), scale)
 
 
 def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
@@ -483,13 +474,7 @@ def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
             c[:, m, points + m] += (h * np.array(hermite["v1"]) / power)[::-1]
     x = h * np.arange(points)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
-    words = (*number_word("point", points), *number_word("speed at point", points)[1:-1])
-    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale, words)
-
-
-def number_word(word: str, count: int) -> tuple[str, ...]:
-    """The word with numbers from one."""
-    return tuple(f"{word} {k + 1}" for k in range(count))
+    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale)
 
 
 TRAJECTORIES: dict[str, Callable[..., Family]] = {
