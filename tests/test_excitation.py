@@ -24,9 +24,10 @@ from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify_trajectory
-from dynident.excitation.clearance import build_clearance, build_drawing, find_lowest_point
+from dynident.excitation.clearance import build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
+from dynident.excitation.drawing import build_drawing
 from dynident.excitation.excite import excite
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
@@ -35,6 +36,7 @@ from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
+from dynident.excitation.surroundings import find_lowest_point
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
 from dynident.results.json import replace_nonfinite, to_json

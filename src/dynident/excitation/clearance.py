@@ -7,7 +7,7 @@ the hull is far enough from the mesh. Distances are those of coal.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,10 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.excitation.obstacles import FLOOR, Obstacle, build_convex_hull, build_floor
-from dynident.robot.geometry import (
-    build_locked_configuration,
-    keep_geometry,
-    list_moving_joints,
-    load_urdf_model,
-    place_joints,
-    place_shape_points,
-    read_disabled_pairs,
-    read_shapes,
-)
+from dynident.excitation.drawing import Drawing, build_drawing, find_unwatched_pairs
+from dynident.excitation.obstacles import FLOOR, Obstacle
+from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
+from dynident.robot.geometry import build_locked_configuration
 from dynident.robot.model import Robot
 
 SHARPNESS = 400.0
@@ -289,101 +282,12 @@ def describe_inside(link: str, obstacle: str) -> str:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """The shapes that a robot's file draws, as hulls.
-
-    Attributes
-    ----------
-    path : Path
-    model, geometry : objects of Pinocchio
-        The geometry grows by what stands around the robot.
-    moving : list of int
-        Joints of the model that move the robot's links.
-    names : list of str
-        Of the link of each shape.
-    owner : list of int
-        Index of the body that each is on, -1 for the base.
-    radius : list of float
-        How far each reaches from the joint of that body [m].
-    bottom : float
-        Lowest point of what stands still, in the base frame; 0 where nothing is lower [m].
-    """
-
-    path: Path
-    model: Any
-    geometry: Any
-    moving: list[int]
-    names: list[str]
-    owner: list[int]
-    radius: list[float]
-    bottom: float = 0.0
-
-
-@dataclass(frozen=True)
 class Watched:
     """A pair, and the indices of its shapes in the geometry."""
 
     first: int
     second: int
     pair: Pair
-
-
-def build_drawing(robot: Robot) -> Drawing:
-    """The shapes of a robot.
-
-    Raises
-    ------
-    InputError
-        When it has no URDF, or one without shapes or with some that cannot be read.
-    """
-    import pinocchio as pin
-
-    advice = "so nothing is known of its shape; go without collisions (--no-collision)"
-    path, root, model, carriers = load_urdf_model(robot, advice)
-    try:
-        keep_geometry(root, list_link_names(model), path)
-        found = read_shapes(model, root, path)
-    except InputError as error:
-        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
-    if not found:
-        raise InputError(f"{path}: no link has any geometry, {advice}")
-    placements, moving = place_joints(model, robot), list_moving_joints(carriers)
-    first, bottom = int(robot.floating), 0.0
-    drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
-    for each in found:
-        joint = carriers[each.parentJoint]
-        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points = place_shape_points(offset, each)
-        each.geometry = build_convex_hull(each.geometry)
-        drawing.geometry.addGeometryObject(each)
-        drawing.owner.append(moving.index(joint) - first if joint else -1)
-        if not joint:
-            bottom = min(bottom, float(points[:, 2].min()))
-        drawing.names.append(model.frames[each.parentFrame].name)
-        drawing.radius.append(float(np.max(np.linalg.norm(points, axis=1))))
-    return replace(drawing, bottom=bottom)
-
-
-def list_link_names(model: Any) -> set[str]:
-    """Names of the links of a model of Pinocchio."""
-    import pinocchio as pin
-
-    return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
-
-
-def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
-    """Pairs of links that an SRDF does not watch.
-
-    Raises
-    ------
-    InputError
-        When it names none of the robot's links.
-    """
-    links = list_link_names(drawing.model)
-    disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
-    if not any(pair <= links for pair in disabled):
-        raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
-    return disabled
 
 
 def find_own_pairs(
@@ -454,50 +358,6 @@ def watch_pairs(
     )
 
 
-@dataclass(frozen=True)
-class Lowest:
-    """The lowest point that moves.
-
-    Attributes
-    ----------
-    height : float
-        Along the z axis of the base frame [m].
-    link : str
-    time : float
-        [s]
-    """
-
-    height: float
-    link: str
-    time: float
-
-
-def find_lowest_point(robot: Robot, drawing: Drawing, times: Array, q: Array) -> Lowest | None:
-    """The lowest point of all shapes that move.
-
-    Parameters
-    ----------
-    robot : Robot
-    drawing : Drawing
-    times : ndarray, shape (samples,)
-        [s]
-    q : ndarray, shape (samples, n)
-        Where the joints are then.
-
-    Returns
-    -------
-    Lowest or None
-        None where nothing moves that is drawn.
-    """
-    whole = replace(drawing, geometry=drawing.geometry.copy())
-    pairs = add_obstacle(robot, whole, build_floor(0.0), ())
-    if not pairs:
-        return None
-    heights = watch_pairs(robot, whole, pairs).distances(q)
-    sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
-    return Lowest(float(heights[sample, k]), pairs[k].pair.names[0], float(times[sample]))
-
-
 def refuse_unknown_shapes(
     path: Path,
     names: Sequence[str],
@@ -524,53 +384,3 @@ def refuse_unknown_shapes(
                     f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
                     f"{suggest_nearest(link, names)}"
                 )
-
-
-def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
-    """How fast points of a body can be per joint's speed, and the joints that move it."""
-    found = np.zeros(robot.n)
-    path = []
-    far = radius
-    while body >= 0:
-        joint = robot.joints[body]
-        path.append(body)
-        found[body] = far if joint.kind == "revolute" else 1.0
-        far += float(np.linalg.norm(joint.translation))
-        if joint.kind == "prismatic":
-            far += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -10.0, 10.0))))
-        body = joint.parent - 1
-    return found, frozenset(path)
-
-
-def bound_tilts(robot: Robot, body: int, normal: Array) -> Array:
-    """How much of a body's reach is along a direction of the base frame, joint by joint.
-
-    Turning about an axis along the direction moves nothing along it. An axis leans from it by no
-    more than all axes up to it lean from those before them, which no motion changes.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Sine of the largest angle between each turning joint's axis and the direction; 1 for
-        sliding ones, and for those that do not move the body.
-    """
-    found, path = np.ones(robot.n), []
-    while body >= 0:
-        path.append(body)
-        body = robot.joints[body].parent - 1
-    along, lean = normal, 0.0
-    for k in reversed(path):
-        joint = robot.joints[k]
-        along = joint.rotation.T @ along
-        if joint.kind == "revolute":
-            across, with_it = np.linalg.norm(np.cross(along, joint.axis)), abs(along @ joint.axis)
-            lean = min(lean + float(np.arctan2(across, with_it)), 0.5 * np.pi)
-            found[k], along = np.sin(lean), joint.axis
-    return found
-
-
-def bound_relative_reach(a: tuple[Array, frozenset[int]], b: tuple[Array, frozenset[int]]) -> Array:
-    """Reach of two bodies against each other: what moves both changes no distance."""
-    found = a[0] + b[0]
-    found[list(a[1] & b[1])] = 0.0
-    return found

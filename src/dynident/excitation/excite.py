@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,15 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.excitation.certificate import FINER
-from dynident.excitation.clearance import (
-    Clearance,
-    Drawing,
-    Lowest,
-    build_clearance,
-    build_drawing,
-    find_lowest_point,
-)
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
-from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
+from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
+from dynident.excitation.surroundings import Lowest, choose_surroundings
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
@@ -347,67 +338,6 @@ def adopt_found_knots(shape: Shape, family: Family) -> Shape:
         return shape
     knots = tuple(family.parts[0].knots[1:-1].tolist())
     return replace(shape, knots=knots, intervals=None, free_knots=None)
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What stands around a robot, and its shapes.
-
-    Attributes
-    ----------
-    obstacles : tuple of Obstacle
-    drawing : Drawing or None
-        None where nothing is known of the robot's shape.
-    """
-
-    obstacles: tuple[Obstacle, ...]
-    drawing: Drawing | None
-
-    def find_lowest_point(self, robot: Robot, found: Design) -> Lowest | None:
-        """The lowest point that moves, on the grid of the proof."""
-        if self.drawing is None:
-            return None
-        times = found.trajectory.family.grid(found.task.step / FINER)
-        return find_lowest_point(robot, self.drawing, times, found.trajectory.at(times))
-
-
-def choose_surroundings(
-    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle], warnings: list[str]
-) -> tuple[Surroundings, Clearance | None]:
-    """What stands around the robot, what it keeps clear of, and what has to be said of it.
-
-    The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
-    base frame, or the lowest point of what is fixed to the base. One that is called so is it.
-
-    Raises
-    ------
-    InputError
-        When nothing is known of its shape, but it was asked to keep clear of something.
-    """
-    srdf = None if bounds.srdf is None else Path(bounds.srdf)
-    if srdf is not None and not bounds.collision:
-        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
-    own = any(obstacle.name == FLOOR for obstacle in obstacles)
-    if own and not isinstance(bounds.floor, bool):
-        raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")
-    try:
-        drawing = build_drawing(robot)
-    except InputError as error:
-        if bounds.collision or obstacles or not isinstance(bounds.floor, bool):
-            raise
-        if bounds.floor:
-            warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
-        return Surroundings((), None), None
-    around = tuple(obstacles)
-    if bounds.floor is not False and not own:
-        around = (*around, build_floor(drawing.bottom if bounds.floor is True else bounds.floor))
-    clearance = build_clearance(
-        robot, around, bounds.ignore, bounds.collision, srdf, bounds.clearance, drawing
-    )
-    if clearance is not None and clearance.touching:
-        pairs = ", ".join(pair.name for pair in clearance.touching)
-        warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return Surroundings(around, drawing), clearance
 
 
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
