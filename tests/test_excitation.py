@@ -27,7 +27,6 @@ from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
-from dynident.excitation.drawing import build_drawing
 from dynident.excitation.excite import excite
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
@@ -36,10 +35,10 @@ from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
-from dynident.excitation.surroundings import find_lowest_point
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
 from dynident.results.json import replace_nonfinite, to_json
+from dynident.results.scene import build_scene, place_bodies
 from dynident.results.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
@@ -524,15 +523,16 @@ def test_no_robot_goes_through_the_plane_of_its_base():
     assert "base_link and floor" not in kept
     assert all(each.ok for each in kept.values())
     assert -0.6 + 0.01 <= found.lowest.height < 0.1
-    # lowest points are those of the links' vertices
-    times = np.random.default_rng(30).uniform(0.0, 3.0, 100)
-    drawing = build_drawing(robot)
     clearance = build_clearance(robot, [build_floor(0.0)], self_collision=False)
+    times = found.trajectory.family.grid(found.design.certificate.step)
     heights = clearance.distances(found.trajectory.at(times))
-    assert heights.min() >= found.lowest.height - 0.02
-    assert find_lowest_point(
-        robot, drawing, times, found.trajectory.at(times)
-    ).height == pytest.approx(heights.min())
+    assert found.lowest.height == pytest.approx(heights.min())
+    # the lowest point of all vertices of a link, which its hull has too
+    scene = build_scene(robot, most=1_000_000)
+    placed = place_bodies(robot, found.trajectory.at(np.array([found.lowest.time])))[0]
+    (points,) = (each for each in scene.pieces if each.name == found.lowest.link)
+    z = points.points @ placed[points.body, 2, :3] + placed[points.body, 2, 3]
+    assert z.min() == pytest.approx(found.lowest.height, abs=1e-4)
     document = serialise_trajectory(found)
     assert document["floor"] == -0.6
     assert document["lowest"]["height"] == found.lowest.height

@@ -26,7 +26,7 @@ from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
-from dynident.excitation.surroundings import Lowest, choose_surroundings
+from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
@@ -134,7 +134,7 @@ def excite(
     """
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
-    refuse_contradictions(robot, family, bounds, aim, task)
+    refuse_contradictions(robot, family, aim, task)
     refuse_size(family, robot.n)
     refuse_length(family, aim)
     bare = robot
@@ -153,7 +153,7 @@ def excite(
         drop_below=np.array(broadcast_to_joints(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
-    around, clearance = choose_surroundings(robot, bounds, obstacles, warnings)
+    around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
     refuse_unknown_parameters(experiment, aim.wanted or ())
@@ -179,7 +179,7 @@ def excite(
         Nominal(base.idim, add_nominal_friction(base), bounds.base_wrench is not None)
         if knows
         else None,
-        clearance,
+        around.clearance,
         aim.criterion,
         asked,
         start,
@@ -203,13 +203,13 @@ def excite(
         aim.sensor,
         sensed,
         around.obstacles,
-        around.find_lowest_point(robot, found),
+        None
+        if around.drawing is None
+        else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
     )
 
 
-def refuse_contradictions(
-    robot: Robot, family: Family, bounds: Bounds, aim: Aim, task: Reference | None
-) -> None:
+def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Reference | None) -> None:
     """Refuse options that do not go together, or with the robot.
 
     Raises
@@ -219,8 +219,6 @@ def refuse_contradictions(
     if task is not None and not CRITERIA[aim.criterion].task:
         known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
         raise InputError(f"a task is of the criterion {known}, not of {aim.criterion!r}")
-    if not np.all(np.isfinite(bounds.load_centre)):
-        raise InputError("load_centre has to be finite")
     if robot.carrier is not None and robot.seat is not None:
         raise InputError(
             f"{robot.name}: a limb does not move by itself; design for the whole robot, with "

@@ -37,8 +37,8 @@ def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
     import coal
 
-    refuse_far("radius", np.array([radius]))
-    refuse_vanishing("radius", np.array([radius]))
+    refuse_far("radius", radius)
+    refuse_vanishing("radius", radius)
     return [(coal.Sphere(radius), build_placement(at))]
 
 
@@ -56,7 +56,7 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     length = float(np.linalg.norm(up))
     if length <= 0.0:
         raise InputError("obstacle: the normal of a plane is zero")
-    refuse_far("offset", np.array([offset / length]))
+    refuse_far("offset", offset / length)
     return [(coal.Halfspace(up / length, offset / length), build_placement((0.0, 0.0, 0.0)))]
 
 
@@ -96,7 +96,7 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
         raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
     corners = np.asarray(hull.vertices(), dtype=float)
     refuse_far(f"{file}: a corner", corners)
-    if np.linalg.matrix_rank(corners - corners.mean(axis=0), tol=SMALLEST) < 3:
+    if len(corners) < 4 or np.linalg.matrix_rank(corners - corners[0], tol=SMALLEST) < 3:
         raise InputError(f"obstacle: {file}: its corners lie in a plane; give a box instead")
     return [(build_convex_hull(hull), build_placement(at, rpy))]
 
@@ -144,7 +144,7 @@ def check_three_numbers(label: str, values: Any) -> Array:
     return found
 
 
-def refuse_far(label: str, values: Array) -> None:
+def refuse_far(label: str, values: Array | float) -> None:
     """Refuse numbers that no robot reaches.
 
     Raises
@@ -156,7 +156,7 @@ def refuse_far(label: str, values: Array) -> None:
         raise InputError(f"obstacle: {label} is {most:g}, at most {FARTHEST:g} can be (metres)")
 
 
-def refuse_vanishing(label: str, lengths: Array) -> None:
+def refuse_vanishing(label: str, lengths: Array | float) -> None:
     """Refuse lengths that are none.
 
     Raises

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.excitation.certificate import FINER
 from dynident.excitation.clearance import Clearance, add_obstacle, build_clearance, watch_pairs
-from dynident.excitation.design import Design
 from dynident.excitation.drawing import Drawing, build_drawing
 from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
 from dynident.excitation.options import Bounds
+from dynident.excitation.trajectories import Trajectory
 from dynident.robot.model import Robot
 
 
@@ -37,28 +35,25 @@ class Lowest:
     time: float
 
 
-def find_lowest_point(robot: Robot, drawing: Drawing, times: Array, q: Array) -> Lowest | None:
-    """The lowest point of all shapes that move.
+def find_lowest_point(
+    robot: Robot, drawing: Drawing, trajectory: Trajectory, step: float
+) -> Lowest | None:
+    """The lowest point of all shapes that move, on a grid; None where nothing moves that is drawn.
 
     Parameters
     ----------
     robot : Robot
     drawing : Drawing
-    times : ndarray, shape (samples,)
-        [s]
-    q : ndarray, shape (samples, n)
-        Where the joints are then.
-
-    Returns
-    -------
-    Lowest or None
-        None where nothing moves that is drawn.
+    trajectory : Trajectory
+    step : float
+        Of the grid [s].
     """
     whole = replace(drawing, geometry=drawing.geometry.copy())
     pairs = add_obstacle(robot, whole, build_floor(0.0), ())
     if not pairs:
         return None
-    heights = watch_pairs(robot, whole, pairs).distances(q)
+    times = trajectory.family.grid(step)
+    heights = watch_pairs(robot, whole, pairs).distances(trajectory.at(times))
     sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
     return Lowest(float(heights[sample, k]), pairs[k].pair.names[0], float(times[sample]))
 
@@ -72,22 +67,18 @@ class Surroundings:
     obstacles : tuple of Obstacle
     drawing : Drawing or None
         None where nothing is known of the robot's shape.
+    clearance : Clearance or None
+        None where it keeps clear of nothing.
     """
 
-    obstacles: tuple[Obstacle, ...]
-    drawing: Drawing | None
-
-    def find_lowest_point(self, robot: Robot, found: Design) -> Lowest | None:
-        """The lowest point that moves, on the grid of the proof."""
-        if self.drawing is None:
-            return None
-        times = found.trajectory.family.grid(found.task.step / FINER)
-        return find_lowest_point(robot, self.drawing, times, found.trajectory.at(times))
+    obstacles: tuple[Obstacle, ...] = ()
+    drawing: Drawing | None = None
+    clearance: Clearance | None = None
 
 
 def choose_surroundings(
     robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle], warnings: list[str]
-) -> tuple[Surroundings, Clearance | None]:
+) -> Surroundings:
     """What stands around the robot, what it keeps clear of, and what has to be said of it.
 
     The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
@@ -111,7 +102,7 @@ def choose_surroundings(
             raise
         if bounds.floor:
             warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
-        return Surroundings((), None), None
+        return Surroundings()
     around = tuple(obstacles)
     if bounds.floor is not False and not own:
         around = (*around, build_floor(drawing.bottom if bounds.floor is True else bounds.floor))
@@ -121,4 +112,4 @@ def choose_surroundings(
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
         warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return Surroundings(around, drawing), clearance
+    return Surroundings(around, drawing, clearance)

@@ -13,23 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import comb, factorial
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.makers import Read, Rows, Vector
+from dynident.core.makers import Vector
 from dynident.simulation.reference import Reference
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1, le=10_000)]
-Bands = Annotated[tuple[tuple[float, float], ...], Read(Rows)]
 STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
@@ -246,9 +242,9 @@ def find_resting_combinations(
 
 
 def fourier(
-    duration: Positive = 10.0,
-    harmonics: Count = 5,
-    avoid: Bands = (),
+    duration: float = 10.0,
+    harmonics: int = 5,
+    avoid: tuple[tuple[float, float], ...] = (),
     ramp: float = 0.0,
 ) -> Family:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
@@ -330,7 +326,7 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
     return Pieces(build_piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
 
 
-def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | None = None) -> Family:
+def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
     """Quintic B-splines from rest to rest.
 
     Parameters
@@ -372,7 +368,7 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     return Family("spline", (Pieces(polynomial),), scale)
 
 
-def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0.5) -> Family:
+def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
     The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
@@ -438,7 +434,7 @@ def chain_moves(kind: str, points: int, move: float, way: PPoly) -> Family:
     return Family(kind, (Pieces(build_piecewise(c, np.array(x))),), scale)
 
 
-def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
+def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
     Parameters
