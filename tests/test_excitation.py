@@ -35,6 +35,7 @@ from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
+from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
 from dynident.results.json import replace_nonfinite, to_json
@@ -569,6 +570,41 @@ def test_a_floor_is_named_once_and_a_robot_without_shapes_is_told():
     assert not any("floor" in each for each in excite(ROBOT, floor=False, **QUICK).warnings)
     with pytest.raises(InputError, match="robot has no URDF"):
         excite(ROBOT, floor=-0.5, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("name", "height", "said"),
+    [
+        ("wheel", 0.0, "wheel and floor"),  # on the floor wherever it turns
+        ("wheel", 0.3, "floor: wheel is below it"),
+        ("slab", 0.0, "no convex hull can be made of slab"),
+    ],
+)
+def test_wheels_rest_on_the_floor_and_flat_links_are_told(tmp_path, name, height, said):
+    corners = "".join(f"vertex {a} {b} 0\n" for a, b in ((0, 0), (1, 0), (0, 1)))
+    (tmp_path / "flat.stl").write_text(
+        f"solid a\nfacet normal 0 0 1\nouter loop\n{corners}endloop\nendfacet\nendsolid a\n"
+    )
+    shape = (
+        '<cylinder radius="0.1" length="0.05"/>'
+        if name == "wheel"
+        else '<mesh filename="flat.stl"/>'
+    )
+    path = tmp_path / "cart.urdf"
+    path.write_text(
+        f"""<robot name="cart"><link name="base"/><link name="{name}"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry>{shape}</geometry></collision></link>
+        <joint name="axle" type="continuous"><parent link="base"/><child link="{name}"/>
+        <origin xyz="0 0 0.099" rpy="1.5707963 0 0"/><axis xyz="0 0 1"/></joint></robot>"""
+    )
+    robot, warnings = load_robot(path), []
+    try:
+        choose_surroundings(robot, Bounds(collision=False, floor=height), (), warnings)
+    except InputError as error:
+        warnings.append(str(error))
+    assert len(warnings) == 1
+    assert said in warnings[0]
 
 
 # ------------------------------------------------------------------------ the search

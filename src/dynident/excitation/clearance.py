@@ -31,6 +31,8 @@ NEAR = 0.05
 """Pairs that stay further apart in all random poses do not guide the search [m]."""
 ALWAYS = 0.9
 """Own shapes that touch in a larger share of random poses do so by their drawing."""
+SKIM = 0.01
+"""What is in an obstacle by less in all random poses, a wheel on a floor, rests on it [m]."""
 STILL = 1e-4
 """A distance that changes by less over the whole range does not depend on the motion [m]."""
 
@@ -251,16 +253,15 @@ def build_clearance(
     own = np.array([watch.second < len(drawing.names) for watch in pairs], dtype=bool)
     reach = np.array([watch.pair.reach for watch in pairs]).reshape(len(pairs), robot.n)
     resting = ~own & (reach @ (high - low) < STILL) & (distances.min(axis=0) < least + STILL)
-    for watch, inside in zip(
-        pairs, np.all(distances <= 0.0, axis=0) & ~own & ~resting, strict=True
-    ):
-        if inside:
-            raise InputError(describe_inside(*watch.pair.names))
+    resting |= ~own & np.all((distances <= 0.0) & (distances > -SKIM), axis=0)
+    inside = ~own & ~resting & np.all(distances <= 0.0, axis=0)
+    if np.any(inside):
+        raise InputError(describe_inside(*pairs[int(np.argmax(inside))].pair.names))
     always = resting | (own & (np.mean(distances <= 0.0, axis=0) > ALWAYS))
     free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
     stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
     if not free:
-        return None
+        return watch_pairs(robot, drawing, (), stuck)
     # the nearest first: a search looks at those that came near, the proof at all
     nearest = distances[:, ~always].min(axis=0)
     order = np.argsort(nearest, kind="stable")

@@ -79,7 +79,12 @@ def build_drawing(robot: Robot) -> Drawing:
         joint = carriers[each.parentJoint]
         offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
         points = place_shape_points(offset, each)
-        each.geometry = build_convex_hull(each.geometry)
+        try:
+            each.geometry = build_convex_hull(each.geometry)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(
+                f"{path}: no convex hull can be made of {each.name}, {advice}"
+            ) from error
         drawing.geometry.addGeometryObject(each)
         drawing.owner.append(moving.index(joint) - first if joint else -1)
         if not joint:

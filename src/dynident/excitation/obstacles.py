@@ -98,7 +98,10 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
     refuse_far(f"{file}: a corner", corners)
     if len(corners) < 4 or np.linalg.matrix_rank(corners - corners[0], tol=SMALLEST) < 3:
         raise InputError(f"obstacle: {file}: its corners lie in a plane; give a box instead")
-    return [(build_convex_hull(hull), build_placement(at, rpy))]
+    try:
+        return [(build_convex_hull(hull), build_placement(at, rpy))]
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"obstacle: {file}: no convex hull can be made of it") from error
 
 
 OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {

@@ -112,4 +112,5 @@ def choose_surroundings(
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
         warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return Surroundings(around, drawing, clearance)
+    watched = clearance is not None and len(clearance.pairs) > 0
+    return Surroundings(around, drawing, clearance if watched else None)
