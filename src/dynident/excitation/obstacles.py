@@ -29,7 +29,7 @@ def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[S
     import coal
 
     lengths = check_three_numbers("size", size)
-    refuse_vanishing("size", lengths)
+    refuse_outside("size", lengths, SMALLEST)
     return [(coal.Box(*lengths), build_placement(at, rpy))]
 
 
@@ -37,8 +37,7 @@ def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
     import coal
 
-    refuse_far("radius", radius)
-    refuse_vanishing("radius", radius)
+    refuse_outside("radius", radius, SMALLEST)
     return [(coal.Sphere(radius), build_placement(at))]
 
 
@@ -56,7 +55,7 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     length = float(np.linalg.norm(up))
     if length <= 0.0:
         raise InputError("obstacle: the normal of a plane is zero")
-    refuse_far("offset", offset / length)
+    refuse_outside("offset", offset / length)
     return [(coal.Halfspace(up / length, offset / length), build_placement((0.0, 0.0, 0.0)))]
 
 
@@ -95,7 +94,7 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
     except (ValueError, RuntimeError) as error:
         raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
     corners = np.asarray(hull.vertices(), dtype=float)
-    refuse_far(f"{file}: a corner", corners)
+    refuse_outside(f"{file}: a corner", corners)
     if len(corners) < 4 or np.linalg.matrix_rank(corners - corners[0], tol=SMALLEST) < 3:
         raise InputError(f"obstacle: {file}: its corners lie in a plane; give a box instead")
     try:
@@ -143,44 +142,27 @@ def check_three_numbers(label: str, values: Any) -> Array:
     found = np.asarray(values, dtype=float)
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise InputError(f"obstacle: {label} takes three numbers")
-    refuse_far(label, found)
+    refuse_outside(label, found)
     return found
 
 
-def refuse_far(label: str, values: Array | float) -> None:
-    """Refuse numbers that no robot reaches.
+def refuse_outside(label: str, values: Array | float, least: float = -FARTHEST) -> None:
+    """Refuse numbers that no robot reaches, and lengths that are none.
 
     Raises
     ------
     InputError
     """
-    most = float(np.max(np.abs(values), initial=0.0))
-    if not most <= FARTHEST:
-        raise InputError(f"obstacle: {label} is {most:g}, at most {FARTHEST:g} can be (metres)")
-
-
-def refuse_vanishing(label: str, lengths: Array | float) -> None:
-    """Refuse lengths that are none.
-
-    Raises
-    ------
-    InputError
-    """
-    least = float(np.min(lengths))
-    if not least >= SMALLEST:
-        raise InputError(f"obstacle: {label} is {least:g}, at least {SMALLEST:g} is needed [m]")
+    for value in np.ravel(values):
+        if not least <= value <= FARTHEST:
+            raise InputError(
+                f"obstacle: {label} is {value:g}, but has to be from {least:g} to {FARTHEST:g}"
+            )
 
 
 def build_floor(height: float) -> Obstacle:
     """The plane on which the base stands, across the z axis of the base frame [m]."""
     return Obstacle(FLOOR, plane((0.0, 0.0, 1.0), height))
-
-
-def find_plane_height(obstacle: Obstacle) -> float | None:
-    """Height of an obstacle that is a plane across the z axis; None of another one [m]."""
-    shape, _ = obstacle.shapes[0]
-    level = type(shape).__name__ == "Halfspace" and shape.n[2] == 1.0
-    return float(shape.d) if level else None
 
 
 def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:

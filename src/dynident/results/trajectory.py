@@ -14,7 +14,7 @@ from dynident.core.text import format_count
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
-from dynident.excitation.obstacles import FLOOR, find_plane_height
+from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
 from dynident.results.words import (
@@ -243,8 +243,11 @@ def describe_limits(found: Excitation) -> str:
 
 def find_floor_height(found: Excitation) -> float | None:
     """Of the plane under the robot, in the base frame; None where there is none [m]."""
-    floors = [each for each in found.obstacles if each.name == FLOOR]
-    return find_plane_height(floors[0]) if floors else None
+    for obstacle in found.obstacles:
+        shape, _ = obstacle.shapes[0]
+        if obstacle.name == FLOOR and type(shape).__name__ == "Halfspace" and shape.n[2] == 1.0:
+            return float(shape.d)
+    return None
 
 
 def describe_floor(found: Excitation) -> str:
