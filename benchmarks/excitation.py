@@ -80,7 +80,8 @@ def public(relative: str) -> Path:
 def designed(robot: Robot, friction: str, **options: Any) -> tuple[Excitation, float]:
     """A design, and the processor's seconds that it took."""
     begun = time.process_time()
-    found = excite(robot, friction, time=ENDLESS, **options)
+    # the searches that it is compared with know no floor
+    found = excite(robot, friction, time=ENDLESS, floor=False, **options)
     return found, time.process_time() - begun
 
 
@@ -403,7 +404,7 @@ def plain(task: Task, program: Program, z: Array) -> Any:
     middles, duration = build_quadrature(trajectory.family, task.step)
     q, dq, ddq = (trajectory.at(middles, k) for k in range(3))
     motion = Motion(q, dq, ddq, duration)
-    f, _ = CRITERIA[task.criterion](task.experiment.information(motion), task.asked)
+    f, _ = CRITERIA[task.criterion].evaluate(task.experiment.information(motion), task.asked)
     at = [trajectory.at(times, k) for k in range(4)]
     c = [
         at[order][:, j]

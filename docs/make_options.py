@@ -22,6 +22,7 @@ from dynident.core.schema import list_choices
 from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import list_all_options, list_methods_with_option
+from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
@@ -44,6 +45,7 @@ KINDS = {
     frozenset({str}): "word",
     frozenset({float}): "number",
     frozenset({float, str}): "number or word",
+    frozenset({float, bool}): "number or word",
     frozenset({int}): "whole number",
     frozenset({bool}): "switch",
     frozenset({Mapping}): "table",
@@ -302,6 +304,12 @@ def page() -> str:
         "",
         *rows(WITH_FLAGS, with_flags(EXCITATION)),
         "",
+        "### Criteria",
+        "",
+        "What they mean stands in [excitation](excitation.md#criteria).",
+        "",
+        *rows(("`criterion`", "minimises"), [(f"`{k}`", c.words) for k, c in CRITERIA.items()]),
+        "",
         "## Selection",
         "",
         "Keys of `[select]` in a study, and flags, of [`dynident select`](selection.md).",
@@ -381,7 +389,8 @@ def flag_row(option: Option, before: str, value: str = "") -> tuple[str, str, st
     words = option.words.replace("`", "")
     known = ", ".join(choices(option.type))
     text = f"{before}{words}"
-    text += f" ({known})" if known and known not in text else ""
+    told = known in text or all(f"{word} (" in text for word in choices(option.type))
+    text += f" ({known})" if known and not told else ""
     text += f"; {value}" if value and value not in ("false", "true") else ""
     text = text if before else text[0].upper() + text[1:]
     return option.name, kind_of(option), f"{text}."

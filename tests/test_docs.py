@@ -119,6 +119,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
     from dynident.estimators.covariance import COVARIANCES
+    from dynident.excitation.criteria import CRITERIA
     from dynident.friction.models import FRICTIONS
     from dynident.recording.readers import READERS
     from dynident.simulation.controller import CONTROLLERS
@@ -128,7 +129,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
     (tmp_path / "examples").symlink_to(TOP / "examples")
     monkeypatch.chdir(tmp_path)
-    registries: list[dict[str, Any]] = [CONSTRAINTS, ESTIMATORS, READERS, FRICTIONS]
+    registries: list[dict[str, Any]] = [CONSTRAINTS, CRITERIA, ESTIMATORS, READERS, FRICTIONS]
     registries += [CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
     saved = [dict(registry) for registry in registries]
     monkeypatch.setattr(app, "registered_commands", list(app.registered_commands))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from functools import cache
 
@@ -24,19 +25,21 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
-from dynident.excitation.criteria import CRITERIA, Asked
+from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
-from dynident.excitation.excite import compute_prior_information, excite
+from dynident.excitation.excite import excite
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
-from dynident.excitation.obstacles import OBSTACLES, Obstacle
-from dynident.excitation.options import Shape
+from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
+from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
+from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.recording.floating import BaseMotion
 from dynident.results.json import replace_nonfinite, to_json
+from dynident.results.scene import build_scene, place_bodies
 from dynident.results.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
@@ -201,7 +204,7 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
 
     def value(C):
         M = experiment.information(sample_motion(replace(trajectory, C=C), 0.1))
-        return CRITERIA[criterion](M, asked)
+        return CRITERIA[criterion].evaluate(M, asked)
 
     motion = sample_motion(trajectory, 0.1)
     _, by_M = value(trajectory.C)
@@ -314,7 +317,9 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
     robot = limited(arm(1))
     trajectory = random_trajectory(("fourier", {"harmonics": 5}), n=1, size=0.5)
     peak = float(np.abs(trajectory.at(np.linspace(0.0, 10.0, 100_001), 1)).max())
-    limits = build_limits(robot, acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    limits = build_limits(
+        robot, Bounds(acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+    )
     grid = trajectory.family.grid(2.0)
     assert np.abs(trajectory.at(grid, 1)).max() < 0.99 * peak
     broken = certify_trajectory(trajectory, limits, None, None, robot.joint_names, 0.1)
@@ -333,7 +338,7 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     C[0] = middle - (trajectory.at(np.array([0.0]))[0] - C[0])
     trajectory = replace(trajectory, C=C)
     clearance = build_clearance(panda)
-    limits = replace(build_limits(panda, acceleration=np.full(7, 50.0)), clearance=0.0)
+    limits = replace(build_limits(panda, Bounds(acceleration=np.full(7, 50.0))), clearance=0.0)
     found = certify_trajectory(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
     times = np.random.default_rng(6).uniform(0.0, 10.0, 400)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
@@ -346,12 +351,12 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
 
 def test_limits_come_from_the_file_or_from_what_is_given():
     robot = limited(arm(2))
-    limits = build_limits(robot, acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
+    limits = build_limits(robot, Bounds(acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5))
     np.testing.assert_allclose(limits.upper, 1.0)
     np.testing.assert_allclose(limits.speed, 1.0)
     np.testing.assert_allclose(limits.torque, 30.0)
     np.testing.assert_allclose(limits.acceleration, [3.0, 4.0])
-    endless = build_limits(arm(2), acceleration=np.full(2, 3.0))
+    endless = build_limits(arm(2), Bounds(acceleration=np.full(2, 3.0)))
     np.testing.assert_allclose(endless.upper - endless.lower, 2.0 * np.pi)
 
 
@@ -366,7 +371,7 @@ def test_limits_come_from_the_file_or_from_what_is_given():
 )
 def test_robots_without_what_is_needed_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        build_limits(limited(arm(2), **change))
+        build_limits(limited(arm(2), **change), Bounds())
 
 
 def test_a_load_is_added_to_the_last_link():
@@ -407,7 +412,7 @@ def test_distances_have_slopes_and_no_hull_is_faster_than_its_reach(panda):
     moved = clearance.distances(q + 1e-3 * along)
     reach = np.array([pair.reach for pair in clearance.pairs]) @ np.abs(along)
     free = (distance > 1e-4) & (moved > 1e-4)
-    assert np.all((np.abs(moved - distance) / 1e-3 / reach)[free] <= 1.0)
+    assert np.all((np.abs(moved - distance) <= 1e-3 * reach + 1e-12)[free])
 
 
 def test_what_was_measured_before_changes_no_minimum(panda):
@@ -470,11 +475,140 @@ def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
         ("plane", {"normal": (0, 0, 0)}, "normal of a plane is zero"),
         ("room", {"lower": (0, 0, 0), "upper": (1, 1, -1)}, "lower below upper"),
         ("mesh", {"file": "nowhere.stl"}, "there is no mesh nowhere.stl"),
+        (
+            "sphere",
+            {"radius": 1e160, "at": (0, 0, 0)},
+            r"radius is 1e\+160, but has to be from 1e-06 to 10000",
+        ),
+        ("sphere", {"radius": -1.0, "at": (0, 0, 0)}, "radius is -1, but has"),
+        ("sphere", {"radius": 1.0, "at": (0, 0, -1e200)}, r"at is -1e\+200"),
+        ("box", {"size": (1, 1e9, 1), "at": (0, 0, 0)}, r"size is 1e\+09"),
+        ("box", {"size": (1, 0, 1), "at": (0, 0, 0)}, "size is 0, but has"),
+        ("plane", {"normal": (0, 0, 1e-100), "offset": 1.0}, "offset is "),
+        ("plane", {"normal": (0, 0, 1), "offset": 1e300}, "offset is "),
     ],
 )
 def test_obstacles_that_cannot_be_are_refused(kind, options, message):
     with pytest.raises(InputError, match=message):
         OBSTACLES[kind](**options)
+
+
+def test_obstacles_far_away_flat_or_around_the_robot(panda, tmp_path):
+    flat = tmp_path / "flat.stl"
+    corners = "".join(f"vertex {a} {b} 0\n" for a, b in ((0, 0), (1, 0), (0, 1)))
+    flat.write_text(f"solid a\nfacet normal 0 0 1\nouter loop\n{corners}endloop\nendfacet\n"
+                    "endsolid a\n")  # fmt: skip
+    with pytest.raises(InputError, match=r"flat.stl: its corners lie in a plane"):
+        OBSTACLES["mesh"](str(flat))
+    far = Obstacle("moon", OBSTACLES["sphere"](1.0, (50.0, 0.0, 0.0)))
+    clearance = build_clearance(panda, [far], self_collision=False)
+    least, _ = clearance.smooth(np.zeros((2, panda.n)), clearance.unseen(2))
+    assert np.all(least > 40.0)
+    around = Obstacle("shell", OBSTACLES["sphere"](5.0, (0.0, 0.0, 0.0)))
+    with pytest.raises(InputError, match="obstacle shell: panda_link1 is inside of it wherever"):
+        build_clearance(panda, [around])
+
+
+# ------------------------------------------------------------------------ the floor
+
+
+def test_no_robot_goes_through_the_plane_of_its_base():
+    robot = load_robot(urdf("ur5"))
+    given = {**QUICK, "harmonics": 3, "iterations": 12, "starts": 1, "duration": 3.0}
+    # where it begins it points at what is beneath it
+    low = {"initial": (0.0, 0.5, 0.3, 0.0, 0.0, 0.0)}
+    with pytest.raises(ComputationError, match="and floor are -"):
+        excite(robot, **given, **low)
+    under = excite(robot, floor=False, **given, **low)
+    assert under.lowest.height < -0.1
+    assert "floor       not watched; lowest point" in summarise_excitation(under)
+    found = excite(robot, floor=-0.6, **given, **low)
+    kept = {each.where: each for each in found.design.certificate.kept if each.what == "clearance"}
+    assert {where.split(" and ")[1] for where in kept} == {"floor"}
+    assert "base_link and floor" not in kept
+    assert all(each.ok for each in kept.values())
+    assert -0.6 + 0.01 <= found.lowest.height < 0.1
+    clearance = build_clearance(robot, [build_floor(0.0)], self_collision=False)
+    times = found.trajectory.family.grid(found.design.certificate.step)
+    heights = clearance.distances(found.trajectory.at(times))
+    assert found.lowest.height == pytest.approx(heights.min())
+    # the lowest point of all vertices of a link, which its hull has too
+    scene = build_scene(robot, most=1_000_000)
+    placed = place_bodies(robot, found.trajectory.at(np.array([found.lowest.time])))[0]
+    (points,) = (each for each in scene.pieces if each.name == found.lowest.link)
+    z = points.points @ placed[points.body, 2, :3] + placed[points.body, 2, 3]
+    assert z.min() == pytest.approx(found.lowest.height, abs=1e-4)
+    document = serialise_trajectory(found)
+    assert document["floor"] == -0.6
+    assert document["lowest"]["height"] == found.lowest.height
+    assert f"z = {found.lowest.height:.4g} m" in " ".join(summarise_excitation(found).split())
+
+
+def test_a_turn_about_the_normal_changes_no_height(panda):
+    robot = panda
+    clearance = build_clearance(robot, [build_floor(-0.5)], self_collision=False)
+    for pair in clearance.pairs:
+        assert pair.reach[0] == pytest.approx(0.0, abs=1e-9)
+    rng = np.random.default_rng(31)
+    q, along = rng.uniform(-1.5, 1.5, (40, robot.n)), rng.normal(size=robot.n)
+    moved = clearance.distances(q + 1e-4 * along) - clearance.distances(q)
+    reach = np.array([pair.reach for pair in clearance.pairs]) @ np.abs(along)
+    assert np.all(np.abs(moved) <= 1e-4 * reach + 1e-9)
+    # what turns on the floor whatever the motion is let be, what is beneath it is refused
+    grounded = build_clearance(robot, [build_floor(0.2)], self_collision=False, least=0.01)
+    assert [pair.names for pair in grounded.touching] == [("panda_link1", "floor")]
+    with pytest.raises(InputError, match=r"floor: panda_link\d is below it .* floor = false"):
+        build_clearance(robot, [build_floor(0.9)], self_collision=False)
+
+
+def test_a_floor_is_named_once_and_a_robot_without_shapes_is_told():
+    drawn = Obstacle("floor", OBSTACLES["plane"]((0.0, 0.0, 1.0), -0.3))
+    robot = load_robot(urdf("ur5"))
+    few = {**QUICK, "harmonics": 2, "iterations": 1, "starts": 1}
+    assert serialise_trajectory(excite(robot, obstacles=[drawn], **few))["floor"] == -0.3
+    with pytest.raises(InputError, match="an obstacle is called floor"):
+        excite(robot, obstacles=[drawn], floor=-0.1, **few)
+    (said,) = (each for each in plain().warnings if "floor" in each)
+    assert said.startswith("the floor is not watched: ")
+    assert plain().lowest is None
+    assert not any("floor" in each for each in excite(ROBOT, floor=False, **QUICK).warnings)
+    with pytest.raises(InputError, match="robot has no URDF"):
+        excite(ROBOT, floor=-0.5, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("name", "height", "said"),
+    [
+        ("wheel", 0.0, "wheel and floor"),  # on the floor wherever it turns
+        ("wheel", 0.3, "floor: wheel is below it"),
+        ("slab", 0.0, "no convex hull can be made of slab"),
+    ],
+)
+def test_wheels_rest_on_the_floor_and_flat_links_are_told(tmp_path, name, height, said):
+    corners = "".join(f"vertex {a} {b} 0\n" for a, b in ((0, 0), (1, 0), (0, 1)))
+    (tmp_path / "flat.stl").write_text(
+        f"solid a\nfacet normal 0 0 1\nouter loop\n{corners}endloop\nendfacet\nendsolid a\n"
+    )
+    shape = (
+        '<cylinder radius="0.1" length="0.05"/>'
+        if name == "wheel"
+        else '<mesh filename="flat.stl"/>'
+    )
+    path = tmp_path / "cart.urdf"
+    path.write_text(
+        f"""<robot name="cart"><link name="base"/><link name="{name}"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry>{shape}</geometry></collision></link>
+        <joint name="axle" type="continuous"><parent link="base"/><child link="{name}"/>
+        <origin xyz="0 0 0.099" rpy="1.5707963 0 0"/><axis xyz="0 0 1"/></joint></robot>"""
+    )
+    robot, warnings = load_robot(path), []
+    try:
+        choose_surroundings(robot, Bounds(collision=False, floor=height), (), warnings)
+    except InputError as error:
+        warnings.append(str(error))
+    assert len(warnings) == 1
+    assert said in warnings[0]
 
 
 # ------------------------------------------------------------------------ the search
@@ -725,6 +859,37 @@ def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
         excite(ROBOT, **QUICK)
 
 
+def test_the_time_ends_searches_and_proofs(monkeypatch):
+    from dynident.excitation import design
+
+    calls = []
+
+    def never(*arguments):
+        calls.append(arguments)
+        return replace(plain().design.certificate, kept=(replace(worst, share=1.5),))
+
+    worst = plain().design.certificate.worst
+    monkeypatch.setattr(design, "certify_trajectory", never)
+    begun = time.monotonic()
+    monkeypatch.setattr(
+        "time.monotonic", lambda: begun + 3.0 * len(calls)
+    )  # each proof takes three seconds
+    with pytest.raises(ComputationError, match="in 2 s; allow more time, or choose fewer"):
+        excite(ROBOT, time=2.0, **{**QUICK, "starts": 9})
+    assert len(calls) <= 4
+    monkeypatch.undo()
+    for options in ({"harmonics": 1000}, {"trajectory": "spline", "intervals": 500}):
+        with pytest.raises(InputError, match="too many to search; choose fewer harmonics"):
+            excite(ROBOT, **QUICK, **options)
+    with pytest.raises(InputError, match="samples; choose a smaller rate"):
+        excite(ROBOT, **{**QUICK, "rate": 1e9})
+    proof = certify_trajectory(
+        plain().trajectory, plain().design.task.limits, plain().design.task.nominal, None,
+        ROBOT.joint_names, 3.0, end=-np.inf,
+    )  # fmt: skip
+    assert not proof.ok
+
+
 def test_a_trajectory_begins_where_it_is_asked_to():
     found = excite(ROBOT, initial=(0.5, -0.5), **QUICK)
     np.testing.assert_allclose(found.trajectory.at(np.array([0.0]))[0], [0.5, -0.5], atol=2e-4)
@@ -750,6 +915,11 @@ def test_knots_of_splines_may_be_searched():
         ({"trajectory": "spline", "periods": 2}, "periods are of a fourier series"),
         ({"speed": (1.0, 2.0, 3.0)}, "speed has 3 values"),
         ({"margin": 1.5}, "margin"),
+        ({"sigma": 1e300}, r"sigma has to be 0, or from 1e-09 to 1e\+09 in magnitude, got 1e\+300"),
+        ({"speed": 1e-300}, "speed has to be"),
+        ({"ramp": 1e9}, "too many to search"),
+        ({"floor": 1e300}, "floor"),
+        ({"load": 1.0, "load_centre": (1e300, 0.0, 0.0)}, "load_centre has to be"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):
@@ -876,9 +1046,10 @@ def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
     assert both.design.certificate.ok
     assert len(both.sensed.std) == 10
     assert dict(zip(both.sensed.names, both.sensed.nominal, strict=True))["m0"] >= 1.0
-    # by the same rows, a motion for the robot alone is worse
-    alone = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **options)
-    assert both.design.value < both.design.task.value(alone.trajectory)
+    # by the same rows, a motion for the robot alone can be bettered
+    alone = excite(robot, load=1.0, load_centre=(0.0, 0.1, 0.0), **options).trajectory
+    task = both.design.task
+    assert task.value(searched(task, alone)) < task.value(alone) - 0.02
     text = summarise_excitation(both)
     assert "beyond tool0" in text
     assert serialise_trajectory(both)["sensor"]["parameters"][-1]["name"] == "m0"
@@ -939,7 +1110,7 @@ offset = -0.2
     arguments = ["excite", "--study", str(tmp_path / "study.toml"), "-o", str(out)]
     assert run([*arguments, "--periods", "2", "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
-    assert sorted(each.name for each in out.iterdir()) == sorted(OUTPUTS)
+    assert {each.name for each in out.iterdir()} == {*OUTPUTS} - {"trajectory.script"}
     assert document == json.loads((out / "trajectory.json").read_text())
     assert document["kept"] is True
     assert any(each["where"].endswith("and floor") for each in document["limits"])
@@ -955,10 +1126,17 @@ offset = -0.2
     np.testing.assert_allclose(other.q, reference.q[:400], atol=1e-9)
     message = (out / "trajectory.ros2.yaml").read_text()
     assert "joint_names: ['shoulder_pan_joint'" in message
+    assert run([*arguments, "--periods", "2", "--script"]) == 0
+    assert "the base frame; only what is fixed to" in " ".join(capfd.readouterr().out.split())
     assert (out / "trajectory.script").read_text().count("servoj") == 501
+    assert {each.name for each in out.iterdir()} == {*OUTPUTS}
+    assert document["floor"] == -0.2
+    assert -0.2 < document["lowest"]["height"] < 0.2
     page = (out / "report.html").read_text()
     assert "Limits kept" in page
-    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "lowest point reached: z = " in page
+    assert "<iframe" in page
+    assert not re.search("https?:", page.replace("http://www.w3.org", ""))
 
 
 def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch):
@@ -990,6 +1168,9 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
         (["excite", str(tmp_path / "no.urdf")], "no.urdf"),
         (["excite", robot, "--trajectory", "spline", "--ramp", "1"], "has no 'ramp'"),
         (["excite", str(urdf("tx40"))], "there is no mesh .* go without collisions"),
+        (["excite", robot, "--script"], "give the directory"),
+        (["excite", robot, "--script", "-o", str(tmp_path)], "six|6 turning joints.* slides"),
+        (["excite", robot, "--floor", "low"], "floor"),
     ]
     for arguments, message in cases:
         assert run(arguments) == 2
@@ -1029,4 +1210,4 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
 
 def test_the_front_door_has_it():
     assert di.excite is excite
-    assert isinstance(build_limits(ROBOT), Limits)
+    assert isinstance(build_limits(ROBOT, Bounds()), Limits)

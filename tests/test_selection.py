@@ -102,7 +102,7 @@ def test_blocks_hold_all_rows_once():
     problem = work()
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
-    assert sum(offer.rows for offer in offers) == problem.factors.rows
+    assert sum(offer.block.rows for offer in offers) == problem.factors.rows
     total = sum(offer.factor.T @ offer.factor for offer in offers)
     np.testing.assert_allclose(total, system.A.T @ system.A, atol=1e-9 * np.abs(total).max())
 
@@ -136,7 +136,7 @@ def test_no_other_block_would_have_gained_more():
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
     known = Knowledge(system, list(find_sub_chains(problem.base).values()))
-    left = {(offer.log, offer.start): offer for offer in offers}
+    left = {(offer.block.log, offer.block.start): offer for offer in offers}
     for block in found.blocks:
         gains = {key: known.gain(offer.factor) for key, offer in left.items()}
         best = max(gains.values())
@@ -280,7 +280,7 @@ def test_logs_compete():
 
 
 def test_senseless_options_are_refused():
-    for bad in ({"block": 0.0}, {"gain": 1.5}, {"gain": 0.0}, {"repeat": -1.0}):
+    for bad in ({"block": 0.0}, {"gain": 1.5}, {"gain": 0.0}, {"repeat": -1.0}, {"block": 1e300}):
         with pytest.raises(InputError, match=next(iter(bad))):
             Selecting(**bad)
     with pytest.raises(InputError, match=r"block = 0.01 s is shorter than the 0.048 s"):

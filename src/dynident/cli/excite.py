@@ -57,20 +57,30 @@ def excite(
         Path | None,
         typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
     ] = None,
+    script: Annotated[
+        bool,
+        typer.Option(
+            "--script", help="Write trajectory.script, too: URScript, for six turning joints."
+        ),
+    ] = False,
     json: JsonFlag = False,
     options: dict[str, Any] | None = None,
 ) -> None:
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.results.excitation import OUTPUTS, render_excitation_files
+    from dynident.results.excitation import OUTPUTS, refuse_script, render_excitation_files
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.results.trajectory import serialise_trajectory, summarise_excitation
-    from dynident.study.excitation import build_obstacles
     from dynident.study.excite import excite_study
-    from dynident.study.study import list_input_files
+    from dynident.study.study import list_input_files, load_study_robot
 
     chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
+    if script:
+        if output is None:
+            raise InputError("--script: give the directory of the files (-o)")
+        with name_study_in_errors(study):
+            refuse_script(load_study_robot(chosen))
     if output is not None:
         more = [each for each in (study, task) if each is not None]
         inputs = [*list_input_files(chosen), *(after or ()), *more]
@@ -80,7 +90,7 @@ def excite(
             found = excite_study(chosen, options or {}, after or (), task, progress)
         if output is not None:
             progress("drawing", 0.0)
-            contents = render_excitation_files(found, build_obstacles(chosen.obstacle))
+            contents = render_excitation_files(found, script)
             written = {output / name: text.encode() for name, text in contents.items()}
             write_files(written, OUTPUTS.__contains__)
     typer.echo(

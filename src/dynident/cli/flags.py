@@ -443,6 +443,12 @@ EXCITE_FLAGS = (
         "Watch the robot's own links, drawn in its URDF.",
     ),
     Flag(
+        "floor",
+        "number or word",
+        "Height in the base frame of the plane under the robot, which no link passes "
+        "[m]; true: where the base stands, false: there is none.",
+    ),
+    Flag(
         "srdf",
         "word",
         "SRDF whose <disable_collisions> pairs of links are not watched either.",
@@ -465,10 +471,13 @@ EXCITE_FLAGS = (
     Flag(
         "criterion",
         "word",
-        "What is minimised: d (log-determinant), a (trace of the covariance), e (worst "
-        "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or "
-        "what the robot file leaves unknown (d, a, e, condition, column-condition, "
-        "presse-gautier, std, torque, unknown); d.",
+        "What is minimised: d (volume of the confidence ellipsoid, whatever the units), "
+        "a (mean variance), e (variance of the worst combination), condition (condition "
+        "number of the rows in SI units), column-condition (condition number with each "
+        "column over its norm), presse-gautier (condition number with each column times "
+        "its nominal value), std (variances of the wanted base parameters), torque "
+        "(variance of the torques that will be predicted on a task), unknown (what the "
+        "robot's file and logs leave unknown); d.",
     ),
     Flag(
         "wanted",
@@ -516,7 +525,8 @@ EXCITE_FLAGS = (
     Flag(
         "time",
         "number",
-        "After which no further step is begun [s]; 60.0.",
+        "After which no further step is begun; what is being proved then has half as "
+        "long again, 5 s at least [s]; 60.0.",
     ),
     Flag(
         "iterations",

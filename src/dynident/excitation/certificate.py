@@ -8,6 +8,7 @@ largest rate of change. Where a grid is too coarse to prove it, it is halved, th
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,6 +104,7 @@ def certify_trajectory(
     clearance: Clearance | None,
     names: tuple[str, ...],
     step: float,
+    end: float = np.inf,
 ) -> Proof:
     """Prove, limit by limit, what a trajectory keeps.
 
@@ -117,6 +119,9 @@ def certify_trajectory(
         Of the joints.
     step : float
         Of the search's grid [s]; this one is `FINER` times finer.
+    end : float
+        Reading of the monotonic clock after which no grid is halved again: what is open then is
+        not proved [s].
     """
     fine = step / FINER
     times = trajectory.family.grid(fine)
@@ -130,10 +135,10 @@ def certify_trajectory(
     ]
     points = len(times)
     if nominal is not None and np.any(np.isfinite(limits.torque)):
-        found, points = _certify_torques(trajectory, limits, nominal, times, orders)
+        found, points = _certify_torques(trajectory, limits, nominal, times, orders, end)
         kept += found
     if clearance is not None:
-        kept += _certify_distances(trajectory, limits, clearance, times, orders)
+        kept += _certify_distances(trajectory, limits, clearance, times, orders, end)
     return Proof(tuple(kept), points, fine)
 
 
@@ -180,6 +185,7 @@ def _certify_torques(
     nominal: Nominal,
     times: Array,
     orders: list[Array],
+    end: float,
 ) -> tuple[list[Kept], int]:
     """Torques, on a grid that is halved where it has to be."""
     steady = nominal.steady
@@ -203,7 +209,7 @@ def _certify_torques(
     )
     reached = bound_intervals(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
     for _ in range(HALVINGS):
-        if not 0 < open_.sum() <= MOST_OPEN:
+        if not 0 < open_.sum() <= MOST_OPEN or time.monotonic() > end:
             break
         a, h, e = start[open_], length[open_], ends[:, open_]
         middle = a + 0.5 * h
@@ -238,6 +244,7 @@ def _certify_distances(
     clearance: Clearance,
     times: Array,
     orders: list[Array],
+    end: float,
 ) -> list[Kept]:
     """Distances, on a grid that is halved where it has to be."""
     reach = np.array([pair.reach for pair in clearance.pairs])
@@ -257,7 +264,8 @@ def _certify_distances(
         sure = ends - 0.5 * length[:, None] * rates(start + 0.5 * length, length)
         open_ = np.any(sure < least, axis=1) & ~np.any(ends < least, axis=1)
         low = np.minimum(low, sure[~open_].min(axis=0, initial=np.inf))
-        if not 0 < open_.sum() <= MOST_OPEN or halvings == HALVINGS:
+        over = halvings == HALVINGS or time.monotonic() > end
+        if not 0 < open_.sum() <= MOST_OPEN or over:
             break
         a, h = start[open_], 0.5 * length[open_]
         middle = clearance.distances(trajectory.at(a + h))

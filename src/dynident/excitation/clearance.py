@@ -16,17 +16,10 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.excitation.obstacles import Obstacle, build_convex_hull
-from dynident.robot.geometry import (
-    build_locked_configuration,
-    keep_geometry,
-    list_moving_joints,
-    load_urdf_model,
-    place_joints,
-    place_shape_points,
-    read_disabled_pairs,
-    read_shapes,
-)
+from dynident.excitation.drawing import Drawing, build_drawing, find_unwatched_pairs
+from dynident.excitation.obstacles import FLOOR, Obstacle
+from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
+from dynident.robot.geometry import build_locked_configuration
 from dynident.robot.model import Robot
 
 SHARPNESS = 400.0
@@ -37,7 +30,11 @@ POSES = 300
 NEAR = 0.05
 """Pairs that stay further apart in all random poses do not guide the search [m]."""
 ALWAYS = 0.9
-"""Shapes that touch in a larger share of random poses do so by their drawing."""
+"""Own shapes that touch in a larger share of random poses do so by their drawing."""
+SKIM = 0.01
+"""What is in an obstacle by less in all random poses, a wheel on a floor, rests on it [m]."""
+STILL = 1e-4
+"""A distance that changes by less over the whole range does not depend on the motion [m]."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class Clearance:
     touching : tuple of Pair
         Left out because they touch wherever the robot is.
     near : int
-        How many of the pairs, the first, came near each other in random poses.
+        How many of the pairs, the first, came near each other in random poses; at least one.
     """
 
     model: Any
@@ -206,6 +203,8 @@ def build_clearance(
     ignore: Sequence[tuple[str, str]] = (),
     self_collision: bool = True,
     srdf: Path | None = None,
+    least: float = 0.0,
+    drawing: Drawing | None = None,
 ) -> Clearance | None:
     """What a robot has to keep clear of.
 
@@ -220,6 +219,11 @@ def build_clearance(
     srdf : Path, optional
         Whose disabled pairs of links are not watched either; those of other robots' links, or
         without shapes, say nothing.
+    least : float
+        That will be asked for: a shape that is nearer to an obstacle whatever the motion is
+        left out [m].
+    drawing : Drawing, optional
+        Of the robot, where it was read before.
 
     Returns
     -------
@@ -229,11 +233,12 @@ def build_clearance(
     Raises
     ------
     InputError
-        When the robot draws no shapes, or a link is not known, or the SRDF knows none.
+        When the robot draws no shapes, or a link is not known, or the SRDF knows none, or a
+        link is inside of an obstacle wherever the robot is.
     """
     if not self_collision and not obstacles:
         return None
-    drawing = build_drawing(robot)
+    drawing = build_drawing(robot) if drawing is None else drawing
     refuse_unknown_shapes(drawing.path, drawing.names, obstacles, ignore)
     ignored = {frozenset(pair) for pair in ignore}
     if srdf is not None:
@@ -245,42 +250,36 @@ def build_clearance(
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
     poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
     distances = watch_pairs(robot, drawing, pairs).distances(poses)
-    always = np.mean(distances <= 0.0, axis=0) > ALWAYS
+    own = np.array([watch.second < len(drawing.names) for watch in pairs], dtype=bool)
+    reach = np.array([watch.pair.reach for watch in pairs]).reshape(len(pairs), robot.n)
+    resting = ~own & (reach @ (high - low) < STILL) & (distances.min(axis=0) < least + STILL)
+    resting |= ~own & np.all((distances <= 0.0) & (distances > -SKIM), axis=0)
+    inside = ~own & ~resting & np.all(distances <= 0.0, axis=0)
+    if np.any(inside):
+        raise InputError(describe_inside(*pairs[int(np.argmax(inside))].pair.names))
+    always = resting | (own & (np.mean(distances <= 0.0, axis=0) > ALWAYS))
     free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
     stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
+    if not free:
+        return watch_pairs(robot, drawing, (), stuck)
     # the nearest first: a search looks at those that came near, the proof at all
-    least = distances[:, ~always].min(axis=0)
-    order = np.argsort(least, kind="stable")
-    near = int(np.sum(least < NEAR))
-    return watch_pairs(robot, drawing, [free[k] for k in order], stuck, near) if free else None
+    nearest = distances[:, ~always].min(axis=0)
+    order = np.argsort(nearest, kind="stable")
+    near = max(1, int(np.sum(nearest < NEAR)))
+    return watch_pairs(robot, drawing, [free[k] for k in order], stuck, near)
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """The shapes that a robot's file draws, as hulls.
-
-    Attributes
-    ----------
-    path : Path
-    model, geometry : objects of Pinocchio
-        The geometry grows by what stands around the robot.
-    moving : list of int
-        Joints of the model that move the robot's links.
-    names : list of str
-        Of the link of each shape.
-    owner : list of int
-        Index of the body that each is on, -1 for the base.
-    radius : list of float
-        How far each reaches from the joint of that body [m].
-    """
-
-    path: Path
-    model: Any
-    geometry: Any
-    moving: list[int]
-    names: list[str]
-    owner: list[int]
-    radius: list[float]
+def describe_inside(link: str, obstacle: str) -> str:
+    """Why an obstacle leaves a link no room, and what to do, in a line."""
+    if obstacle == FLOOR:
+        return (
+            f"{FLOOR}: {link} is below it wherever the robot is; give the height of the floor in "
+            "the base frame (floor), or floor = false"
+        )
+    return (
+        f"obstacle {obstacle}: {link} is inside of it wherever the robot is; move it, or leave "
+        f'the pair out (ignore = [["{link}", "{obstacle}"]])'
+    )
 
 
 @dataclass(frozen=True)
@@ -290,62 +289,6 @@ class Watched:
     first: int
     second: int
     pair: Pair
-
-
-def build_drawing(robot: Robot) -> Drawing:
-    """The shapes of a robot.
-
-    Raises
-    ------
-    InputError
-        When it has no URDF, or one without shapes or with some that cannot be read.
-    """
-    import pinocchio as pin
-
-    advice = "so nothing is known of its shape; go without collisions (--no-collision)"
-    path, root, model, carriers = load_urdf_model(robot, advice)
-    try:
-        keep_geometry(root, list_link_names(model), path)
-        found = read_shapes(model, root, path)
-    except InputError as error:
-        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
-    if not found:
-        raise InputError(f"{path}: no link has any geometry, {advice}")
-    placements, moving = place_joints(model, robot), list_moving_joints(carriers)
-    first = int(robot.floating)
-    drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
-    for each in found:
-        joint = carriers[each.parentJoint]
-        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points = place_shape_points(offset, each)
-        each.geometry = build_convex_hull(each.geometry)
-        drawing.geometry.addGeometryObject(each)
-        drawing.owner.append(moving.index(joint) - first if joint else -1)
-        drawing.names.append(model.frames[each.parentFrame].name)
-        drawing.radius.append(float(np.max(np.linalg.norm(points, axis=1))))
-    return drawing
-
-
-def list_link_names(model: Any) -> set[str]:
-    """Names of the links of a model of Pinocchio."""
-    import pinocchio as pin
-
-    return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
-
-
-def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
-    """Pairs of links that an SRDF does not watch.
-
-    Raises
-    ------
-    InputError
-        When it names none of the robot's links.
-    """
-    links = list_link_names(drawing.model)
-    disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
-    if not any(pair <= links for pair in disabled):
-        raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
-    return disabled
 
 
 def find_own_pairs(
@@ -374,12 +317,15 @@ def add_obstacle(
 
     names, geometry, found = drawing.names, drawing.geometry, []
     for shape, where in obstacle.shapes:
+        normal = where.rotation @ shape.n if type(shape).__name__ == "Halfspace" else None
         called = f"{obstacle.name}_{len(geometry.geometryObjects)}"
         index = geometry.addGeometryObject(pin.GeometryObject(called, 0, where, shape))
         for i, (name, body) in enumerate(zip(names, drawing.owner, strict=True)):
             chosen = name in obstacle.links if obstacle.links else body >= 0
             if chosen and frozenset((name, obstacle.name)) not in ignored:
                 alone, _ = bound_reach(robot, body, drawing.radius[i])
+                if normal is not None:
+                    alone = alone * bound_tilts(robot, body, normal)
                 found.append(Watched(i, index, Pair((name, obstacle.name), alone)))
     return found
 
@@ -394,7 +340,7 @@ def watch_pairs(
     """The distances of some pairs."""
     import pinocchio as pin
 
-    model, geometry = drawing.model, drawing.geometry
+    model, geometry = drawing.model, drawing.geometry.copy()
     geometry.removeAllCollisionPairs()
     for each in pairs:
         geometry.addCollisionPair(pin.CollisionPair(each.first, each.second))
@@ -439,26 +385,3 @@ def refuse_unknown_shapes(
                     f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
                     f"{suggest_nearest(link, names)}"
                 )
-
-
-def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
-    """How fast points of a body can be per joint's speed, and the joints that move it."""
-    found = np.zeros(robot.n)
-    path = []
-    far = radius
-    while body >= 0:
-        joint = robot.joints[body]
-        path.append(body)
-        found[body] = far if joint.kind == "revolute" else 1.0
-        far += float(np.linalg.norm(joint.translation))
-        if joint.kind == "prismatic":
-            far += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -10.0, 10.0))))
-        body = joint.parent - 1
-    return found, frozenset(path)
-
-
-def bound_relative_reach(a: tuple[Array, frozenset[int]], b: tuple[Array, frozenset[int]]) -> Array:
-    """Reach of two bodies against each other: what moves both changes no distance."""
-    found = a[0] + b[0]
-    found[list(a[1] & b[1])] = 0.0
-    return found

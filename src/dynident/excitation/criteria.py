@@ -2,7 +2,8 @@
 
 Smaller is better. All see M in the units of a motion that is usual for the robot
 (`Asked.scale`), except the condition number, which depends on units and says which. A new
-criterion is a function and one line in `CRITERIA`.
+criterion is a function and one entry in `CRITERIA`: options, help, documentation, search and
+reports follow from it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
+from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
+from dynident.dynamics.base import BaseParameters
+from dynident.excitation.prediction import add_nominal_friction
+from dynident.simulation.reference import Reference
 
 RIDGE = 1e-10
 """Added to the scaled information, so that a motion which misses a parameter has a slope."""
+STRETCH = 1000
+"""Samples of a task whose rows are made at a time."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,62 @@ class Asked:
     known: Array | None = None
 
 
-Criterion = Callable[[Array, Asked], tuple[float, Array]]
-"""``criterion(M, asked)`` gives its value and its gradient by M, shape (count, count)."""
+@dataclass(frozen=True)
+class Given:
+    """What a criterion can be made of.
+
+    Attributes
+    ----------
+    bases : tuple of BaseParameters
+        Of the robot, and of what a sensor holds where there is one.
+    names : tuple of str
+        Of all their parameters.
+    typical : ndarray, shape (count,)
+        Values that a random motion would tell from zero by one sigma.
+    known : ndarray, shape (count, count), optional
+        Information of logs that there are.
+    wanted : tuple of str
+        Parameters that were asked for.
+    task : Reference, optional
+        The motion whose torques are to be predicted.
+    """
+
+    bases: tuple[BaseParameters, ...]
+    names: tuple[str, ...]
+    typical: Array
+    known: Array | None = None
+    wanted: tuple[str, ...] = ()
+    task: Reference | None = None
+
+
+def choose_typical_units(given: Given) -> Asked:
+    """Each parameter in units of what a random motion of the robot would tell of it."""
+    return Asked(given.typical)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What is minimised.
+
+    Attributes
+    ----------
+    words : str
+        What it is, for help and documentation.
+    evaluate : callable
+        ``evaluate(M, asked)`` gives its value and its gradient by M, shape (count, count).
+    ask : callable
+        What it sees beside the information; refuses where that is missing.
+    task : bool
+        Whether it takes the motion whose torques are to be predicted.
+    meaning : str
+        What ``exp(value / 2)`` is, with its place in braces; empty where it says nothing.
+    """
+
+    words: str
+    evaluate: Callable[[Array, Asked], tuple[float, Array]]
+    ask: Callable[[Given], Asked] = choose_typical_units
+    task: bool = False
+    meaning: str = ""
 
 
 def scale_information(M: Array, asked: Asked) -> Array:
@@ -151,15 +212,119 @@ def evaluate_information_gain(M: Array, asked: Asked) -> tuple[float, Array]:
     return -(logdet - before) / len(M), unscale_gradient(-P / len(M), asked)
 
 
+# ------------------------------------------------------------------ what they ask for
+
+
+def choose_si_units(given: Given) -> Asked:
+    """Parameters in SI units."""
+    return Asked(np.ones(len(given.names)))
+
+
+def choose_nominal_units(given: Given) -> Asked:
+    """Each parameter in units of its nominal value, where it has one."""
+    values = [base.matrix @ add_nominal_friction(base) for base in given.bases]
+    nominal = np.abs(np.concatenate(values))
+    return Asked(np.where(nominal > 0.0, nominal, given.typical))
+
+
+def choose_wanted_rows(given: Given) -> Asked:
+    """Chosen parameters.
+
+    Raises
+    ------
+    InputError
+        When none is.
+    """
+    if not given.wanted:
+        raise InputError("criterion 'std' needs the base parameters that are wanted")
+    rows = np.eye(len(given.names))[[given.names.index(name) for name in given.wanted]]
+    return Asked(given.typical, rows / given.typical)
+
+
+def choose_task_rows(given: Given) -> Asked:
+    """The torques of a task.
+
+    Raises
+    ------
+    InputError
+        When there is none, or it moves another number of joints.
+    """
+    if given.task is None:
+        raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
+    base = given.bases[0]
+    rows = compress_task_rows(base, given.task)
+    return Asked(given.typical, np.pad(rows, ((0, 0), (0, len(given.names) - base.count))))
+
+
+def choose_belief(given: Given) -> Asked:
+    """What the robot's file and the logs tell already."""
+    sizes = np.split(given.typical, [given.bases[0].count])
+    belief = np.asarray(block_diag(*map(compute_prior_information, given.bases, sizes)))
+    return Asked(given.typical, known=belief if given.known is None else belief + given.known)
+
+
+def compress_task_rows(base: BaseParameters, task: Reference) -> Array:
+    """Rows of the torques of a task, as few as say the same: a triangular factor.
+
+    Raises
+    ------
+    InputError
+        When it moves another number of joints.
+    """
+    n = base.idim.robot.n
+    if task.q.shape[1] != n:
+        raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")
+    factor = np.zeros((0, base.count))
+    for a in range(0, len(task.q), STRETCH):
+        s = slice(a, a + STRETCH)
+        W = base.idim.regressor(task.q[s], task.dq[s], task.ddq[s])[:, :, base.kept]
+        rows = np.vstack([factor, W.reshape(-1, base.count)])
+        factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    return np.asarray(factor / np.sqrt(task.q.size))
+
+
+def compute_prior_information(base: BaseParameters, typical: Array) -> Array:
+    """What the robot's file tells of the base parameters, each link within its own size.
+
+    Drives, and links of which it says nothing, are known to a hundred times what a motion
+    would tell.
+    """
+    idim = base.idim
+    variance = np.zeros((len(idim.parameters),) * 2)
+    prior = Prior(build_belief(idim.split(idim.nominal)[0], idim.robot.links))
+    rows, _ = prior.rows(len(idim.parameters))
+    for k, body in enumerate(prior.belief.bodies):
+        own = slice(10 * body, 10 * body + 10)
+        block = rows[10 * k : 10 * k + 10, own]
+        variance[own, own] = np.linalg.inv(block.T @ block)
+    spread = base.matrix @ variance @ base.matrix.T
+    diffuse = np.where(np.diag(spread) > 0.0, 1e-6, 100.0) * typical
+    return np.asarray(np.linalg.inv(spread + np.diag(diffuse**2)))
+
+
 CRITERIA: dict[str, Criterion] = {
-    "d": evaluate_determinant,
-    "a": evaluate_mean_variance,
-    "e": evaluate_worst_variance,
-    "condition": condition,
-    "column-condition": column_condition,
-    "presse-gautier": condition,
-    "std": evaluate_chosen_variance,
-    "torque": evaluate_chosen_variance,
-    "unknown": evaluate_information_gain,
+    "d": Criterion("volume of the confidence ellipsoid, whatever the units", evaluate_determinant),
+    "a": Criterion("mean variance", evaluate_mean_variance),
+    "e": Criterion("variance of the worst combination", evaluate_worst_variance),
+    "condition": Criterion("condition number of the rows in SI units", condition, choose_si_units),
+    "column-condition": Criterion(
+        "condition number with each column over its norm", column_condition, choose_si_units
+    ),
+    "presse-gautier": Criterion(
+        "condition number with each column times its nominal value", condition, choose_nominal_units
+    ),
+    "std": Criterion(
+        "variances of the wanted base parameters", evaluate_chosen_variance, choose_wanted_rows
+    ),
+    "torque": Criterion(
+        "variance of the torques that will be predicted on a task",
+        evaluate_chosen_variance,
+        choose_task_rows,
+        task=True,
+        meaning="the task's torques known to {} Nm or N (rms)",
+    ),
+    "unknown": Criterion(
+        "what the robot's file and logs leave unknown", evaluate_information_gain, choose_belief
+    ),
 }
-"""Criteria by name. Those of one function differ in their scales or in what is wanted."""
+"""Criteria by name. Those of one function differ in what they ask for."""

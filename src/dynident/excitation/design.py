@@ -29,6 +29,8 @@ PLACE = 1e-4
 """How far a trajectory may begin from where it is asked to [rad or m]."""
 PLACES = 300
 """At which the robot is stood, before it is said that there is none to move about."""
+GRID = 0.3
+"""Of the shortest time in which a trajectory changes by its size: the search's grid."""
 PENALTY = 100.0
 """Of a limit that is exceeded by its own size, where a search knows no constraints."""
 PROVABLE = 1e-3
@@ -37,6 +39,10 @@ NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
+LONGER, LEAST = 0.5, 5.0
+"""Share of the time of the search that a proof has beyond it, and what it has at least [s]."""
+MOST_ENTRIES = 20_000_000
+"""Of the constraints' slopes: with more of them a single step takes many seconds."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,13 @@ class Task:
     @property
     def step(self) -> float:
         """Of the grid of the search [s]."""
-        return 0.3 * self.family.quickest
+        return GRID * self.family.quickest
 
     def value(self, trajectory: Trajectory) -> float:
         """The criterion of a trajectory, Coulomb friction with its exact sign."""
         exact = replace(self.experiment, width=None)
         motion = sample_motion(trajectory, 0.25 * self.step)
-        return CRITERIA[self.criterion](exact.information(motion), self.asked)[0]
+        return CRITERIA[self.criterion].evaluate(exact.information(motion), self.asked)[0]
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,47 @@ class Design:
     stopped: str
 
 
+@dataclass(frozen=True)
+class Clock:
+    """How long may be searched, and proved.
+
+    Attributes
+    ----------
+    begun : float
+        Reading of the monotonic clock [s].
+    seconds : float
+    """
+
+    begun: float = 0.0
+    seconds: float = np.inf
+
+    @property
+    def left(self) -> float:
+        """For further steps, negative afterwards [s]."""
+        return self.begun + self.seconds - time.monotonic()
+
+    @property
+    def end(self) -> float:
+        """Reading of the clock at which no proof goes on [s]."""
+        return self.begun + self.seconds + max(LONGER * self.seconds, LEAST)
+
+
+def refuse_size(family: Family, n: int) -> None:
+    """Refuse more coefficients than can be searched.
+
+    Raises
+    ------
+    InputError
+    """
+    coefficients = family.count * n
+    instants = round((family.stop - family.start) / (GRID * family.quickest))
+    if 5 * n * instants * coefficients > MOST_ENTRIES:
+        raise InputError(
+            f"excitation: {coefficients} coefficients at {instants} instants are too many to "
+            "search; choose fewer harmonics, intervals or points"
+        )
+
+
 @limit_to_one_thread
 def design_trajectory(
     task: Task,
@@ -132,7 +179,8 @@ def design_trajectory(
     seed : int
         Of the starts. The answer depends on it alone, unless the time runs out.
     seconds : float
-        After which no further step is begun; the best so far is the answer [s].
+        After which no further step is begun; the best so far is the answer. What is being
+        proved then has half as long again, or 5 s [s].
     iterations : int
         Of the barrier method from each start, at most.
     polish : bool
@@ -145,9 +193,12 @@ def design_trajectory(
 
     Raises
     ------
+    InputError
+        For more coefficients than can be searched.
     ComputationError
         When no trajectory was found that is proved to keep the limits.
     """
+    refuse_size(task.family, len(task.names))
     compile_kernels(task)
     begun = time.monotonic()
     rng = np.random.default_rng(seed)
@@ -155,8 +206,7 @@ def design_trajectory(
     history: list[tuple[float, float]] = []
     stopped = f"all {starts} starts were searched"
     for k in range(starts):
-        spent = time.monotonic() - begun
-        if spent > seconds and best is not None:
+        if k > 0 and time.monotonic() - begun > seconds:
             stopped = f"the time ran out after {k} of {starts} starts"
             break
         words = f"start {k + 1} of {starts}"
@@ -165,7 +215,7 @@ def design_trajectory(
             own = task
             if k > 0 and task.redraw is not None:
                 own = replace(task, family=task.redraw(rng))
-            found = search_trajectory(own, rng, iterations, max(seconds - spent, 0.3))
+            found = search_trajectory(own, rng, iterations, Clock(begun, seconds))
         except ComputationError:
             if best is None:
                 raise
@@ -182,6 +232,11 @@ def design_trajectory(
                 best = value, trajectory, certificate
         if best is not None:
             history.append((time.monotonic() - begun, best[0]))
+    if best is None and time.monotonic() - begun > seconds:
+        raise ComputationError(
+            f"no trajectory was proved to keep the limits in {seconds:g} s; allow more time, or "
+            "choose fewer harmonics, intervals or points"
+        )
     if best is None:
         raise ComputationError(
             f"none of {starts} starts led to a trajectory within the limits; allow more time or "
@@ -225,15 +280,15 @@ def polish_trajectory(
         over = max(0.0, measure_violation(program, C))
         return task.value(Trajectory(task.family, C)) + PENALTY * over * (1.0 + over)
 
-    begun = time.monotonic()
+    clock = Clock(time.monotonic(), seconds)
     settings = {"seed": seed + 1, "verbose": -9, "verb_log": 0}
     search = CMAEvolutionStrategy(np.zeros(trajectory.C.size), 0.003, settings)
-    while not search.stop() and time.monotonic() - begun < seconds:
+    while not search.stop() and clock.left > 0.0:
         points = search.ask()
         search.tell(points, [worth(point) for point in points])
     found = Trajectory(task.family, trajectory.C + size * search.result.xbest.reshape(shape))
-    kept = prove_trajectory(task, found)
-    slight = None if kept.ok else shrink_slightly(task, found, kept)
+    kept = prove_trajectory(task, found, clock)
+    slight = None if kept.ok else shrink_slightly(task, found, kept, clock)
     if slight is not None:
         found, kept = slight
     return (task.value(found), found, kept) if kept.ok else (value, trajectory, certificate)
@@ -248,26 +303,28 @@ def compile_kernels(task: Task) -> None:
 
 
 def search_trajectory(
-    task: Task, rng: np.random.Generator, iterations: int, seconds: float
+    task: Task, rng: np.random.Generator, iterations: int, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
-    begun = time.monotonic()
     shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
     program = build_program(task, task.limits, times)
-    C = draw_random_start(task, program, rng)
+    C = draw_random_start(task, program, rng, clock)
     barrier = 0.1
     for k in range(ROUNDS):
-        left = max(seconds - (time.monotonic() - begun), 0.3)
         most = iterations if k == 0 else iterations // 2
-        C = minimise_program(program, C.ravel(), most, left, barrier=barrier).z.reshape(C.shape)
+        C = minimise_program(program, C.ravel(), most, clock.left, barrier=barrier).z.reshape(
+            C.shape
+        )
         trajectory = Trajectory(task.family, C)
-        certificate = prove_trajectory(task, trajectory)
+        certificate = prove_trajectory(task, trajectory, clock)
         if certificate.ok:
             return trajectory, certificate
-        slight = shrink_slightly(task, trajectory, certificate)
+        slight = shrink_slightly(task, trajectory, certificate, clock)
         if slight is not None:
             return slight
+        if clock.left < 0.0:
+            break
         found = certificate.shares(task.names)[:4]
         shares /= np.where(found > 1.0, 1.001 * found, 1.0)
         times = np.union1d(times, find_worst_instants(task, trajectory))
@@ -277,16 +334,16 @@ def search_trajectory(
         if inside is None:
             break
         C = inside
-    return shrink_trajectory(task, Trajectory(task.family, C))
+    return shrink_trajectory(task, Trajectory(task.family, C), clock)
 
 
 def shrink_slightly(
-    task: Task, trajectory: Trajectory, certificate: Proof
+    task: Task, trajectory: Trajectory, certificate: Proof, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory a little smaller, where that is all that is missing."""
     worst = max(each.share for each in certificate.kept)
     return (
-        shrink_trajectory(task, trajectory, (0.999 / worst, 0.997 / worst))
+        shrink_trajectory(task, trajectory, clock, (0.999 / worst, 0.997 / worst))
         if worst < 1.01
         else None
     )
@@ -331,16 +388,17 @@ def measure_violation(program: Program, C: Array) -> float:
     return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
 
 
-def prove_trajectory(task: Task, trajectory: Trajectory) -> Proof:
+def prove_trajectory(task: Task, trajectory: Trajectory, clock: Clock) -> Proof:
     """The certificate of a trajectory under the task's own limits."""
     return certify_trajectory(
-        trajectory, task.limits, task.nominal, task.clearance, task.names, task.step
+        trajectory, task.limits, task.nominal, task.clearance, task.names, task.step, clock.end
     )
 
 
 def shrink_trajectory(
     task: Task,
     trajectory: Trajectory,
+    clock: Clock,
     shares: Sequence[float] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory about its first position, small enough to keep the limits, or None."""
@@ -348,7 +406,9 @@ def shrink_trajectory(
     still = fit_standstill(task, C)
     for share in shares:
         smaller = Trajectory(trajectory.family, still + share * (C - still))
-        certificate = prove_trajectory(task, smaller)
+        if time.monotonic() > clock.end:
+            break
+        certificate = prove_trajectory(task, smaller, clock)
         if certificate.ok:
             return smaller, certificate
     return None
@@ -362,7 +422,9 @@ def fit_standstill(task: Task, C: Array) -> Array:
     return np.asarray(np.linalg.lstsq(values, np.tile(where, (len(values), 1)), rcond=None)[0])
 
 
-def draw_random_start(task: Task, program: Program, rng: np.random.Generator) -> Array:
+def draw_random_start(
+    task: Task, program: Program, rng: np.random.Generator, clock: Clock = Clock()
+) -> Array:
     """Coefficients of a random motion about a random place, shrunk into the limits.
 
     Raises
@@ -399,6 +461,11 @@ def draw_random_start(task: Task, program: Program, rng: np.random.Generator) ->
                 return found
         elif task.start is not None:
             break
+        if clock.left < 0.0:
+            raise ComputationError(
+                f"no motion within the limits was met in {clock.seconds:g} s; allow more time, or "
+                "choose fewer harmonics, intervals or points"
+            )
     raise ComputationError(
         f"{task.experiment.base.idim.robot.name}: standing still already breaks the limits, "
         f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
@@ -485,7 +552,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     seen = task.clearance.unseen(len(hard)) if task.clearance is not None else None
     middles, duration = build_quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
-    criterion = CRITERIA[task.criterion]
+    criterion = CRITERIA[task.criterion].evaluate
 
     def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
         C = z.reshape(family.count, n)

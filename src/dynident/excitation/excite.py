@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.excitation.clearance import Clearance, build_clearance
-from dynident.excitation.criteria import Asked
-from dynident.excitation.design import Design, Task, design_trajectory
+from dynident.excitation.criteria import CRITERIA, Asked, Given
+from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
 from dynident.excitation.information import Experiment, Motion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
+from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
@@ -36,8 +34,8 @@ from dynident.simulation.reference import Reference
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
-STRETCH = 1000
-"""Samples of a task whose rows are made at a time."""
+LONGEST = 2e6
+"""Samples of a trajectory."""
 SLOW = 0.02
 """Of the largest speeds: the width of the smooth sign with which friction is searched."""
 
@@ -62,6 +60,10 @@ class Excitation:
         The link that a force/torque sensor holds.
     sensed : Prediction or None
         Of what is beyond the sensor, by its rows and the torques of the joints there.
+    obstacles : tuple of Obstacle
+        What stands around the robot, the floor among it.
+    lowest : Lowest or None
+        The lowest point that moves, on the grid of the proof; None where no shapes are known.
     """
 
     robot: Robot
@@ -73,6 +75,8 @@ class Excitation:
     warnings: tuple[str, ...] = ()
     sensor: str | None = None
     sensed: Prediction | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    lowest: Lowest | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -130,13 +134,15 @@ def excite(
     """
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
-    refuse_contradictions(robot, family, bounds, aim, task)
+    refuse_contradictions(robot, family, aim, task)
+    refuse_size(family, robot.n)
+    refuse_length(family, aim)
     bare = robot
     if bounds.load > 0.0:
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
-    limits = convert_bounds(robot, bounds)
-    clearance, warnings = choose_clearance(robot, bounds, obstacles)
+    limits = build_limits(robot, bounds)
+    warnings: list[str] = []
     sigma = choose_torque_noise(robot, limits, aim, warnings)
     experiment = Experiment(
         base,
@@ -147,6 +153,7 @@ def excite(
         drop_below=np.array(broadcast_to_joints(aim.drop_below, robot.n, "drop_below")),
         known=known,
     )
+    around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
     refuse_unknown_parameters(experiment, aim.wanted or ())
@@ -172,7 +179,7 @@ def excite(
         Nominal(base.idim, add_nominal_friction(base), bounds.base_wrench is not None)
         if knows
         else None,
-        clearance,
+        around.clearance,
         aim.criterion,
         asked,
         start,
@@ -195,22 +202,23 @@ def excite(
         tuple(warnings),
         aim.sensor,
         sensed,
+        around.obstacles,
+        None
+        if around.drawing is None
+        else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
     )
 
 
-def refuse_contradictions(
-    robot: Robot, family: Family, bounds: Bounds, aim: Aim, task: Reference | None
-) -> None:
+def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Reference | None) -> None:
     """Refuse options that do not go together, or with the robot.
 
     Raises
     ------
     InputError
     """
-    if task is not None and aim.criterion != "torque":
-        raise InputError(f"a task is of the criterion 'torque', not of {aim.criterion!r}")
-    if not np.all(np.isfinite(bounds.load_centre)):
-        raise InputError("load_centre has to be finite")
+    if task is not None and not CRITERIA[aim.criterion].task:
+        known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
+        raise InputError(f"a task is of the criterion {known}, not of {aim.criterion!r}")
     if robot.carrier is not None and robot.seat is not None:
         raise InputError(
             f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
@@ -221,6 +229,21 @@ def refuse_contradictions(
     if aim.periods > 1 and family.period is None:
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+        )
+
+
+def refuse_length(family: Family, aim: Aim) -> None:
+    """Refuse trajectories of more samples than can be held.
+
+    Raises
+    ------
+    InputError
+    """
+    length = family.stop - family.start + (aim.periods - 1) * (family.period or 0.0)
+    if not length * aim.rate <= LONGEST:
+        raise InputError(
+            f"excitation: {length:g} s at a rate of {aim.rate:g} Hz are more than {LONGEST:g} "
+            "samples; choose a smaller rate, duration or number of periods"
         )
 
 
@@ -315,49 +338,6 @@ def adopt_found_knots(shape: Shape, family: Family) -> Shape:
     return replace(shape, knots=knots, intervals=None, free_knots=None)
 
 
-def convert_bounds(robot: Robot, bounds: Bounds) -> Limits:
-    """The limits that the options leave."""
-
-    def each(name: str) -> Array | None:
-        value = getattr(bounds, name)
-        return None if value is None else np.array(broadcast_to_joints(value, robot.n, name))
-
-    return build_limits(
-        robot,
-        speed=each("speed"),
-        acceleration=each("acceleration"),
-        jerk=each("jerk"),
-        torque=each("torque"),
-        base_wrench=None if bounds.base_wrench is None else np.array(bounds.base_wrench),
-        lower=each("lower"),
-        upper=each("upper"),
-        margin=bounds.margin,
-        share=bounds.share,
-        clearance=bounds.clearance,
-    )
-
-
-def choose_clearance(
-    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle]
-) -> tuple[Clearance | None, list[str]]:
-    """What the robot keeps clear of, and what has to be said of it.
-
-    Raises
-    ------
-    InputError
-        When nothing is known of its shape.
-    """
-    srdf = None if bounds.srdf is None else Path(bounds.srdf)
-    if srdf is not None and not bounds.collision:
-        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
-    clearance = build_clearance(robot, obstacles, bounds.ignore, bounds.collision, srdf)
-    warnings = []
-    if clearance is not None and clearance.touching:
-        pairs = ", ".join(pair.name for pair in clearance.touching)
-        warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
-    return clearance, warnings
-
-
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
     """Standard deviations of the torques' noise."""
     if aim.sigma is not None:
@@ -378,38 +358,19 @@ def sample_fine_motion(trajectory: Trajectory) -> Motion:
 def prepare_criterion(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
 ) -> tuple[Asked, Experiment]:
-    """What the criterion sees beside the information, and the experiment with its prior.
+    """What the criterion sees beside the information, and the experiment with what is believed.
 
     Raises
     ------
     InputError
-        For criterion 'std' without wanted parameters, and 'torque' without a task.
+        For a criterion without what it needs.
     """
-    count, own = experiment.count, experiment.base.count
-    bases = [part.base for part in (experiment, experiment.beyond) if part is not None]
-    if aim.criterion in ("condition", "column-condition"):
-        return Asked(np.ones(count)), experiment
-    if aim.criterion == "presse-gautier":
-        nominal = np.abs(
-            np.concatenate([base.matrix @ add_nominal_friction(base) for base in bases])
-        )
-        return Asked(np.where(nominal > 0.0, nominal, typical)), experiment
-    if aim.criterion == "std":
-        if not aim.wanted:
-            raise InputError("criterion 'std' needs the base parameters that are wanted")
-        rows = np.eye(count)[[experiment.names.index(name) for name in aim.wanted]]
-        return Asked(typical, rows / typical), experiment
-    if aim.criterion == "torque":
-        if task is None:
-            raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
-        rows = compress_task_rows(bases[0], task)
-        return Asked(typical, np.pad(rows, ((0, 0), (0, count - own)))), experiment
-    if aim.criterion == "unknown":
-        sizes = np.split(typical, [own])
-        belief = np.asarray(block_diag(*map(compute_prior_information, bases, sizes)))
-        total = belief if experiment.known is None else belief + experiment.known
-        return Asked(typical, known=total), replace(experiment, known=total)
-    return Asked(typical), experiment
+    parts = [part for part in (experiment, experiment.beyond) if part is not None]
+    bases = tuple(part.base for part in parts)
+    given = Given(bases, experiment.names, typical, experiment.known, aim.wanted or (), task)
+    asked = CRITERIA[aim.criterion].ask(given)
+    known = experiment.known if asked.known is None else asked.known
+    return asked, replace(experiment, known=known)
 
 
 def estimate_typical_scale(
@@ -427,42 +388,3 @@ def estimate_typical_scale(
     duration = np.full(256, (part.stop - part.start) / 256)
     M = replace(experiment, known=None).information(Motion(q, dq, ddq, duration))
     return np.asarray(1.0 / np.sqrt(np.diag(M)))
-
-
-def compress_task_rows(base: BaseParameters, task: Reference) -> Array:
-    """Rows of the torques of a task, as few as say the same: a triangular factor.
-
-    Raises
-    ------
-    InputError
-        When it moves another number of joints.
-    """
-    n = base.idim.robot.n
-    if task.q.shape[1] != n:
-        raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")
-    factor = np.zeros((0, base.count))
-    for a in range(0, len(task.q), STRETCH):
-        s = slice(a, a + STRETCH)
-        W = base.idim.regressor(task.q[s], task.dq[s], task.ddq[s])[:, :, base.kept]
-        rows = np.vstack([factor, W.reshape(-1, base.count)])
-        factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    return np.asarray(factor / np.sqrt(task.q.size))
-
-
-def compute_prior_information(base: BaseParameters, typical: Array) -> Array:
-    """What the robot's file tells of the base parameters, each link within its own size.
-
-    Drives, and links of which it says nothing, are known to a hundred times what a motion
-    would tell.
-    """
-    idim = base.idim
-    variance = np.zeros((len(idim.parameters),) * 2)
-    prior = Prior(build_belief(idim.split(idim.nominal)[0], idim.robot.links))
-    rows, _ = prior.rows(len(idim.parameters))
-    for k, body in enumerate(prior.belief.bodies):
-        own = slice(10 * body, 10 * body + 10)
-        block = rows[10 * k : 10 * k + 10, own]
-        variance[own, own] = np.linalg.inv(block.T @ block)
-    spread = base.matrix @ variance @ base.matrix.T
-    diffuse = np.where(np.diag(spread) > 0.0, 1e-6, 100.0) * typical
-    return np.asarray(np.linalg.inv(spread + np.diag(diffuse**2)))

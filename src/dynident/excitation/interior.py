@@ -58,12 +58,10 @@ class Solution:
     ----------
     z : ndarray, shape (N,)
     value : float
-    iterations : int
     """
 
     z: Array
     value: float
-    iterations: int
 
 
 class _Sides:
@@ -126,7 +124,6 @@ def minimise_program(
     lam = mu / s
     plain = np.eye(len(z)) * float(np.linalg.norm(gradient))
     H, fresh, calm = plain, True, 0
-    done = 0
     for done in range(iterations + 1):
         size = max(1e-3, float(np.abs(gradient).max()))
         free = gradient - J.T @ sides.gathered(sides.scale * lam)
@@ -148,6 +145,8 @@ def minimise_program(
         merit = f - mu * float(np.sum(np.log(s)))
         step, found = _find_longest_step(s, ds), None
         for _ in range(25):
+            if time.monotonic() - begun > seconds:
+                return Solution(z, f)
             trial = program.evaluate(z + step * dz)
             inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
             if np.all(inside > (1.0 - BOUNDARY) * s):
@@ -171,7 +170,7 @@ def minimise_program(
         still = abs(f_new - f) < 0.1 * tolerance * max(1.0, abs(f)) and gap < 100.0 * tolerance
         calm = calm + 1 if still else 0
         z, f, gradient, J = z + step * dz, f_new, gradient_new, J_new
-    return Solution(z, f, done)
+    return Solution(z, f)
 
 
 def _solve_regularised(K: Array, right: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
+from dynident.core.options import broadcast_to_joints
 from dynident.dynamics import (
     Tree,
     build_tree,
@@ -18,6 +19,7 @@ from dynident.dynamics import (
     evaluate_inverse_dynamics,
 )
 from dynident.dynamics.idim import Idim
+from dynident.excitation.options import Bounds
 from dynident.robot.model import Robot
 
 WRENCH = tuple(f"base {what} {axis}" for what in ("force", "moment") for axis in "xyz")
@@ -76,36 +78,10 @@ class Limits:
         )
 
 
-def build_limits(
-    robot: Robot,
-    *,
-    speed: Array | None = None,
-    acceleration: Array | None = None,
-    jerk: Array | None = None,
-    torque: Array | None = None,
-    lower: Array | None = None,
-    upper: Array | None = None,
-    base_wrench: Array | None = None,
-    margin: float = 0.2,
-    share: float = 1.0,
-    clearance: float = 0.01,
-) -> Limits:
+def build_limits(robot: Robot, bounds: Bounds) -> Limits:
     """The limits of a robot's file, or those given instead.
 
-    Parameters
-    ----------
-    robot : Robot
-    speed, acceleration, jerk, torque, lower, upper : ndarray, shape (n,), optional
-        Instead of the file's.
-    base_wrench : ndarray, shape (6,), optional
-        Forces and moments that the base bears, along its axes about its origin [N, Nm].
-    margin : float
-        Share of the torques that is kept for what the nominal model does not know: bodies
-        heavier by ``margin / (1 - margin)`` are still within the drives' limits.
-    share : float
-        Of the file's speeds and ranges that is used.
-    clearance : float
-        Between shapes [m].
+    What the margin of the torques leaves bears bodies heavier by ``margin / (1 - margin)``.
 
     Raises
     ------
@@ -114,11 +90,12 @@ def build_limits(
     """
     joints = robot.joints
 
-    def known(given: Array | None, values: list[float]) -> Array:
-        return np.array(values) if given is None else np.asarray(given, dtype=float)
+    def known(name: str, values: list[float]) -> Array:
+        given = getattr(bounds, name)
+        return np.array(values if given is None else broadcast_to_joints(given, robot.n, name))
 
-    low = known(lower, [joint.lower for joint in joints])
-    high = known(upper, [joint.upper for joint in joints])
+    low = known("lower", [joint.lower for joint in joints])
+    high = known("upper", [joint.upper for joint in joints])
     for j, joint in enumerate(joints):
         if joint.kind == "prismatic" and not np.isfinite(high[j] - low[j]):
             raise InputError(
@@ -135,10 +112,10 @@ def build_limits(
     )
     low = np.where(endless, middle - ALL_ROUND, low)
     high = np.where(endless, middle + ALL_ROUND, high)
-    middle, half = 0.5 * (low + high), 0.5 * share * (high - low)
-    fast = known(speed, [share * joint.velocity for joint in joints])
-    steep = known(acceleration, [np.inf] * robot.n)
-    strong = known(torque, [joint.effort for joint in joints]) * (1.0 - margin)
+    middle, half = 0.5 * (low + high), 0.5 * bounds.share * (high - low)
+    fast = known("speed", [bounds.share * joint.velocity for joint in joints])
+    steep = known("acceleration", [np.inf] * robot.n)
+    strong = known("torque", [joint.effort for joint in joints]) * (1.0 - bounds.margin)
     for j, joint in enumerate(joints):
         if not fast[j] > 0.0:
             raise InputError(
@@ -150,24 +127,20 @@ def build_limits(
                 f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
                 f"has no {lacks} for it; give accelerations (--acceleration)"
             )
-    if base_wrench is not None:
-        if np.shape(base_wrench) != (6,):
-            raise InputError(
-                f"base_wrench has {np.size(base_wrench)} values; give 3 forces, 3 moments"
-            )
+    if bounds.base_wrench is not None:
         if not robot.has_nominal:
             raise InputError(
                 f"{robot.name}: the file has no inertials to tell the wrench on its base"
             )
-        strong = np.concatenate([strong, (1.0 - margin) * np.asarray(base_wrench)])
+        strong = np.concatenate([strong, (1.0 - bounds.margin) * np.array(bounds.base_wrench)])
     return Limits(
         middle - half,
         middle + half,
         fast,
         steep,
-        known(jerk, [np.inf] * robot.n),
+        known("jerk", [np.inf] * robot.n),
         strong,
-        clearance,
+        bounds.clearance,
     )
 
 

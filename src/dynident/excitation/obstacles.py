@@ -16,18 +16,28 @@ from dynident.core.makers import Vector
 Shape = Any
 """A geometry of coal, which has no types."""
 
+FARTHEST = 1e4
+"""Of any number of an obstacle: beyond it no robot is, and distances are no numbers [m]."""
+SMALLEST = 1e-6
+"""Of a length of an obstacle [m]."""
+FLOOR = "floor"
+"""Name of the plane on which the base stands, unless an obstacle is called so."""
+
 
 def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[Shape, Any]]:
     """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
     import coal
 
-    return [(coal.Box(*check_three_numbers("size", size)), build_placement(at, rpy))]
+    lengths = check_three_numbers("size", size)
+    refuse_outside("size", lengths, SMALLEST)
+    return [(coal.Box(*lengths), build_placement(at, rpy))]
 
 
 def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
     import coal
 
+    refuse_outside("radius", radius, SMALLEST)
     return [(coal.Sphere(radius), build_placement(at))]
 
 
@@ -45,6 +55,7 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     length = float(np.linalg.norm(up))
     if length <= 0.0:
         raise InputError("obstacle: the normal of a plane is zero")
+    refuse_outside("offset", offset / length)
     return [(coal.Halfspace(up / length, offset / length), build_placement((0.0, 0.0, 0.0)))]
 
 
@@ -82,7 +93,14 @@ def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0))
         hull = coal.MeshLoader().load(str(file), np.ones(3))
     except (ValueError, RuntimeError) as error:
         raise InputError(f"obstacle: {file}: {str(error).splitlines()[0]}") from error
-    return [(build_convex_hull(hull), build_placement(at, rpy))]
+    corners = np.asarray(hull.vertices(), dtype=float)
+    refuse_outside(f"{file}: a corner", corners)
+    if len(corners) < 4 or np.linalg.matrix_rank(corners - corners[0], tol=SMALLEST) < 3:
+        raise InputError(f"obstacle: {file}: its corners lie in a plane; give a box instead")
+    try:
+        return [(build_convex_hull(hull), build_placement(at, rpy))]
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"obstacle: {file}: no convex hull can be made of it") from error
 
 
 OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
@@ -119,12 +137,32 @@ def check_three_numbers(label: str, values: Any) -> Array:
     Raises
     ------
     InputError
-        For another count, and values that are not finite.
+        For another count, and values that are not finite or too large.
     """
     found = np.asarray(values, dtype=float)
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise InputError(f"obstacle: {label} takes three numbers")
+    refuse_outside(label, found)
     return found
+
+
+def refuse_outside(label: str, values: Array | float, least: float = -FARTHEST) -> None:
+    """Refuse numbers that no robot reaches, and lengths that are none.
+
+    Raises
+    ------
+    InputError
+    """
+    for value in np.ravel(values):
+        if not least <= value <= FARTHEST:
+            raise InputError(
+                f"obstacle: {label} is {value:g}, but has to be from {least:g} to {FARTHEST:g}"
+            )
+
+
+def build_floor(height: float) -> Obstacle:
+    """The plane on which the base stands, across the z axis of the base frame [m]."""
+    return Obstacle(FLOOR, plane((0.0, 0.0, 1.0), height))
 
 
 def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:

@@ -6,28 +6,58 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
+from dynident.core.options import NotNegatives as AnyNotNegatives
 from dynident.core.options import (
-    NotNegatives,
     Options,
-    PerJoint,
-    Positives,
+    format_toml_value,
     list_options,
     refuse_negative,
     refuse_nonpositive,
 )
-from dynident.core.schema import File, Name, Number, make_choice_validator
+from dynident.core.options import PerJoint as AnyPerJoint
+from dynident.core.options import Positives as AnyPositives
+from dynident.core.schema import File, Flag, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
+from dynident.excitation.obstacles import FARTHEST
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
-Positive = Annotated[Number, AfterValidator(refuse_nonpositive)]
-NotNegative = Annotated[Number, AfterValidator(refuse_negative)]
-Share = Annotated[Number, Field(gt=0.0, le=1.0)]
+LARGEST = 1e9
+"""Magnitude of a number, and the inverse of the smallest that is not zero, in SI units."""
+
+
+def refuse_extreme(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse numbers with which no robot moves, and whose powers leave the range of doubles."""
+    sizes = np.abs(np.asarray(values, dtype=float))
+    if np.any(sizes > LARGEST) or np.any((sizes > 0.0) & (sizes < 1.0 / LARGEST)):
+        most = f"has to be 0, or from {1.0 / LARGEST:g} to {LARGEST:g} in magnitude"
+        raise ValueError(f"{most}, got {format_toml_value(values)}")
+    return values
+
+
+Usual = AfterValidator(refuse_extreme)
+Positive = Annotated[Number, AfterValidator(refuse_nonpositive), Usual]
+NotNegative = Annotated[Number, AfterValidator(refuse_negative), Usual]
+Positives = Annotated[AnyPositives, Usual]
+NotNegatives = Annotated[AnyNotNegatives, Usual]
+PerJoint = Annotated[AnyPerJoint, Usual]
+Share = Annotated[Number, Field(gt=0.0, le=1.0), Usual]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Size = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Pair = tuple[Name, Name]
+
+
+def read_truth(value: object) -> object:
+    """Truth as the command line writes it; other values as they are."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+Height = Annotated[
+    Flag | Annotated[Number, Field(ge=-FARTHEST, le=FARTHEST)], BeforeValidator(read_truth)
+]
 
 
 @dataclass(frozen=True)
@@ -42,9 +72,9 @@ class Shape(Options):
     duration: Annotated[
         Positive | None, "of a period, or of a motion that is made once; 10 [s]"
     ] = None
-    harmonics: Annotated[Count | None, "multiples of the fundamental of a Fourier series; 5"] = None
+    harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
     avoid: Annotated[
-        tuple[tuple[Number, Number], ...] | None,
+        Annotated[tuple[tuple[Number, Number], ...], Usual] | None,
         "bands around resonances that no harmonic enters [Hz]",
     ] = None
     ramp: Annotated[
@@ -52,14 +82,14 @@ class Shape(Options):
         "quintic ramps from rest and to rest around the periods, instead of rest at the ends of "
         "each [s]",
     ] = None
-    intervals: Annotated[Count | None, "between the knots of a spline; 12"] = None
-    knots: Annotated[tuple[Number, ...] | None, "of a spline, instead of equidistant ones [s]"] = (
-        None
-    )
+    intervals: Annotated[Size | None, "between the knots of a spline; 12"] = None
+    knots: Annotated[
+        Annotated[tuple[Number, ...], Usual] | None, "of a spline, instead of equidistant ones [s]"
+    ] = None
     free_knots: Annotated[
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
-    points: Annotated[Count | None, "through which bang-bang and quintic motions lead; 8"] = None
+    points: Annotated[Size | None, "through which bang-bang and quintic motions lead; 8"] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
     def family(self) -> Family:
@@ -107,7 +137,7 @@ class Bounds(Options):
     jerk: Annotated[Positives | None, "largest jerks; not limited unless given"] = None
     torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
     base_wrench: Annotated[
-        tuple[Number, Number, Number, Number, Number, Number] | None,
+        Annotated[tuple[Number, Number, Number, Number, Number, Number], Usual] | None,
         "three forces and three moments that the base, a table or a vehicle, bears [N, Nm]",
     ] = None
     lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
@@ -119,6 +149,11 @@ class Bounds(Options):
     share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
     collision: Annotated[bool, "watch the robot's own links, drawn in its URDF"] = True
+    floor: Annotated[
+        Height,
+        "height in the base frame of the plane under the robot, which no link passes [m]; true: "
+        "where the base stands, false: there is none",
+    ] = True
     ignore: Annotated[
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
@@ -132,7 +167,8 @@ class Bounds(Options):
         NotNegative, "mass at the last link, in the nominal model and what is predicted [kg]"
     ] = 0.0
     load_centre: Annotated[
-        tuple[Number, Number, Number], "where it is, in the last link's joint frame [m]"
+        Annotated[tuple[Number, Number, Number], Usual],
+        "where it is, in the last link's joint frame [m]",
     ] = (0.0, 0.0, 0.0)
 
 
@@ -142,9 +178,7 @@ class Aim(Options):
 
     criterion: Annotated[
         Annotated[Name, make_choice_validator(CRITERIA)],
-        "what is minimised: d (log-determinant), a (trace of the covariance), e (worst "
-        "eigenvalue), condition numbers, std of wanted parameters, torque of a task, or what the "
-        "robot file leaves unknown",
+        f"what is minimised: {', '.join(f'{k} ({each.words})' for k, each in CRITERIA.items())}",
     ] = "d"
     wanted: Annotated[
         tuple[Name, ...] | None, "base parameters whose standard deviations the criterion std takes"
@@ -176,7 +210,11 @@ class Budget(Options):
     """How long it is searched."""
 
     starts: Annotated[Count, "random motions from which the search begins"] = 4
-    time: Annotated[Positive, "after which no further step is begun [s]"] = 60.0
+    time: Annotated[
+        Positive,
+        "after which no further step is begun; what is being proved then has half as long again, "
+        "5 s at least [s]",
+    ] = 60.0
     iterations: Annotated[Count, "from each start, at most"] = 300
     seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "of the starts"] = 0
     polish: Annotated[

@@ -93,7 +93,7 @@ def predict_precision(
     unit = np.where(seen, size, 1.0)
     scaled = M / np.outer(unit, unit)
     values, vectors = np.linalg.eigh(scaled[np.ix_(seen, seen)])
-    enough = values > 1e-13 * values[-1]
+    enough = values > 1e-13 * values.max(initial=0.0)
     variances = (vectors**2 / np.where(enough, values, np.nan)).sum(axis=1)
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
     nominal = base.matrix @ add_nominal_friction(base)

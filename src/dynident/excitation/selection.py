@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -57,7 +57,7 @@ class Selecting(Options):
     """Which blocks of the logs are taken."""
 
     block: Annotated[
-        Annotated[Number, Field(gt=0.0, le=1e9)], "length of the blocks that logs are cut into [s]"
+        Annotated[Number, Field(gt=0.0, le=1e6)], "length of the blocks that logs are cut into [s]"
     ] = 1.0
     gain: Annotated[
         Annotated[Number, Field(gt=0.0, lt=1.0)],
@@ -65,7 +65,7 @@ class Selecting(Options):
         "over sub-chains and parameters; the choice ends there",
     ] = 0.02
     repeat: Annotated[
-        Annotated[Number, Field(ge=0.0)],
+        Annotated[Number, Field(ge=0.0, le=1e6)],
         "how near, in standard deviations of q, dq and ddq, an instant has to be to one that was "
         "chosen for it to be a repeat; 0 takes repeats too",
     ] = 0.1
@@ -73,7 +73,7 @@ class Selecting(Options):
 
 @dataclass(frozen=True)
 class Block:
-    """A block that was chosen.
+    """A block of a log.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Block:
     start: int
     stop: int
     rows: int
-    gain: float
+    gain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -192,15 +192,12 @@ class Offer:
 
     Attributes
     ----------
-    log, start, stop, rows : int
+    block : Block
     factor : ndarray, shape (at most base parameters, base parameters)
         Of its weighted rows.
     """
 
-    log: int
-    start: int
-    stop: int
-    rows: int
+    block: Block
     factor: Array
 
 
@@ -234,19 +231,17 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
     base = problem.base
     whole = problem.factors.weighted(sigma)
     chains = find_sub_chains(base)
-    blocks, repeats = _choose_blocks(problem, selecting, offers, whole, list(chains.values()))
-    taken = [offers[k] for k, _ in blocks]
+    taken, repeats = _choose_blocks(problem, selecting, offers, whole, list(chains.values()))
+    blocks = tuple(offer.block for offer in taken)
     R = triangularise_rows(np.vstack([offer.factor for offer in taken]))
     after = System(R, np.zeros(len(R)), 0.0)
-    rows, rows_all = sum(offer.rows for offer in taken), sum(offer.rows for offer in offers)
+    rows = sum(block.rows for block in blocks)
+    rows_all = sum(offer.block.rows for offer in offers)
     std = _estimate_std(after)
     return Selection(
         tuple(log.name for log in problem.samples),
         tuple(log.rate for log in problem.samples),
-        tuple(
-            Block(offers[k].log, offers[k].start, offers[k].stop, offers[k].rows, gain)
-            for k, gain in blocks
-        ),
+        blocks,
         len(offers),
         repeats,
         rows_all,
@@ -264,7 +259,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
             )
             for joint, columns in chains.items()
         ),
-        find_poor_parameters(problem, [(b.log, b.start, b.stop) for b in taken], after, beta),
+        find_poor_parameters(problem, blocks, after, beta),
     )
 
 
@@ -323,7 +318,7 @@ def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offe
         for place in sorted(pending):
             start, stop = place * length, min((place + 1) * length, len(log.q))
             factor = triangularise_rows(np.vstack(pending[place]))
-            found.append(Offer(number, start, stop, counts[place], factor))
+            found.append(Offer(Block(number, start, stop, counts[place]), factor))
     return found
 
 
@@ -367,14 +362,14 @@ def _choose_blocks(
     offers: Sequence[Offer],
     whole: System,
     chains: Sequence[tuple[int, ...]],
-) -> tuple[list[tuple[int, float]], int]:
-    """The blocks that were taken, each with the share it gained, and how many repeats were not."""
+) -> tuple[list[Offer], int]:
+    """The blocks that were taken, and how many repeats were not."""
     known = _Knowledge(whole, chains)
     past = _Past(problem, selecting.repeat)
     # gains only shrink: one that is still the largest after it was renewed is the largest
     heap = [(-known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
     heapq.heapify(heap)
-    taken: list[tuple[int, float]] = []
+    taken: list[Offer] = []
     repeats = 0
     while heap:
         size, k, renewed = heapq.heappop(heap)
@@ -384,13 +379,13 @@ def _choose_blocks(
         share = 1.0 - float(np.exp(0.5 * size))
         if taken and share < selecting.gain:
             break
-        offer = offers[k]
-        if past.has(offer):
+        block, factor = offers[k].block, offers[k].factor
+        if past.has(block):
             repeats += 1
             continue
-        known.add(offer.factor)
-        past.add(offer)
-        taken.append((k, share))
+        known.add(factor)
+        past.add(block)
+        taken.append(Offer(replace(block, gain=share), factor))
     return taken, repeats
 
 
@@ -449,30 +444,30 @@ class _Past:
         """How far apart repeats are at most: `near` is the root mean square over coordinates."""
         return self.near * float(np.sqrt(self.moving.sum()))
 
-    def _points(self, offer: Offer, dense: int) -> Array:
-        log = self.logs[offer.log]
+    def _points(self, block: Block, dense: int) -> Array:
+        log = self.logs[block.log]
         step = max(1, min(f.step for f in log.filters) // dense)
-        some = slice(offer.start, offer.stop, step)
-        motion = self.motions[offer.log][some][:, self.moving] / self.scale[self.moving]
-        apart = 2.0 * self.reach * self.stated[offer.log][some]
+        some = slice(block.start, block.stop, step)
+        motion = self.motions[block.log][some][:, self.moving] / self.scale[self.moving]
+        apart = 2.0 * self.reach * self.stated[block.log][some]
         return np.column_stack([motion, apart])
 
-    def has(self, offer: Offer) -> bool:
+    def has(self, block: Block) -> bool:
         """Whether most of a block's instants are near to ones that were chosen."""
         if not self.near or not self.trees:
             return False
-        points = self._points(offer, 1)
+        points = self._points(block, 1)
         seen = np.zeros(len(points), dtype=bool)
         for tree in self.trees:
             seen |= np.isfinite(tree.query(points, distance_upper_bound=self.reach)[0])
         return bool(seen.mean() >= SAME)
 
-    def add(self, offer: Offer) -> None:
+    def add(self, block: Block) -> None:
         """Take a block in."""
         if self.near:
             from scipy.spatial import cKDTree  # a tenth of a second that few runs need
 
-            self.trees.append(cKDTree(self._points(offer, DENSE)))
+            self.trees.append(cKDTree(self._points(block, DENSE)))
 
 
 def _compute_condition(A: Array) -> float:
@@ -540,7 +535,7 @@ OTHERS = "{joint} over its whole range of speeds and loads"
 
 
 def find_poor_parameters(
-    problem: Problem, blocks: Sequence[tuple[int, int, int]], system: System, beta: Array
+    problem: Problem, blocks: Sequence[Block], system: System, beta: Array
 ) -> tuple[Missing, ...]:
     """Base parameters that the rows of some blocks know poorly, the worst first.
 
@@ -551,7 +546,7 @@ def find_poor_parameters(
     Parameters
     ----------
     problem : Problem
-    blocks : sequence of (log, start, stop)
+    blocks : sequence of Block
     system : System
         Their weighted rows.
     beta : ndarray, shape (base parameters,)
@@ -565,7 +560,8 @@ def find_poor_parameters(
     own = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     correlation = np.abs(covariance / np.outer(own, own))
     fastest = np.max(
-        [np.max(np.abs(problem.samples[k].dq[a:b]), axis=0) for k, a, b in blocks], axis=0
+        [np.max(np.abs(problem.samples[b.log].dq[b.start : b.stop]), axis=0) for b in blocks],
+        axis=0,
     )
     found = []
     for k, name in enumerate(base.names):

@@ -13,23 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import comb, factorial
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.makers import Read, Rows, Vector
+from dynident.core.makers import Vector
 from dynident.simulation.reference import Reference
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1, le=10_000)]
-Bands = Annotated[tuple[tuple[float, float], ...], Read(Rows)]
 STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
@@ -170,14 +166,11 @@ class Family:
         The part that is repeated.
     scale : ndarray, shape (functions,)
         Coefficients of about this size move a joint at unit speed.
-    columns : tuple of str
-        Words for the functions.
     """
 
     kind: str
     parts: tuple[Part, ...]
     scale: Array
-    columns: tuple[str, ...]
     period: float | None = None
     main: int = 0
 
@@ -249,9 +242,9 @@ def find_resting_combinations(
 
 
 def fourier(
-    duration: Positive = 10.0,
-    harmonics: Count = 5,
-    avoid: Bands = (),
+    duration: float = 10.0,
+    harmonics: int = 5,
+    avoid: tuple[tuple[float, float], ...] = (),
     ramp: float = 0.0,
 ) -> Family:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
@@ -292,16 +285,12 @@ def fourier(
     size = np.concatenate([[1.0], *([1.0 / (omega * np.sqrt(len(omega)))] * 2)])
     if ramp <= 0.0:
         mix = find_resting_combinations(bare.values, np.array([0.0]), size)
-        words = ("offset", *(f"combination {k}" for k in range(1, mix.shape[1])))
         family = Harmonics(duration, omega, mix)
-        return Family("fourier", (family,), np.ones(mix.shape[1]), words, duration)
+        return Family("fourier", (family,), np.ones(mix.shape[1]), duration)
     main = Harmonics(duration, omega, np.diag(size))
     way_in = build_ramp(main, 0.0, -ramp, 0.0)
     way_out = build_ramp(main, duration, duration, duration + ramp)
-    names = ("offset", *(f"{w} {f:g} Hz" for w in ("sin", "cos") for f in hz[kept]))
-    return Family(
-        "fourier", (way_in, main, way_out), np.ones(len(size)), tuple(names), duration, main=1
-    )
+    return Family("fourier", (way_in, main, way_out), np.ones(len(size)), duration, main=1)
 
 
 def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
@@ -337,7 +326,7 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
     return Pieces(build_piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
 
 
-def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | None = None) -> Family:
+def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
     """Quintic B-splines from rest to rest.
 
     Parameters
@@ -376,10 +365,10 @@ def spline(duration: Positive = 10.0, intervals: Count = 12, knots: Vector | Non
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
     polynomial = build_piecewise(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
-    return Family("spline", (Pieces(polynomial),), scale, number_word("coefficient", count - 4))
+    return Family("spline", (Pieces(polynomial),), scale)
 
 
-def bang_bang(duration: Positive = 10.0, points: Count = 8, smoothing: float = 0.5) -> Family:
+def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
     The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
@@ -442,12 +431,10 @@ def chain_moves(kind: str, points: int, move: float, way: PPoly) -> Family:
         c[-1, here, m] += 1.0
         x.extend(m * move + way.x[1:])
     scale = np.full(points, move)
-    return Family(
-        kind, (Pieces(build_piecewise(c, np.array(x))),), scale, number_word("point", points)
-    )
+    return Family(kind, (Pieces(build_piecewise(c, np.array(x))),), scale)
 
 
-def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
+def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
     Parameters
@@ -483,13 +470,7 @@ def quintic(duration: Positive = 10.0, points: Count = 8) -> Family:
             c[:, m, points + m] += (h * np.array(hermite["v1"]) / power)[::-1]
     x = h * np.arange(points)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
-    words = (*number_word("point", points), *number_word("speed at point", points)[1:-1])
-    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale, words)
-
-
-def number_word(word: str, count: int) -> tuple[str, ...]:
-    """The word with numbers from one."""
-    return tuple(f"{word} {k + 1}" for k in range(count))
+    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale)
 
 
 TRAJECTORIES: dict[str, Callable[..., Family]] = {

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.excitation.excite import Excitation
-from dynident.excitation.obstacles import Obstacle
+from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.results.html import Row, Statement, Table, load_page_templates
 from dynident.results.json import replace_nonfinite, to_json
@@ -25,15 +25,17 @@ from dynident.results.plots import (
     make_report_figure,
     render_figure,
 )
-from dynident.results.replay import render_replay_page, render_still_picture
+from dynident.results.replay import render_replay_page
 from dynident.results.trajectory import (
     FORMATS,
+    describe_floor,
     describe_periods,
     format_limit_shares,
     format_parameter_columns,
     serialise_trajectory,
 )
 from dynident.results.words import format_number
+from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,25 +48,42 @@ INSTANTS = 400
 """Of a curve."""
 
 
-def render_excitation_files(
-    found: Excitation, obstacles: Sequence[Obstacle] = ()
-) -> dict[str, str]:
-    """Contents of all files of a design, by name."""
+def render_excitation_files(found: Excitation, script: bool = False) -> dict[str, str]:
+    """Contents of all files of a design, by name.
+
+    Parameters
+    ----------
+    found : Excitation
+    script : bool
+        Whether a program for robots of one make is among them.
+    """
+    replay = render_replay_page(found)
     return {
         "trajectory.json": to_json(replace_nonfinite(serialise_trajectory(found))),
-        **{
-            name: made(found)
-            for name, made in FORMATS.items()
-            if name != SCRIPT or found.robot.n == SIX
-        },
-        "report.html": render_excitation_page(found, obstacles),
-        "replay.html": render_replay_page(found, obstacles),
+        **{name: made(found) for name, made in FORMATS.items() if name != SCRIPT or script},
+        "report.html": render_excitation_page(found, replay),
+        "replay.html": replay,
     }
 
 
-def render_excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()) -> str:
-    """A design as a self-contained page."""
-    picture = base64.b64encode(render_still_picture(found, obstacles)).decode("ascii")
+def refuse_script(robot: Robot) -> None:
+    """Refuse the program of a robot that cannot be of its make.
+
+    Raises
+    ------
+    InputError
+    """
+    slides = [joint.name for joint in robot.joints if joint.kind != "revolute"]
+    if robot.n != SIX or slides:
+        has = f"slides along {slides[0]}" if slides else f"has {robot.n} joints"
+        raise InputError(
+            f"{robot.name}: {SCRIPT} is a program for robots with {SIX} turning joints, this one "
+            f"{has}; leave --script out"
+        )
+
+
+def render_excitation_page(found: Excitation, replay: str) -> str:
+    """A design as a self-contained page, with the page that plays it inside."""
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
     limits, sensed = format_limit_shares(found), found.sensed
@@ -87,7 +106,7 @@ def render_excitation_page(found: Excitation, obstacles: Sequence[Obstacle] = ()
             clearance=plot_clearance(found) if design.task.clearance is not None else "",
             near=build_nearest_table(found),
             precision=plot_predicted_precision(found),
-            picture=picture,
+            replay=replay,
             parameters=build_prediction_table("parameter", prediction),
             sensed=None
             if sensed is None
@@ -142,6 +161,8 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
         )
     else:
         said.append(Statement("note", "Collisions not watched", "only the joints' limits are."))
+    watched = any(each.name == FLOOR for each in found.obstacles)
+    said.append(Statement("good" if watched else "note", "Floor", f"{describe_floor(found)}."))
     known = int(np.sum(np.abs(prediction.nominal) > 0.0))
     said.append(
         Statement(

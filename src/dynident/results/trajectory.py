@@ -11,8 +11,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.options import list_options
 from dynident.core.text import format_count
+from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
+from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.excitation.trajectories import Harmonics
 from dynident.results.words import (
@@ -136,6 +138,14 @@ def serialise_trajectory(found: Excitation) -> dict[str, Any]:
             }
             for each in design.certificate.kept
         ],
+        "floor": find_floor_height(found),
+        "lowest": None
+        if found.lowest is None
+        else {
+            "height": found.lowest.height,
+            "link": found.lowest.link,
+            "time": found.lowest.time,
+        },
         "parameters": serialise_parameters(prediction),
         "unidentifiable": list(prediction.base.unidentifiable),
         "stopped": design.stopped,
@@ -179,8 +189,7 @@ def summarise_excitation(found: Excitation) -> str:
     family = design.trajectory.family
     length = family.stop - family.start
     lines = format_entry("trajectory", f"{family.kind}, {length:g} s{describe_periods(found)}")
-    told = f"{design.task.criterion} {format_number(design.value)}{describe_known_torque(design)}"
-    lines += format_entry("criterion", f"{told}; {design.stopped}")
+    lines += format_entry("criterion", f"{describe_criterion(design)}; {design.stopped}")
     lines += format_entry(
         "condition",
         f"{format_number(prediction.unscaled, 3)} unscaled, "
@@ -188,6 +197,7 @@ def summarise_excitation(found: Excitation) -> str:
         f"{format_number(prediction.physical, 3)} times nominal values",
     )
     lines += format_entry("limits", describe_limits(found))
+    lines += format_entry("floor", describe_floor(found))
     lines += ["", *format_table("joint", found.robot.joint_names, format_limit_shares(found))]
     lines += [
         "",
@@ -204,12 +214,12 @@ def summarise_excitation(found: Excitation) -> str:
     return "\n".join([*lines, ""])
 
 
-def describe_known_torque(design: Design) -> str:
-    """How well the torques of a task will be known, where that was asked."""
-    if design.task.criterion != "torque":
-        return ""
-    std = format_number(float(np.exp(0.5 * design.value)), 2)
-    return f", the task's torques known to {std} Nm or N (rms)"
+def describe_criterion(design: Design) -> str:
+    """Its value, and what that means where it has a meaning."""
+    name = design.task.criterion
+    meaning, std = CRITERIA[name].meaning, format_number(float(np.exp(0.5 * design.value)), 2)
+    told = f"{name} {format_number(design.value)}"
+    return f"{told}, {meaning.format(std)}" if meaning else told
 
 
 def describe_periods(found: Excitation) -> str:
@@ -229,6 +239,30 @@ def describe_limits(found: Excitation) -> str:
         return f"{said}; {near}; collisions not watched"
     least = min(apart, key=lambda each: each.reached)
     return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
+
+
+def find_floor_height(found: Excitation) -> float | None:
+    """Of the plane under the robot, in the base frame; None where there is none [m]."""
+    for obstacle in found.obstacles:
+        shape, _ = obstacle.shapes[0]
+        if obstacle.name == FLOOR and type(shape).__name__ == "Halfspace" and shape.n[2] == 1.0:
+            return float(shape.d)
+    return None
+
+
+def describe_floor(found: Excitation) -> str:
+    """Where the floor is, what may touch it, and how near to it the robot comes."""
+    height, lowest = find_floor_height(found), found.lowest
+    told = "not watched"
+    if any(each.name == FLOOR for each in found.obstacles):
+        where = "as drawn" if height is None else f"z = {format_number(height)} m of the base frame"
+        told = f"{where}; only what is fixed to the base may touch it"
+    if lowest is None:
+        return told
+    return (
+        f"{told}; lowest point reached: z = {format_number(lowest.height)} m ({lowest.link}, at "
+        f"{lowest.time:.2f} s)"
+    )
 
 
 def format_limit_shares(found: Excitation) -> list[tuple[str, list[str]]]:

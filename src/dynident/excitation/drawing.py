@@ -1,0 +1,116 @@
+"""The shapes that a robot's file draws, as convex hulls on its bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.errors import InputError
+from dynident.excitation.obstacles import build_convex_hull
+from dynident.robot.geometry import (
+    keep_geometry,
+    list_moving_joints,
+    load_urdf_model,
+    place_joints,
+    place_shape_points,
+    read_disabled_pairs,
+    read_shapes,
+)
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The shapes that a robot's file draws, as hulls.
+
+    Attributes
+    ----------
+    path : Path
+    model, geometry : objects of Pinocchio
+        The geometry grows by what stands around the robot.
+    moving : list of int
+        Joints of the model that move the robot's links.
+    names : list of str
+        Of the link of each shape.
+    owner : list of int
+        Index of the body that each is on, -1 for the base.
+    radius : list of float
+        How far each reaches from the joint of that body [m].
+    bottom : float
+        Lowest point of what stands still, in the base frame; 0 where nothing is lower [m].
+    """
+
+    path: Path
+    model: Any
+    geometry: Any
+    moving: list[int]
+    names: list[str]
+    owner: list[int]
+    radius: list[float]
+    bottom: float = 0.0
+
+
+def build_drawing(robot: Robot) -> Drawing:
+    """The shapes of a robot.
+
+    Raises
+    ------
+    InputError
+        When it has no URDF, or one without shapes or with some that cannot be read.
+    """
+    import pinocchio as pin
+
+    advice = "so nothing is known of its shape; go without collisions (--no-collision)"
+    path, root, model, carriers = load_urdf_model(robot, advice)
+    try:
+        keep_geometry(root, list_link_names(model), path)
+        found = read_shapes(model, root, path)
+    except InputError as error:
+        raise InputError(f"{error}; or go without collisions (--no-collision)") from error
+    if not found:
+        raise InputError(f"{path}: no link has any geometry, {advice}")
+    placements, moving = place_joints(model, robot), list_moving_joints(carriers)
+    first, bottom = int(robot.floating), 0.0
+    drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
+    for each in found:
+        joint = carriers[each.parentJoint]
+        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
+        points = place_shape_points(offset, each)
+        try:
+            each.geometry = build_convex_hull(each.geometry)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(
+                f"{path}: no convex hull can be made of {each.name}, {advice}"
+            ) from error
+        drawing.geometry.addGeometryObject(each)
+        drawing.owner.append(moving.index(joint) - first if joint else -1)
+        if not joint:
+            bottom = min(bottom, float(points[:, 2].min()))
+        drawing.names.append(model.frames[each.parentFrame].name)
+        drawing.radius.append(float(np.max(np.linalg.norm(points, axis=1))))
+    return replace(drawing, bottom=bottom)
+
+
+def list_link_names(model: Any) -> set[str]:
+    """Names of the links of a model of Pinocchio."""
+    import pinocchio as pin
+
+    return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
+
+
+def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
+    """Pairs of links that an SRDF does not watch.
+
+    Raises
+    ------
+    InputError
+        When it names none of the robot's links.
+    """
+    links = list_link_names(drawing.model)
+    disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
+    if not any(pair <= links for pair in disabled):
+        raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
+    return disabled

@@ -1,0 +1,116 @@
+"""What stands around a robot, the floor among it, and how near to that it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dynident.core.errors import InputError
+from dynident.excitation.clearance import Clearance, add_obstacle, build_clearance, watch_pairs
+from dynident.excitation.drawing import Drawing, build_drawing
+from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
+from dynident.excitation.options import Bounds
+from dynident.excitation.trajectories import Trajectory
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class Lowest:
+    """The lowest point that moves.
+
+    Attributes
+    ----------
+    height : float
+        Along the z axis of the base frame [m].
+    link : str
+    time : float
+        [s]
+    """
+
+    height: float
+    link: str
+    time: float
+
+
+def find_lowest_point(
+    robot: Robot, drawing: Drawing, trajectory: Trajectory, step: float
+) -> Lowest | None:
+    """The lowest point of all shapes that move, on a grid; None where nothing moves that is drawn.
+
+    Parameters
+    ----------
+    robot : Robot
+    drawing : Drawing
+    trajectory : Trajectory
+    step : float
+        Of the grid [s].
+    """
+    whole = replace(drawing, geometry=drawing.geometry.copy())
+    pairs = add_obstacle(robot, whole, build_floor(0.0), ())
+    if not pairs:
+        return None
+    times = trajectory.family.grid(step)
+    heights = watch_pairs(robot, whole, pairs).distances(trajectory.at(times))
+    sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
+    return Lowest(float(heights[sample, k]), pairs[k].pair.names[0], float(times[sample]))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a robot, and its shapes.
+
+    Attributes
+    ----------
+    obstacles : tuple of Obstacle
+    drawing : Drawing or None
+        None where nothing is known of the robot's shape.
+    clearance : Clearance or None
+        None where it keeps clear of nothing.
+    """
+
+    obstacles: tuple[Obstacle, ...] = ()
+    drawing: Drawing | None = None
+    clearance: Clearance | None = None
+
+
+def choose_surroundings(
+    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle], warnings: list[str]
+) -> Surroundings:
+    """What stands around the robot, what it keeps clear of, and what has to be said of it.
+
+    The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
+    base frame, or the lowest point of what is fixed to the base. One that is called so is it.
+
+    Raises
+    ------
+    InputError
+        When nothing is known of its shape, but it was asked to keep clear of something.
+    """
+    srdf = None if bounds.srdf is None else Path(bounds.srdf)
+    if srdf is not None and not bounds.collision:
+        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
+    own = any(obstacle.name == FLOOR for obstacle in obstacles)
+    if own and not isinstance(bounds.floor, bool):
+        raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")
+    try:
+        drawing = build_drawing(robot)
+    except InputError as error:
+        if bounds.collision or obstacles or not isinstance(bounds.floor, bool):
+            raise
+        if bounds.floor:
+            warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
+        return Surroundings()
+    around = tuple(obstacles)
+    if bounds.floor is not False and not own:
+        around = (*around, build_floor(drawing.bottom if bounds.floor is True else bounds.floor))
+    clearance = build_clearance(
+        robot, around, bounds.ignore, bounds.collision, srdf, bounds.clearance, drawing
+    )
+    if clearance is not None and clearance.touching:
+        pairs = ", ".join(pair.name for pair in clearance.touching)
+        warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
+    watched = clearance is not None and len(clearance.pairs) > 0
+    return Surroundings(around, drawing, clearance if watched else None)
