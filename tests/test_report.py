@@ -143,6 +143,17 @@ def test_page_holds_every_parameter_joint_and_link():
     assert "held-out log" in text
 
 
+@pytest.mark.parametrize(
+    ("covariance", "source"),
+    [("hac", "Andrews and Monahan (1992)"), ("bartlett", "Newey and West (1987)"), ("robust", "")],
+)
+def test_page_cites_what_counted_the_errors(covariance, source):
+    text = render_result_page(identified("wls", covariance=covariance, doctor=False), ())
+    cited = re.findall("Andrews and Monahan|Newey and West", text)
+    assert cited == ([source.partition(" (")[0]] if source else [])
+    assert ("Bartlett weights" in text) == (covariance == "bartlett")
+
+
 def test_page_is_whole_and_refers_to_nothing_else():
     root = lxml.html.document_fromstring(page())
     assert root.find(".//title").text == "toy · dynident"
