@@ -149,6 +149,7 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
             unidentifiable=result.base.unidentifiable,
             standard=build_link_table(result),
             drives=build_drive_table(result),
+            drives_note=describe_regrouped_drives(result),
             sensors=build_sensor_table(result),
             certificate=describe_certificate(result),
             active=result.estimate.active,
@@ -550,6 +551,18 @@ def build_drive_table(result: Result) -> Table | None:
         return None
     rows = zip(result.robot.joint_names, cells, strict=True)
     return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def describe_regrouped_drives(result: Result) -> str:
+    """What the table of drives shows where parameters are regrouped; empty where none is."""
+    values = [result.drive_parameters(j) for j in range(result.robot.n)]
+    if any(value is None for drive in values for value in drive.values()):
+        return " A dash: regrouped into another base parameter."
+    alone = set(result.base.kept[~np.any(result.base.K != 0.0, axis=1)])
+    drives = range(result.idim.inertial, len(result.idim.parameters))
+    if result.estimate.fitted is not None or alone.issuperset(drives):
+        return ""
+    return " Where one is regrouped, torques determine the sum alone, not this share of it."
 
 
 def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:

@@ -395,7 +395,7 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     if len(rows) < len(every):
         note += f", {len(every) - len(rows)} of them eliminated (not essential)"
     if not full and len(every) > FEW:
-        return textwrap.wrap(f"{note} in result.json and report.html", WIDTH)
+        return textwrap.wrap(f"{note}; --full or summary(full=True) prints them", WIDTH)
     columns = [
         ("value", [format_number(row.value, 5) for row in rows]),
         ("std", [format_number(row.std, 3) for row in rows]),
