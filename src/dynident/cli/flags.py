@@ -18,7 +18,7 @@ class Flag(NamedTuple):
 
 DEFAULTS = {
     "friction": "coulomb-viscous",
-    "bandwidth": "10",
+    "bandwidth": "10, at most a twentieth of the rate, and a warning",
     "method": "pc-idim-ls",
     "methods": "wls,pc-idim-ls",
 }

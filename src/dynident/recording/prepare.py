@@ -54,7 +54,8 @@ class Preparation(Options):
 
     bandwidth: Annotated[
         Positives | None,
-        "of the joints, omega_dyn; 10, and a warning, unless told otherwise [Hz]",
+        "of the joints, omega_dyn; unless given 10, at most a twentieth of the rate, and a "
+        "warning [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
@@ -333,7 +334,8 @@ def prepare(
     ----------
     recording : Recording
     bandwidth : float or sequence of float, optional
-        Joint bandwidth omega_dyn [Hz]; 10 Hz is assumed, and said, where none is given.
+        Joint bandwidth omega_dyn [Hz]; without it 10 Hz, at most a twentieth of the rate, and
+        a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
         derivatives, period, warmup.
