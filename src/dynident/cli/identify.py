@@ -248,7 +248,7 @@ def write_output(result: Identification, directory: Path, report: bool) -> tuple
     if report:
         from dynident.results.html import render_result_page
 
-        page = render_result_page(result, result.series())
+        page = render_result_page(result, result.series(), result.simulate_positions())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")
     stale = [path for path in paths if earlier and path not in contents and path.is_file()]
     write_files(contents, stale)

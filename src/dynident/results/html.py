@@ -30,7 +30,7 @@ from dynident.results.comparison import (
     list_comparison_notes,
 )
 from dynident.results.diagnosis.verdict import STATES
-from dynident.results.figures import Series
+from dynident.results.figures import PositionSeries, Series
 from dynident.results.ground import find_ground_support
 from dynident.results.parameters import BaseRow, list_base_parameters, list_sensor_parameters
 from dynident.results.plots import (
@@ -38,6 +38,7 @@ from dynident.results.plots import (
     plot_contact_forces,
     plot_footholds,
     plot_friction,
+    plot_positions,
     plot_precision,
     plot_torques,
 )
@@ -62,6 +63,8 @@ from dynident.results.words import format_common_values, format_number, format_p
 
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
+ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
+"""By what the torques of the logs are."""
 POINTS = 2000
 """Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
@@ -107,14 +110,19 @@ class Table(NamedTuple):
     groups: tuple[Group, ...] = ()
 
 
-def render_result_page(result: Result, series: Sequence[Series]) -> str:
+def render_result_page(
+    result: Result, series: Sequence[Series], positions: Sequence[PositionSeries] = ()
+) -> str:
     """A result as a self-contained page.
 
     Parameters
     ----------
     result : Result
     series : sequence of Series
-        Logs whose torques are drawn, one figure a joint: `Result.series`.
+        Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
+        computes of positions that were fitted are not.
+    positions : sequence of PositionSeries, optional
+        Logs whose positions are drawn likewise: `Result.simulate_positions`.
 
     Returns
     -------
@@ -122,6 +130,7 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
         HTML without scripts and without references to other files.
     """
     rows = list_base_parameters(result)
+    series = () if result.encoder_only else series
     fitted = [s for s in series if s.name in [log.name for log in result.samples]]
     return (
         load_page_templates()
@@ -135,6 +144,12 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
             fitted=build_fitted_table(result),
             facts=list_facts(result),
             errors=build_error_table(result),
+            error_title=ERROR_TITLES[result.torque_source],
+            torque=result.torque_source,
+            positions=[
+                (format_log_title(result, s.name), plot_positions(result.robot, s))
+                for s in positions
+            ],
             ground=plot_ground_support(result),
             torques=[
                 (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
@@ -250,8 +265,11 @@ def build_model_table(found: Comparison, method: str) -> Table:
 def list_result_statements(result: Result) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
     statements = [*judge_trust(result), judge_consistency(result)]
-    statements.extend(judge_torque_error(result))
-    statements.extend(judge_held_out_error(result, log) for log in result.validation)
+    if result.encoder_only:
+        statements.extend(judge_free_errors(result))
+    else:
+        statements.extend(judge_torque_error(result))
+        statements.extend(judge_held_out_error(result, log) for log in result.validation)
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
@@ -291,6 +309,24 @@ def judge_consistency(result: Result) -> Statement:
     return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
 
 
+def judge_free_errors(result: Result) -> Iterator[Statement]:
+    """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
+    fitted = max(each.free[-1].overall_milli for each in result.simulated)
+    logs = [(each.log, each.free[-1], False) for each in result.simulated]
+    logs += [(each.log, each.free[-1], True) for each in result.validation]
+    for log, error, held_out in logs:
+        worst = int(np.argmax(error.rms))
+        text = f"of the {'held-out' if held_out else 'fitted'} log {log} (worst: "
+        text += f"{result.robot.joint_names[worst]}, {format_number(1e3 * error.rms[worst], 3)})"
+        level = "good"
+        if held_out and fitted > 0.0:
+            ratio = error.overall_milli / fitted
+            text += f"; {ratio:.1f} times the error on the fitted logs"
+            level = "good" if ratio <= GENERALISES else "note"
+        title = f"{'Held-out free' if held_out else 'Free'} simulation"
+        yield Statement(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
+
+
 def judge_torque_error(result: Result) -> Iterator[Statement]:
     """Torque error on the fitted logs beside that of the robot file."""
     mine, nominal = choose_headline(result.identification), choose_headline(result.nominal)
@@ -304,7 +340,8 @@ def judge_torque_error(result: Result) -> Iterator[Statement]:
         )
         if mine.overall_percent >= nominal.overall_percent:
             level = "bad"
-    yield Statement(level, f"Torque error {format_percent(mine.overall_percent)} %", text)
+    title = "Torque error" if result.torque_source == "measured" else "Error of the law's torque"
+    yield Statement(level, f"{title} {format_percent(mine.overall_percent)} %", text)
 
 
 def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
@@ -375,9 +412,11 @@ def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
     )
 
 
-def build_error_table(result: Result) -> Table:
+def build_error_table(result: Result) -> Table | None:
     """Torque errors per joint, all models and logs side by side."""
     columns = build_error_columns(result)
+    if not columns:
+        return None
     rows = []
     names = list_error_names(columns)
     for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
@@ -424,7 +463,10 @@ def build_residual_table(result: Result) -> Table:
     estimate = result.estimate
     rows = []
     groups = estimate.residuals.groups
-    for group, error, sigma in zip(groups, estimate.residuals.error, estimate.sigma, strict=True):
+    sigmas = estimate.sigma
+    if estimate.fitted is not None:  # its sigmas are of torques, its residuals of positions
+        sigmas = np.array([np.sqrt(np.mean(error**2)) for error in estimate.residuals.error])
+    for group, error, sigma in zip(groups, estimate.residuals.error, sigmas, strict=True):
         if not len(error):
             continue
         test = run_whiteness_test(error)

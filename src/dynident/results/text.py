@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from dynident.results.result import Result
 
 
+TORQUE_ERRORS = {"measured": "torque error %", "law": "law's torque %"}
+"""Errors of torques, by what they are of: one that a log has, or that its law commands."""
 FEW = 12
 """Base parameters that are printed without being asked for."""
 
@@ -81,7 +83,7 @@ def summarise_result(result: Result, full: bool = False) -> str:
         format_shape_parameters(result),
         format_sensors(result),
         format_data_shares(result),
-        format_torque_errors(build_error_columns(result)),
+        format_torque_errors(build_error_columns(result), result.torque_source),
         format_quality(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -206,7 +208,10 @@ def describe_simulation(figure: SimulatedFigure) -> str:
     """How far the simulated closed loop is from a log."""
     position = " ".join(format_percent(p) for p in figure.position_percent)
     torque = " ".join(format_percent(p) for p in figure.torque_percent)
-    return f"of {figure.log}: position error {position} %, torque error {torque} %"
+    words = f"of {figure.log}: position error {position} %"
+    if figure.torque == "measured":
+        return f"{words}, torque error {torque} %"
+    return words if figure.free else f"{words}, error of the law's torque {torque} %"
 
 
 def describe_test_result(test: TestResult) -> str:
@@ -237,7 +242,9 @@ def list_error_names(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
-    """All torque errors: on the fitted logs, then on each held-out log."""
+    """All torque errors: on the fitted logs, then on each held-out log; none of encoders alone."""
+    if result.encoder_only:
+        return ()
     columns = [label_fit_figure("", "fitted logs", f) for f in result.identification]
     columns += label_headlines("nominal", "fitted logs, robot file", result.nominal)
     for k, log in enumerate(result.validation, start=1):
@@ -461,7 +468,7 @@ def format_data_shares(result: Result) -> list[str]:
     return format_table("from data %", result.robot.links, columns)
 
 
-def format_torque_errors(columns: Sequence[ErrorColumn]) -> list[str]:
+def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[str]:
     """Torque errors per joint and overall, and what the columns are."""
     if not columns:
         return []
@@ -486,17 +493,19 @@ def format_torque_errors(columns: Sequence[ErrorColumn]) -> list[str]:
             [*("-" if e is None else format_number(e.rmse, 3) for e in best.errors(names)), ""],
         )
     )
-    lines = format_table("torque error %", [*names, "overall"], cells)
+    lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
     for column in columns:
         lines += format_entry(f"  {column.key}", column.title)
     return lines + format_entry("  rmse", f"[Nm or N], {best.title}")
 
 
-def format_fit_figures(entries: Sequence[FitFigure], nominal: Sequence[FitFigure]) -> str:
+def format_fit_figures(
+    entries: Sequence[FitFigure], nominal: Sequence[FitFigure], torque: str = "measured"
+) -> str:
     """Torque errors of a model, and of the robot file's inertials, on one log."""
     columns = [label_fit_figure("", "", f) for f in entries]
     columns += [label_fit_figure("nominal", "robot file", f) for f in nominal]
-    return "\n".join(format_torque_errors(columns))
+    return "\n".join(format_torque_errors(columns, torque))
 
 
 def format_regroupings(base: BaseParameters) -> str:
