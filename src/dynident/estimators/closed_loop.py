@@ -61,17 +61,17 @@ class Simulation(Options):
     ]
     integrator: Annotated[
         IntegratorName | None,
-        "of the loop; `ode3` unless told otherwise, `sdirk2` for logs without torque",
+        "of the loop; `ode3` by default, `sdirk2` for logs without torque",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "unless told otherwise, where targets are held a tenth of the largest speed [rad/s or m/s]",
+        "by default, where targets are held a tenth of the largest speed [rad/s or m/s]",
     ] = None
     targets: Annotated[
         Targets | None,
-        "between samples: `smooth` unless told otherwise, `held` for logs without torque",
+        "between samples: `smooth` by default, `held` for logs without torque",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"

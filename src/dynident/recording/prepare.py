@@ -59,17 +59,16 @@ class Preparation(Options):
     ] = None
     position_hz: Annotated[
         Positives | None,
-        "cutoff of the zero-phase Butterworth filter of the positions; 5 bandwidths unless told "
-        "otherwise (ardiani2024, II-C) [Hz]",
+        "cutoff of the zero-phase Butterworth filter of the positions; 5 bandwidths by "
+        "default (ardiani2024, II-C) [Hz]",
     ] = None
     torque_hz: Annotated[
         Positives | None,
-        "cutoff of the parallel decimation filter; 2 bandwidths unless told otherwise [Hz]",
+        "cutoff of the parallel decimation filter; 2 bandwidths by default [Hz]",
     ] = None
     decimation: Annotated[
         Whole | None,
-        "keep one sample in so many; omega_nyquist / omega_torque unless told otherwise "
-        "(brunot2019, 3.1)",
+        "keep one sample in so many; omega_nyquist / omega_torque by default (brunot2019, 3.1)",
     ] = None
     drop_below: Annotated[
         NotNegatives,

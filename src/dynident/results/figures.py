@@ -34,7 +34,7 @@ class Scoring(Options):
 
     lowpass_hz: Annotated[
         Annotated[Number, Field(gt=0.0)] | None,
-        "low-pass of the all-samples errors; the largest torque cutoff unless told otherwise [Hz]",
+        "low-pass of the all-samples errors; the largest torque cutoff by default [Hz]",
     ] = None
     score: Annotated[
         Literal["all", "moving"],

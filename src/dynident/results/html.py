@@ -289,12 +289,12 @@ def judge_trust(result: Result) -> Iterator[Statement]:
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     state, reserve = result.verdict.state, result.verdict.reserve
     if not result.verdict.reasons:
-        words = reserve or "nothing speaks against the result"
+        words = reserve or "no evidence against the result"
         yield Statement("note" if reserve else "good", state.capitalize(), words)
     for reason in result.verdict.reasons:
         yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
     for found in result.findings:
-        yield Statement("bad", "To mend the log", found.words)
+        yield Statement("bad", "To repair the log", found.words)
 
 
 def judge_consistency(result: Result) -> Statement:

@@ -108,7 +108,7 @@ def format_free_errors(
             for each in errors
         ]
         lines += format_table("free sim. mrad", [*names, "overall"], columns)
-        lines += format_entry("  of", f"{log}: rms of the positions, begun anew after so long")
+        lines += format_entry("  of", f"{log}: rms of the positions, restarted at these intervals")
     return lines
 
 
