@@ -41,7 +41,7 @@ LEAD = 64
 FIRST = 0.05
 """Seconds of a run that tell the speed with which it begins."""
 HORIZONS = (0.1, 1.0, None)
-"""Seconds after which a free simulation begins anew; None for never."""
+"""Seconds after which a free simulation is restarted; None for never."""
 STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
@@ -187,7 +187,7 @@ class FreeError:
     Attributes
     ----------
     horizon : float or None
-        Seconds after which it begins anew from the measured motion; None for never.
+        Seconds after which it is restarted from the measured motion; None for never.
     rms : ndarray, shape (n,)
         Over all samples, from the first [rad or m].
     """
