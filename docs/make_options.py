@@ -421,7 +421,7 @@ def defaults() -> dict[str, str]:
     """What is taken where a flag that is no option is not given, for its help."""
     return {
         "friction": DEFAULT_FRICTION,
-        "bandwidth": f"{BANDWIDTH:g}",
+        "bandwidth": f"{BANDWIDTH:g}, at most a twentieth of the rate, and a warning",
         "method": DEFAULT_METHOD,
         "methods": ",".join(METHODS),
     }

@@ -186,7 +186,10 @@ def test_what_is_richer_is_recommended_for_what_it_buys(place):
     plain, root = found.candidates
     gain, std = plain.held_out.beyond(root.held_out)
     assert gain > 3.0 * std > 0.0
-    assert f"buys {gain:.2f} ± {std:.2f} % over coulomb-viscous" in found.recommendations[0].reason
+    assert (
+        f"improves by {gain:.2f} ± {std:.2f} % over coulomb-viscous"
+        in found.recommendations[0].reason
+    )
 
 
 @pytest.mark.parametrize(("excess", "taken"), [(0.005, "coulomb-viscous"), (0.02, "cube-root")])
@@ -277,7 +280,7 @@ def test_what_cannot_be_compared_is_refused(place, given, words):
 def test_the_summary_fits_80_columns_and_says_what_is_left_out(place):
     text = compared(place / "cube-root.toml").summary()
     assert max(len(line) for line in text.split("\n")) <= 80
-    assert text.startswith("take        cube-root by wls")
+    assert text.startswith("recommended  cube-root by wls")
     assert "e_d, e_f and J_e" in text
 
 

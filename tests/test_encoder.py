@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import lxml.html
 import numpy as np
 import pytest
 from robots import urdf
@@ -448,23 +450,48 @@ def test_from_the_command_line_alone(tmp_path, capsys):
         '[identify]\nmethod = "cloe"\n[simulation]\nwidth = 0.03\n'
     )
     assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith("free sim. mrad")
+    said = capsys.readouterr().out
+    assert said.startswith("free sim. mrad")
+    assert "torque error" not in said
+    assert "position error" in said
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert {row["name"] for row in result["fitted"]} >= {"Ia1", "fc3", "delay"}
     assert result["free_simulation"][0]["horizon_s"] == 0.1
+    assert result["fit"]["torque"] == result["simulation"][0]["torque"] == "law"
     assert (tmp_path / "out" / "model.urdf").is_file()
     page = (tmp_path / "out" / "report.html").read_text()
     assert page.index("<h2>Free simulation</h2>") < page.index("<h2>Facts</h2>")
+    root = lxml.html.document_fromstring(page)
+    assert root.xpath("//nav/a/@href")[0] == "#free"
+    titles = root.xpath("//ul[@class='verdict']//strong/text()")
+    assert [t for t in titles if re.fullmatch(r"Free simulation [\d.]+ mrad", t)]
+    assert root.xpath("(//figure)[1]/@aria-label")[0].startswith("Position of j1: measured and sim")
+    text = root.text_content()
+    assert not re.search("[Tt]orque errors?|as measured", text)
+    sigmas = [float(s.split()[0]) for s in root.xpath("//section[@id='residuals']//td[2]/text()")]
+    assert max(sigmas) < 2e-3  # rad
     stored = str(tmp_path / "out" / "result.json")
     assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
     (log,) = json.loads(capsys.readouterr().out)["validation"]
+    assert log["torque"] == "law"
+    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
+    assert "torque" not in capsys.readouterr().out
     assert log["free_simulation"][-1]["overall_rms_mrad"] < 2.0
     text = study.read_text()
     study.write_text(text.replace('"cloe"', '"clie"'))
-    assert run(["identify", str(study), "-o", str(tmp_path / "law"), "--no-report"]) == 0
+    assert run(["identify", str(study), "-o", str(tmp_path / "law")]) == 0
+    said = capsys.readouterr().out
+    page = (tmp_path / "law" / "report.html").read_text()
+    assert "error of the law's torque" in " ".join(said.split())
+    assert "torque error %" not in said
+    assert "Law’s torque errors" in page
+    assert "none was measured" in page
+    assert ">measured</text>" not in page
     stored = str(tmp_path / "law" / "result.json")
     assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
-    assert "torque error" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "law's torque %" in said
+    assert "torque error" not in said
     study.write_text(text.replace('"cloe"', '"wls"'))
     assert run(["identify", str(study)]) == 2
     words = capsys.readouterr().err

@@ -206,7 +206,7 @@ def test_what_cannot_be_a_load_is_refused():
         ({"link": "hand"}, "there is no moving frame 'hand'"),
         ({"frame": "forearm_link"}, "is on forearm_link, and the load on wrist_3_link"),
         ({"mass": -1.0}, "mass has to be positive, got -1"),
-        ({"gains": "joint"}, "gains are told by a load of known mass"),
+        ({"gains": "joint"}, "gains are estimated from a load of known mass"),
         ({"gains": "jont", "mass": 1.0}, "gains 'jont' is not known; did you mean 'joint'"),
         ({"seed": -1}, "seed is -1 but should be greater than or equal to 0"),
         ({"gain": "all"}, "payload has no option 'gain'; did you mean 'gains'"),

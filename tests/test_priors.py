@@ -218,8 +218,8 @@ def test_inconsistent_bodies_are_thickened_and_named():
     for matrices in (belief.centre, belief.thick):
         assert np.linalg.eigvalsh(matrices)[:, 0].min() > 0.0
     words = Prior(belief).words
-    assert "thickened: one, three" in words
-    assert "thickened" not in prior("pullback").words
+    assert "repaired: one, three" in words
+    assert "repaired" not in prior("pullback").words
 
 
 def test_a_consistent_body_is_the_centre_as_it_is():

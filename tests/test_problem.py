@@ -5,6 +5,7 @@ import pytest
 import toy
 from scipy import signal
 
+from dynident.cli.flags import DEFAULTS
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.recording.filters import (
@@ -175,9 +176,13 @@ def test_what_shaped_samples_shapes_others_alike(many):
     np.testing.assert_array_equal(again.dq, samples.dq)
 
 
-def test_assumed_bandwidth_is_said():
+@pytest.mark.parametrize(("rate", "bandwidth"), [(None, 10.0), (100.0, 5.0)])
+def test_assumed_bandwidth_is_said(rate, bandwidth):
     recording, _ = toy.log(toy.arm(2), seconds=3.0)
-    assert any("no joint bandwidth was given" in w for w in prepare(recording).warnings)
+    samples = prepare(replace(recording, rate=rate or recording.rate))
+    assert samples.bandwidth == (bandwidth, bandwidth)
+    assert any(f"given; {bandwidth:g} Hz is assumed" in w for w in samples.warnings)
+    assert DEFAULTS["bandwidth"] == "10, at most a twentieth of the rate, and a warning"
 
 
 def test_dropping_every_row_is_refused():

@@ -81,7 +81,7 @@ def test_summary_fits_80_columns_whatever_the_names(method, full):
 def test_summary_is_short_by_default_and_complete_in_full():
     count = result().base.count
     short, full = summarise_result(result()), summarise_result(result(), full=True)
-    assert f"{count} base parameters in result.json and report.html" in short
+    assert f"{count} base parameters; --full or summary(full=True) prints them" in short
     assert set(result().base.names) <= set(full.split())
     for text in (short, full):
         for words in ("pc-idim-ls", result().estimate.covariance.name.split(",")[0], "overall"):
@@ -109,6 +109,15 @@ def test_a_method_without_standard_parameters_says_so():
     text = render_result_page(found, ())
     assert "Consistency not determined" in text
     assert 'id="links"' not in text
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "ols"])
+def test_caption_of_drives_speaks_of_dashes_where_there_are_any(method):
+    root = lxml.html.document_fromstring(render_result_page(identified(method, doctor=False), ()))
+    (section,) = root.xpath("//section[@id='drives']")
+    dashes = [cell for cell in section.xpath(".//td") if cell.text_content().strip() == "-"]
+    assert ("A dash" in section.text_content()) == bool(dashes) == (method == "ols")
+    assert ("share of it" in section.text_content()) == (method != "ols")
 
 
 def test_tables_for_the_command_line_fit_80_columns():
@@ -141,6 +150,17 @@ def test_page_holds_every_parameter_joint_and_link():
     assert result().estimate.covariance.name in text
     assert "(XᵀΩ⁻¹X)⁻¹" in text
     assert "held-out log" in text
+
+
+@pytest.mark.parametrize(
+    ("covariance", "source"),
+    [("hac", "Andrews and Monahan (1992)"), ("bartlett", "Newey and West (1987)"), ("robust", "")],
+)
+def test_page_cites_what_counted_the_errors(covariance, source):
+    text = render_result_page(identified("wls", covariance=covariance, doctor=False), ())
+    cited = re.findall("Andrews and Monahan|Newey and West", text)
+    assert cited == ([source.partition(" (")[0]] if source else [])
+    assert ("Bartlett weights" in text) == (covariance == "bartlett")
 
 
 def test_page_is_whole_and_refers_to_nothing_else():

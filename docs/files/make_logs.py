@@ -1,4 +1,4 @@
-"""Two synthetic logs of the arm in arm.urdf, to try every page of this guide without a robot."""
+"""Synthetic logs of the arm in arm.urdf, to try every page of this guide without a robot."""
 
 import numpy as np
 
@@ -39,3 +39,15 @@ def record(path, seed, seconds=20.0, rate=500.0):
 
 record("run1.csv", seed=1)
 record("run2.csv", seed=2)
+
+# The first log as another program might write it: degrees, other names, motor currents between.
+t, *q, tau_shoulder, tau_elbow = np.loadtxt("run1.csv", delimiter=",", skiprows=1).T
+current = 0.1 * np.array([tau_shoulder, tau_elbow])
+np.savetxt(
+    "foreign.csv",
+    np.column_stack([t, *np.degrees(q), *current, tau_shoulder, tau_elbow]),
+    fmt="%.9g",
+    delimiter=",",
+    header="stamp,pos_shoulder,pos_elbow,current_1,current_2,torque_1,torque_2",
+    comments="",
+)

@@ -473,7 +473,7 @@ def measure_held_out_log(
     """
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
-    return ValidationFigures(name, *figures, free)
+    return ValidationFigures(name, *figures, free, problem.samples[0].torque)
 
 
 def to_plain_number(value: Any) -> Any:

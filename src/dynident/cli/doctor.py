@@ -45,7 +45,7 @@ def doctor(
     units: UnitsOption = None,
     locked: LockedOption = None,
     fix: Annotated[
-        Path | None, typer.Option("--fix", help="Write a copy of the study with its logs mended.")
+        Path | None, typer.Option("--fix", help="Write a copy of the study with its logs repaired.")
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -67,7 +67,7 @@ def doctor(
                 "give a study, or --robot FILE and --log FILE; see dynident doctor --help"
             )
         if fix is not None:
-            raise InputError("--fix mends a study; give one instead of --robot and --log")
+            raise InputError("--fix repairs a study; give one instead of --robot and --log")
         chosen = build_study_from_flags(robot, log, [], collect_log_keys(rate, columns, units))
     chosen = override_study(
         chosen,
@@ -86,7 +86,7 @@ def doctor(
         typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
-            raise InputError("nothing was found that a study could mend; no copy is written")
+            raise InputError("nothing was found that a study could repair; no copy is written")
         write_files({fix: render_mended_study(study, reports).encode()})
         typer.echo(f"written to {fix}", err=True)
 
@@ -101,7 +101,7 @@ def format_report_lines(report: Report) -> list[str]:
         lines += format_entry("finding", f"{found.found}{gain}")
         if found.other:
             lines += format_entry("", f"next best: {found.other}")
-        lines += format_entry("mend", found.mend)
+        lines += format_entry("repair", found.mend)
     for sign in report.signs:
         lines += format_entry("sign", sign.what)
     if not report.findings and not report.signs:

@@ -18,7 +18,7 @@ class Flag(NamedTuple):
 
 DEFAULTS = {
     "friction": "coulomb-viscous",
-    "bandwidth": "10",
+    "bandwidth": "10, at most a twentieth of the rate, and a warning",
     "method": "pc-idim-ls",
     "methods": "wls,pc-idim-ls",
 }
@@ -34,10 +34,10 @@ FLAGS = (
     Flag(
         "covariance",
         "word",
-        "Of every method: what the rows' errors are taken to be; unless told otherwise "
-        "scatter where all logs are averaged over periods and the model leaves nothing "
-        "but their noise, else hac where the residuals are not white but for what the "
-        "filters do (sandwich, filtered, robust, bartlett, hac, scatter).",
+        "Of every method: what the rows' errors are taken to be; by default scatter "
+        "where all logs are averaged over periods and the model leaves nothing but their "
+        "noise, else hac where the residuals are not white but for what the filters do "
+        "(sandwich, filtered, robust, bartlett, hac, scatter).",
     ),
     Flag(
         "loss",
@@ -48,20 +48,19 @@ FLAGS = (
         "position_std",
         "numbers",
         "Of ml: standard deviation of the encoders' white noise; by what the position "
-        "filter takes away unless told otherwise [rad or m].",
+        "filter takes away by default [rad or m].",
     ),
     Flag(
         "torque_std",
         "numbers",
         "Of ml: standard deviation of white noise of the joints' torques, as logged; "
-        "estimated unless told otherwise [Nm or N].",
+        "estimated by default [Nm or N].",
     ),
     Flag(
         "wrench_std",
         "numbers",
         "Of ml: standard deviations of the forces and of the moments of measured "
-        "wrenches, as logged; part of the equations' estimated noise unless told "
-        "otherwise [N, Nm].",
+        "wrenches, as logged; part of the equations' estimated noise by default [N, Nm].",
     ),
     Flag(
         "gain_update",
@@ -73,15 +72,15 @@ FLAGS = (
         "links",
         "word",
         "Of cloe: their inertials: free, in base parameters; fixed as the robot file has "
-        "them, as for logs without torque unless told otherwise; or fitted about these "
-        "under a prior (free, fixed, prior).",
+        "them, as for logs without torque by default; or fitted about these under a "
+        "prior (free, fixed, prior).",
     ),
     Flag(
         "loop",
         "word",
         "Of cloe: what is fitted of the loop where links are not free: the delay of its "
         "targets, each encoder's bias, each drive's gain, or several of them with commas "
-        "between; the delay unless told otherwise.",
+        "between; the delay by default.",
     ),
     Flag(
         "mount",
@@ -100,14 +99,13 @@ FLAGS = (
         "metric",
         "word",
         "Of nls, ga, pf, pc-*: by which links' distances from the centre are measured; "
-        "pullback unless told otherwise (pullback, euclidean, weighted, entropic).",
+        "pullback by default (pullback, euclidean, weighted, entropic).",
     ),
     Flag(
         "prior_weight",
         "number or word",
-        "Of nls, ga, pf, pc-*: of the squared distance from the centre: 1, unless told "
-        "otherwise, believes each link within its own size; held-out lets blocks of the "
-        "log choose.",
+        "Of nls, ga, pf, pc-*: of the squared distance from the centre: 1, by default, "
+        "believes each link within its own size; held-out lets blocks of the log choose.",
     ),
     Flag(
         "consistency",
@@ -233,7 +231,7 @@ FLAGS = (
         "lowpass_hz",
         "number",
         "Of every method: low-pass of the all-samples errors; the largest torque cutoff "
-        "unless told otherwise [Hz].",
+        "by default [Hz].",
     ),
     Flag(
         "score",
@@ -245,7 +243,7 @@ FLAGS = (
         "doctor",
         "switch",
         "Of every method: look for another reading of each log that explains it better; "
-        "nothing is mended.",
+        "nothing is repaired.",
     ),
 )
 
@@ -273,7 +271,7 @@ TRACK_FLAGS = (
     Flag(
         "cutoff",
         "number",
-        "Of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz].",
+        "Of the causal filter of all signals; 2 bandwidths by default [Hz].",
     ),
     Flag(
         "every",
@@ -425,7 +423,7 @@ EXCITE_FLAGS = (
     Flag(
         "margin",
         "number",
-        "Share of the torques kept back because the nominal model may be wrong by it; 0.2.",
+        "Share of the torques kept in reserve because the nominal model may be wrong by it; 0.2.",
     ),
     Flag(
         "share",
@@ -549,8 +547,8 @@ NEAREST_FLAGS = (
     Flag(
         "metric",
         "word",
-        "By which links' distances from the centre are measured; pullback unless told "
-        "otherwise (pullback, euclidean, weighted, entropic).",
+        "By which links' distances from the centre are measured; pullback by default "
+        "(pullback, euclidean, weighted, entropic).",
     ),
 )
 
@@ -564,12 +562,13 @@ PAYLOAD_FLAGS = (
     Flag(
         "frame",
         "word",
-        "Of the URDF, on the same link, in which the load is told: the flange; link unless given.",
+        "Of the URDF, on the same link, in which the load is reported: the flange; link "
+        "unless given.",
     ),
     Flag(
         "mass",
         "number",
-        "Of the load, where it is known: then the drives' gains are told [kg].",
+        "Of the load, where it is known: then the drives' gains are estimated [kg].",
     ),
     Flag(
         "gains",

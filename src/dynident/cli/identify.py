@@ -240,6 +240,6 @@ def render_output(
     if report:
         from dynident.results.html import render_result_page
 
-        page = render_result_page(result, result.series())
+        page = render_result_page(result, result.series(), result.simulate_positions())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")
     return contents, notes

@@ -48,7 +48,7 @@ BandwidthOption = Annotated[
     typer.Option(
         "--bandwidth",
         callback=check_positive,
-        help=f"Joint bandwidth [Hz]; {DEFAULTS['bandwidth']} if not given.",
+        help=f"Joint bandwidth [Hz]; the study's, or {DEFAULTS['bandwidth']}.",
     ),
 ]
 AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]

@@ -43,8 +43,10 @@ def validate(
     typer.echo(format_trust(fit))
     for one in found:
         lines = format_free_errors(names, [(one.figures.log, one.figures.free)])
-        table = format_fit_figures(one.figures.entries, one.figures.nominal)
-        typer.echo("\n".join([one.figures.log, *lines, table, ""]))
+        own = one.figures
+        if own.torque == "measured" or not own.free:
+            lines.append(format_fit_figures(own.entries, own.nominal, own.torque))
+        typer.echo("\n".join([own.log, *lines, ""]))
 
 
 @app.command(

@@ -295,7 +295,7 @@ class Repeated:
         ----------
         changes : ndarray, shape (count, rows)
         workers : int, optional
-            As many as there are processors, unless told otherwise; they never change the answers.
+            As many as there are processors, by default; they never change the answers.
 
         Returns
         -------

@@ -23,7 +23,7 @@ from dynident.core.options import Options
 from dynident.regression.factors import System
 
 REPLICATES = 60
-"""Of an estimate that is not told otherwise: a standard deviation within 9 %."""
+"""The default of an estimate: a standard deviation within 9 %."""
 FEWEST = 20
 """Replicates that give a standard deviation within 16 %."""
 

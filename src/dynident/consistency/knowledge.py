@@ -42,11 +42,11 @@ class Knowledge(Options):
     ] = None
     metric: Annotated[
         MetricName | None,
-        "by which links' distances from the centre are measured; `pullback` unless told otherwise",
+        "by which links' distances from the centre are measured; `pullback` by default",
     ] = None
     prior_weight: Annotated[
         Weight | None,
-        "of the squared distance from the centre: 1, unless told otherwise, believes each link "
+        "of the squared distance from the centre: 1, by default, believes each link "
         "within its own size; `held-out` lets blocks of the log choose",
     ] = None
     consistency: Annotated[ConsistencyName, "what consistency means"] = "pseudo-inertia"

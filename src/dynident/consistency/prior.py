@@ -189,7 +189,7 @@ class Prior:
         words += METRICS[self.metric].words
         words += f", weight {self.weight:.3g})" if self.weight != 1.0 else ")"
         if self.belief.doubtful:
-            words += "; inconsistent in the file and thickened: " + ", ".join(self.belief.doubtful)
+            words += "; inconsistent in the file and repaired: " + ", ".join(self.belief.doubtful)
         return words
 
     def rows(self, parameters: int, theta: Array | None = None) -> tuple[Array, Array]:

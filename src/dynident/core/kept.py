@@ -79,7 +79,7 @@ class Kept:
     @property
     def damaged(self) -> InputError:
         """The refusal of one whose arrays do not fit."""
-        return InputError(f"{self.path}: is damaged; start anew without it")
+        return InputError(f"{self.path}: is damaged; restart without it")
 
 
 def take_fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:

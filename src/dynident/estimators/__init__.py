@@ -42,7 +42,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
 }
 
 DEFAULT_METHOD = "pc-idim-ls"
-"""Unless told otherwise."""
+"""By default."""
 
 OWN_SHAPES = frozenset({"ekf"})
 """Methods that estimate shapes of friction themselves; others have them linearised."""

@@ -41,7 +41,7 @@ LEAD = 64
 FIRST = 0.05
 """Seconds of a run that tell the speed with which it begins."""
 HORIZONS = (0.1, 1.0, None)
-"""Seconds after which a free simulation begins anew; None for never."""
+"""Seconds after which a free simulation is restarted; None for never."""
 STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
@@ -61,17 +61,17 @@ class Simulation(Options):
     ]
     integrator: Annotated[
         IntegratorName | None,
-        "of the loop; `ode3` unless told otherwise, `sdirk2` for logs without torque",
+        "of the loop; `ode3` by default, `sdirk2` for logs without torque",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "unless told otherwise, where targets are held a tenth of the largest speed [rad/s or m/s]",
+        "by default, where targets are held a tenth of the largest speed [rad/s or m/s]",
     ] = None
     targets: Annotated[
         Targets | None,
-        "between samples: `smooth` unless told otherwise, `held` for logs without torque",
+        "between samples: `smooth` by default, `held` for logs without torque",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"
@@ -187,7 +187,7 @@ class FreeError:
     Attributes
     ----------
     horizon : float or None
-        Seconds after which it begins anew from the measured motion; None for never.
+        Seconds after which it is restarted from the measured motion; None for never.
     rms : ndarray, shape (n,)
         Over all samples, from the first [rad or m].
     """
@@ -214,6 +214,8 @@ class SimulatedFigure:
         ``100 ||q_m - q_s|| / ||q_m||`` and ``100 ||tau - tau_s|| / ||tau||``.
     free : tuple of FreeError
         Over horizons, where they were asked for.
+    torque : {"measured", "law"}
+        What the simulated torque is compared with.
     """
 
     log: str
@@ -221,6 +223,7 @@ class SimulatedFigure:
     position_percent: Array
     torque_percent: Array
     free: tuple[FreeError, ...] = ()
+    torque: str = "measured"
 
 
 @dataclass(frozen=True)
@@ -320,6 +323,7 @@ def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[Simulat
                 np.sqrt(np.mean(error**2, axis=0)),
                 compute_percent_error(error, position),
                 compute_percent_error(torque - motion.tau[used], torque),
+                torque=log.torque,
             )
         )
     return tuple(figures)
@@ -342,16 +346,49 @@ def measure_free_errors(
     found: list[list[FreeError]] = [[] for _ in problem.samples]
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
     for horizon in horizons:
-        loops = build_auxiliary_model(problem, simulation, horizon).loops
-        for k, (log, own, errors) in enumerate(zip(problem.samples, loops, found, strict=True)):
+        readings = simulate_readings(problem, simulation, theta, horizon, stands)
+        for log, simulated, errors in zip(problem.samples, readings, found, strict=True):
             squares, count = np.zeros(log.q.shape[1]), 0
-            for start, stop, loop in own:
-                begun = replace(loop, mount=stands[k][start]) if stands else loop
-                error = log.measured[start:stop] - rollout(begun, theta).measured
+            for start, stop in log.runs:
+                error = log.measured[start:stop] - simulated[start:stop]
                 squares += np.sum(error**2, axis=0)
                 count += stop - start
             errors.append(FreeError(horizon, np.sqrt(squares / count)))
     return tuple(tuple(errors) for errors in found)
+
+
+def simulate_readings(
+    problem: Problem,
+    simulation: Simulation,
+    theta: Array,
+    horizon: float | None = None,
+    stands: Sequence[Mapping[int, Mount]] = (),
+) -> tuple[Array, ...]:
+    """What the encoders of each log read in free simulations; NaN between its runs.
+
+    Parameters
+    ----------
+    problem : Problem
+    simulation : Simulation
+    theta : ndarray, shape (standard parameters,)
+    horizon : float, optional
+        See `build_auxiliary_model`.
+    stands : sequence of mapping, optional
+        The mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
+
+    Raises
+    ------
+    InputError, ComputationError
+    """
+    found = []
+    loops = build_auxiliary_model(problem, simulation, horizon).loops
+    for k, (log, own) in enumerate(zip(problem.samples, loops, strict=True)):
+        readings = np.full_like(log.measured, np.nan)
+        for start, stop, loop in own:
+            begun = replace(loop, mount=stands[k][start]) if stands else loop
+            readings[start:stop] = rollout(begun, theta).measured
+        found.append(readings)
+    return tuple(found)
 
 
 def simulate_mounts(

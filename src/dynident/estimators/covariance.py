@@ -207,7 +207,7 @@ class ErrorBars(Options):
 
     covariance: Annotated[
         CovarianceName | None,
-        "what the rows' errors are taken to be; unless told otherwise `scatter` where all logs are "
+        "what the rows' errors are taken to be; by default `scatter` where all logs are "
         "averaged over periods and the model leaves nothing but their noise, else `hac` where the "
         "residuals are not white but for what the filters do",
     ] = None

@@ -108,13 +108,13 @@ class Fitting(Options):
     links: Annotated[
         Literal["free", "fixed", "prior"] | None,
         "their inertials: `free`, in base parameters; `fixed` as the robot file has them, as for "
-        "logs without torque unless told otherwise; or fitted about these under a `prior`",
+        "logs without torque by default; or fitted about these under a `prior`",
     ] = None
     loop: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
         "what is fitted of the loop where links are not free: the `delay` of its targets, each "
         "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
-        "unless told otherwise",
+        "by default",
     ] = None
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,

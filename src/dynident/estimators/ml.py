@@ -64,17 +64,17 @@ class Noise(Options):
     position_std: Annotated[
         NotNegatives | None,
         "standard deviation of the encoders' white noise; by what the position filter takes away "
-        "unless told otherwise [rad or m]",
+        "by default [rad or m]",
     ] = None
     torque_std: Annotated[
         Positives | None,
-        "standard deviation of white noise of the joints' torques, as logged; estimated unless "
-        "told otherwise [Nm or N]",
+        "standard deviation of white noise of the joints' torques, as logged; estimated by "
+        "default [Nm or N]",
     ] = None
     wrench_std: Annotated[
         Pair | None,
         "standard deviations of the forces and of the moments of measured wrenches, as logged; "
-        "part of the equations' estimated noise unless told otherwise [N, Nm]",
+        "part of the equations' estimated noise by default [N, Nm]",
     ] = None
 
 

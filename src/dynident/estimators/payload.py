@@ -99,7 +99,7 @@ class Loading(Options):
 
     mass: Annotated[
         Annotated[Number, AfterValidator(refuse_nonpositive), Field(lt=HEAVIEST)] | None,
-        "of the load, where it is known: then the drives' gains are told [kg]",
+        "of the load, where it is known: then the drives' gains are estimated [kg]",
     ] = None
     gains: Annotated[
         Annotated[Name, make_choice_validator((IN_ALL, PER_JOINT))],
@@ -110,7 +110,7 @@ class Loading(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gains != IN_ALL and self.mass is None:
-            raise InputError("gains are told by a load of known mass; give the mass")
+            raise InputError("gains are estimated from a load of known mass; give the mass")
 
 
 @dataclass(frozen=True)

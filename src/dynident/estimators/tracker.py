@@ -59,7 +59,7 @@ Positive = Annotated[Number, Field(gt=0.0, le=1e9)]
 
 @dataclass(frozen=True)
 class Alarm(Options):
-    """When a change of the load is told."""
+    """When a change of the load is reported."""
 
     window: Annotated[
         Positive, "over which innovations are summed; the test is made twice in it [s]"
@@ -78,7 +78,7 @@ class Tracking(Options):
 
     cutoff: Annotated[
         Positive | None,
-        "of the causal filter of all signals; 2 bandwidths unless told otherwise [Hz]",
+        "of the causal filter of all signals; 2 bandwidths by default [Hz]",
     ] = None
     every: Annotated[Positive, "time between two estimates that are written [s]"] = 1.0
     consistent: Annotated[

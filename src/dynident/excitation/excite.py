@@ -42,7 +42,7 @@ SLOW = 0.02
 
 @dataclass(frozen=True)
 class Excitation:
-    """A trajectory, what is proved of it and what it will buy.
+    """A trajectory, what is proved of it and what to expect of it.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> 
 def predict_with_sensor(
     experiment: Experiment, trajectory: Trajectory, typical: Array
 ) -> tuple[Prediction, Prediction | None]:
-    """What a trajectory will buy: of the robot's rows, and of a sensor's where there is one.
+    """What to expect of a trajectory: of the robot's rows, and of a sensor's where there is one.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ class Bounds(Options):
     upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
     margin: Annotated[
         Annotated[Number, Field(ge=0.0, lt=1.0)],
-        "share of the torques kept back because the nominal model may be wrong by it",
+        "share of the torques kept in reserve because the nominal model may be wrong by it",
     ] = 0.2
     share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01

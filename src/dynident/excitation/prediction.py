@@ -1,4 +1,4 @@
-"""What a trajectory will buy: predicted standard deviations, and what stays unknown and why.
+"""What to expect of a trajectory: predicted standard deviations, and what stays unknown and why.
 
 The torques' noise alone is in them. Noise of the encoders is left out: behind the
 preparation's filters it hardly widens the spread, but from some 1e-4 rad on it shifts small

@@ -83,7 +83,7 @@ class Clocking(Options):
     bridge: Annotated[
         Annotated[Number, Field(ge=0.0, le=LONGEST_BRIDGE)] | None,
         f"gaps of up to this are bridged by a cubic spline, longer ones cut the log; {BRIDGE:g} or "
-        f"{BRIDGED_PERIODS:g} periods, whichever is longer, unless told otherwise, 0 for never [s]",
+        f"{BRIDGED_PERIODS:g} periods, whichever is longer, by default, 0 for never [s]",
     ] = None
     bad_rows: Annotated[
         Literal["refuse", "cut"],
@@ -163,7 +163,7 @@ def find_clock(
     """
     wanted = wanted or Clocking()
     if len(time) < 2:
-        raise InputError(f"{name}: a clock needs two time stamps, found {len(time)}")
+        raise InputError(f"{name}: a time column needs two time stamps, found {len(time)}")
     _refuse_backward_time(time, place)
     quantum = _find_time_quantum(time)
     number, period = _number_samples(time, quantum)

@@ -47,8 +47,8 @@ class Floating(Options):
     equations: Annotated[
         Equations | None,
         "that the log states: `full`, `joints` alone, `base` alone (no torques), or the "
-        "`null-space` of contacts that nothing measures; what its columns allow unless told "
-        "otherwise",
+        "`null-space` of contacts that nothing measures; what its columns allow by "
+        "default",
     ] = None
     base: Annotated[
         Literal["moving", "fixed"],

@@ -54,21 +54,21 @@ class Preparation(Options):
 
     bandwidth: Annotated[
         Positives | None,
-        "of the joints, omega_dyn; 10, and a warning, unless told otherwise [Hz]",
+        "of the joints, omega_dyn; unless given 10, at most a twentieth of the rate, and a "
+        "warning [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
-        "cutoff of the zero-phase Butterworth filter of the positions; 5 bandwidths unless told "
-        "otherwise (ardiani2024, II-C) [Hz]",
+        "cutoff of the zero-phase Butterworth filter of the positions; 5 bandwidths by "
+        "default (ardiani2024, II-C) [Hz]",
     ] = None
     torque_hz: Annotated[
         Positives | None,
-        "cutoff of the parallel decimation filter; 2 bandwidths unless told otherwise [Hz]",
+        "cutoff of the parallel decimation filter; 2 bandwidths by default [Hz]",
     ] = None
     decimation: Annotated[
         Whole | None,
-        "keep one sample in so many; omega_nyquist / omega_torque unless told otherwise "
-        "(brunot2019, 3.1)",
+        "keep one sample in so many; omega_nyquist / omega_torque by default (brunot2019, 3.1)",
     ] = None
     drop_below: Annotated[
         NotNegatives,
@@ -333,7 +333,8 @@ def prepare(
     ----------
     recording : Recording
     bandwidth : float or sequence of float, optional
-        Joint bandwidth omega_dyn [Hz]; 10 Hz is assumed, and said, where none is given.
+        Joint bandwidth omega_dyn [Hz]; without it 10 Hz, at most a twentieth of the rate, and
+        a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
         derivatives, period, warmup.

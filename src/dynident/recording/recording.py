@@ -64,7 +64,7 @@ class Recording:
     touching : mapping of str to ndarray of bool, shape (samples,)
         Which contacts bear, where that is known.
     equations : {"full", "joints", "base", "null-space"}, or None
-        That the log is to state; what it can unless told otherwise.
+        That the log is to state; what it can by default.
     contact_speed : float
         A contact that is slower touches, where nothing else says so [m/s].
     locked : mapping of str to float

@@ -405,7 +405,9 @@ class _Merger:
                 "set bad_rows = 'cut'"
             )
         if len(kept) < 2:
-            raise InputError(f"{table.called}: a clock needs two time stamps, found {len(kept)}")
+            raise InputError(
+                f"{table.called}: a time column needs two time stamps, found {len(kept)}"
+            )
         time, values = time[kept], values[kept]
         period = float(np.median(np.diff(time)))
         after = np.searchsorted(time, self.time, side="left")

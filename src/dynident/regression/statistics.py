@@ -122,7 +122,7 @@ def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = 
     error : ndarray, shape (r,)
     lags : int
     expected : ndarray, shape (lags,), optional
-        Zero unless told otherwise.
+        Zero by default.
     """
     r = len(error)
     rho = estimate_autocorrelation(error, lags)

@@ -294,12 +294,12 @@ def recommend_candidate(
     if found is not best:
         gain, std = found.held_out.beyond(best.held_out, kind)
         bought = format_percent_with_std(gain, std)
-        reason = f"{name_candidate(best, found)} buys {bought} %{on}: not worth it"
+        reason = f"{name_candidate(best, found)} improves by {bought} %{on}: not worth it"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
         gain, std = next_best.held_out.beyond(found.held_out, kind)
         bought = format_percent_with_std(gain, std)
-        reason = f"buys {bought} %{on} over {name_candidate(next_best, found)}"
+        reason = f"improves by {bought} %{on} over {name_candidate(next_best, found)}"
     elif len(candidates) > 1:
         reason = "the simplest, and no other has a smaller held-out error"
     else:
@@ -341,7 +341,7 @@ def format_overview(found: Comparison) -> list[str]:
     """What was compared, and what is recommended for all joints."""
     best = found.recommendations[0]
     return [
-        *format_entry("take", f"{best.friction} by {best.method}: {best.reason}"),
+        *format_entry("recommended", f"{best.friction} by {best.method}: {best.reason}"),
         *format_entry("robot", f"{found.robot.name}, {format_count(found.robot.n, 'joint')}"),
         *format_entry("held out", describe_held_out_blocks(found)),
         *format_entry("time", f"{found.seconds:.1f} s"),

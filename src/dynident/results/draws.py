@@ -163,7 +163,7 @@ def certify_draws(
     if not (margin > 0.0 and least > 0.0):
         raise ComputationError(
             f"a draw is not physically consistent (smallest eigenvalue {margin:.3g}, smallest "
-            f"drive parameter {least:.3g}); dynident repair mends inertials of the robot file"
+            f"drive parameter {least:.3g}); dynident repair corrects inertials of the robot file"
         )
     return Draws(base, theta, loop, values, margin=margin, least=least, **words)
 

@@ -1,4 +1,4 @@
-"""The report of a designed trajectory: what it keeps, what it will buy, how it looks."""
+"""The report of a designed trajectory: its limits, predicted error bars, how it looks."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
     said.append(
         Statement(
             "good" if not prediction.weak else "note",
-            "What it will buy",
+            "Predicted error bars",
             f"condition number {format_number(prediction.unscaled, 3)} in SI units, "
             f"{format_number(prediction.columns, 3)} with columns scaled; "
             f"{known - len(prediction.weak)} of {known} parameters with a nominal value will be "

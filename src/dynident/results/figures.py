@@ -34,7 +34,7 @@ class Scoring(Options):
 
     lowpass_hz: Annotated[
         Annotated[Number, Field(gt=0.0)] | None,
-        "low-pass of the all-samples errors; the largest torque cutoff unless told otherwise [Hz]",
+        "low-pass of the all-samples errors; the largest torque cutoff by default [Hz]",
     ] = None
     score: Annotated[
         Literal["all", "moving"],
@@ -101,6 +101,8 @@ class Series:
         and ``friction``, which add up to the prediction.
     speed : ndarray, shape (samples, n)
         Of the joints, as the fit has it [rad/s or m/s].
+    torque : {"measured", "law"}
+        What `measured` is where the log has no torque: what the law commands.
     """
 
     name: str
@@ -110,6 +112,26 @@ class Series:
     nominal: Array | None
     parts: dict[str, Array]
     speed: Array
+    torque: str = "measured"
+
+
+@dataclass(frozen=True)
+class PositionSeries:
+    """Positions of one log beside those of a free simulation.
+
+    Attributes
+    ----------
+    name : str
+    time : ndarray, shape (samples,)
+        From the log's first sample [s].
+    measured, simulated : ndarray, shape (samples, n)
+        [rad or m]
+    """
+
+    name: str
+    time: Array
+    measured: Array
+    simulated: Array
 
 
 def build_fit_figure(
@@ -319,6 +341,13 @@ def score_model(
     return pairs[0], pairs[1]
 
 
+def thin_positions(log: Samples, simulated: Array, points: int) -> PositionSeries:
+    """Measured and simulated positions of a log, thinned to about `points` for a plot."""
+    step = max(1, len(log.q) // points)
+    kept = np.concatenate([np.arange(start, stop, step) for start, stop in log.runs])
+    return PositionSeries(log.name, kept / log.rate, log.measured[kept], simulated[kept])
+
+
 def decompose_torques(
     idim: Idim, theta: Array, nominal: Array | None, log: Samples, lowpass_hz: float, points: int
 ) -> Series:
@@ -371,4 +400,5 @@ def decompose_torques(
         nominal=joined.get("nominal"),
         parts=parts,
         speed=joined["speed"],
+        torque=log.torque,
     )

@@ -31,10 +31,12 @@ class Fit(Result):
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
-        error = self.identification[0].overall_percent
+        error = f"error {self.identification[0].overall_percent:.3g} % on fitted rows"
+        if self.encoder_only:
+            error = f"free simulation {self.simulated[0].free[-1].overall_milli:.3g} mrad"
         return (
             f"<Fit of {self.base.idim.robot.name} by {self.method}: "
-            f"{self.verdict.state}, error {error:.3g} % on fitted rows; print(fit.summary())>"
+            f"{self.verdict.state}, {error}; print(fit.summary())>"
         )
 
     def _repr_html_(self) -> str:

@@ -25,7 +25,7 @@ from dynident.results.comparison import (
     list_comparison_notes,
 )
 from dynident.results.diagnosis.verdict import STATES
-from dynident.results.figures import Series
+from dynident.results.figures import PositionSeries, Series
 from dynident.results.ground import find_ground_support
 from dynident.results.parameters import BaseRow, list_base_parameters, list_sensor_parameters
 from dynident.results.plots import (
@@ -33,6 +33,7 @@ from dynident.results.plots import (
     plot_contact_forces,
     plot_footholds,
     plot_friction,
+    plot_positions,
     plot_precision,
     plot_torques,
 )
@@ -56,6 +57,8 @@ from dynident.results.words import format_common_values, format_number, format_p
 
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
+ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
+"""By what the torques of the logs are."""
 POINTS = 2000
 """Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
@@ -101,14 +104,19 @@ class Table(NamedTuple):
     groups: tuple[Group, ...] = ()
 
 
-def render_result_page(result: Result, series: Sequence[Series]) -> str:
+def render_result_page(
+    result: Result, series: Sequence[Series], positions: Sequence[PositionSeries] = ()
+) -> str:
     """A result as a self-contained page.
 
     Parameters
     ----------
     result : Result
     series : sequence of Series
-        Logs whose torques are drawn, one figure a joint: `Result.series`.
+        Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
+        computes of positions that were fitted are not.
+    positions : sequence of PositionSeries, optional
+        Logs whose positions are drawn likewise: `Result.simulate_positions`.
 
     Returns
     -------
@@ -116,6 +124,7 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
         HTML without scripts and without references to other files.
     """
     rows = list_base_parameters(result)
+    series = () if result.encoder_only else series
     fitted = [s for s in series if s.name in list_fitted_names(result)]
     return (
         load_page_templates()
@@ -129,6 +138,12 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
             fitted=build_fitted_table(result),
             facts=list_facts(result),
             errors=build_error_table(result),
+            error_title=ERROR_TITLES[result.torque_source],
+            torque=result.torque_source,
+            positions=[
+                (format_log_title(result, s.name), plot_positions(result.robot, s))
+                for s in positions
+            ],
             ground=plot_ground_support(result),
             torques=[
                 (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
@@ -143,6 +158,7 @@ def render_result_page(result: Result, series: Sequence[Series]) -> str:
             unidentifiable=result.base.unidentifiable,
             standard=build_link_table(result),
             drives=build_drive_table(result),
+            drives_note=describe_regrouped_drives(result),
             sensors=build_sensor_table(result),
             certificate=describe_certificate(result),
             active=result.estimate.active,
@@ -243,8 +259,11 @@ def build_model_table(found: Comparison, method: str) -> Table:
 def list_result_statements(result: Result) -> tuple[Statement, ...]:
     """What the result is worth, in sentences."""
     statements = [*judge_trust(result), judge_consistency(result)]
-    statements.extend(judge_torque_error(result))
-    statements.extend(judge_held_out_error(result, log) for log in result.validation)
+    if result.encoder_only:
+        statements.extend(judge_free_errors(result))
+    else:
+        statements.extend(judge_torque_error(result))
+        statements.extend(judge_held_out_error(result, log) for log in result.validation)
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
@@ -264,12 +283,12 @@ def judge_trust(result: Result) -> Iterator[Statement]:
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     state, reserve = result.verdict.state, result.verdict.reserve
     if not result.verdict.reasons:
-        words = reserve or "nothing speaks against the result"
+        words = reserve or "no evidence against the result"
         yield Statement("note" if reserve else "good", state.capitalize(), words)
     for reason in result.verdict.reasons:
         yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
     for found in result.findings:
-        yield Statement("bad", "To mend the log", found.words)
+        yield Statement("bad", "To repair the log", found.words)
 
 
 def judge_consistency(result: Result) -> Statement:
@@ -282,6 +301,24 @@ def judge_consistency(result: Result) -> Statement:
         text = text.removeprefix("not determined: ") + f"; {hint} gives consistent links"
         return Statement("note", "Consistency not determined", text)
     return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
+
+
+def judge_free_errors(result: Result) -> Iterator[Statement]:
+    """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
+    fitted = max(each.free[-1].overall_milli for each in result.simulated)
+    logs = [(each.log, each.free[-1], False) for each in result.simulated]
+    logs += [(each.log, each.free[-1], True) for each in result.validation]
+    for log, error, held_out in logs:
+        worst = int(np.argmax(error.rms))
+        text = f"of the {'held-out' if held_out else 'fitted'} log {log} (worst: "
+        text += f"{result.robot.joint_names[worst]}, {format_number(1e3 * error.rms[worst], 3)})"
+        level = "good"
+        if held_out and fitted > 0.0:
+            ratio = error.overall_milli / fitted
+            text += f"; {ratio:.1f} times the error on the fitted logs"
+            level = "good" if ratio <= GENERALISES else "note"
+        title = f"{'Held-out free' if held_out else 'Free'} simulation"
+        yield Statement(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
 
 
 def judge_torque_error(result: Result) -> Iterator[Statement]:
@@ -297,7 +334,8 @@ def judge_torque_error(result: Result) -> Iterator[Statement]:
         )
         if mine.overall_percent >= nominal.overall_percent:
             level = "bad"
-    yield Statement(level, f"Torque error {format_percent(mine.overall_percent)} %", text)
+    title = "Torque error" if result.torque_source == "measured" else "Error of the law's torque"
+    yield Statement(level, f"{title} {format_percent(mine.overall_percent)} %", text)
 
 
 def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
@@ -369,9 +407,11 @@ def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
     )
 
 
-def build_error_table(result: Result) -> Table:
+def build_error_table(result: Result) -> Table | None:
     """Torque errors per joint, all models and logs side by side."""
     columns = build_error_columns(result)
+    if not columns:
+        return None
     rows = []
     names = list_error_names(columns)
     for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
@@ -542,6 +582,18 @@ def build_drive_table(result: Result) -> Table | None:
         return None
     rows = zip(result.robot.joint_names, cells, strict=True)
     return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def describe_regrouped_drives(result: Result) -> str:
+    """What the table of drives shows where parameters are regrouped; empty where none is."""
+    values = [result.drive_parameters(j) for j in range(result.robot.n)]
+    if any(value is None for drive in values for value in drive.values()):
+        return " A dash: regrouped into another base parameter."
+    alone = set(result.base.kept[~np.any(result.base.K != 0.0, axis=1)])
+    drives = range(result.idim.inertial, len(result.idim.parameters))
+    if result.estimate.fitted is not None or alone.issuperset(drives):
+        return ""
+    return " Where one is regrouped, torques determine the sum alone, not this share of it."
 
 
 def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:

@@ -98,6 +98,7 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
             for j, name in enumerate(result.robot.joint_names)
         ],
         "fit": {
+            "torque": result.torque_source,
             "identification": [serialise_figure(f) for f in result.identification],
             "nominal": [serialise_figure(f) for f in result.nominal],
             "validation": [
@@ -223,6 +224,7 @@ def serialise_simulation(figure: SimulatedFigure) -> dict[str, Any]:
         "position_rms": figure.position_rms.tolist(),
         "position_percent": figure.position_percent.tolist(),
         "torque_percent": figure.torque_percent.tolist(),
+        "torque": figure.torque,
     }
 
 
@@ -344,6 +346,7 @@ def serialise_validation(figures: ValidationFigures, names: Sequence[str]) -> di
     return {
         "free_simulation": [serialise_free_error(names, error) for error in figures.free],
         "log": figures.log,
+        "torque": figures.torque,
         "entries": [serialise_figure(f) for f in figures.entries],
         "nominal": [serialise_figure(f) for f in figures.nominal],
     }

@@ -80,6 +80,8 @@ class LogWords:
         Name, length and rate.
     cutoffs : str
         Bandwidth, filters and decimation.
+    torque : {"measured", "law"}
+        Whence its torque is.
     borne_kg : float or None
         What contacts bear of a floating robot while it stands, where that is known [kg].
     """
@@ -88,6 +90,7 @@ class LogWords:
     use: Use
     words: str
     cutoffs: str
+    torque: str
     borne_kg: float | None = None
 
 
@@ -99,6 +102,7 @@ def put_logs_into_words(idim: Idim, logs: Sequence[Samples], use: Use) -> tuple[
             use,
             describe_log(log),
             describe_cutoffs(log),
+            log.torque,
             measure_borne_weight(idim, log) if isinstance(log, GeneralisedSamples) else None,
         )
         for log in logs

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.regression.rows import list_torque_groups
-from dynident.results.figures import Series
+from dynident.results.figures import PositionSeries, Series
 from dynident.results.ground import Ground
 from dynident.results.parameters import BaseRow
 from dynident.results.residuals import LAGS, GroupResiduals
@@ -130,7 +130,7 @@ def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
         panels = grid.subplots(sharex=True, squeeze=False).ravel()
         top, middle, low = panels
         curves: list[tuple[Axes, Array, dict[str, Any]]] = [
-            (top, series.measured, {"color": PALE, "lw": 2.4, "label": "measured"}),
+            (top, series.measured, {"color": PALE, "lw": 2.4, "label": series.torque}),
             (top, series.predicted, {"color": BLUE, "lw": 0.9, "label": "predicted"}),
         ]
         if series.nominal is not None:
@@ -160,6 +160,51 @@ def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
                 axes.autoscale_view()
             found.append((group.name, render_figure(figure, f"torque-{series.name}-{j}")))
         return tuple(found)
+
+
+def plot_positions(robot: Robot, series: PositionSeries) -> tuple[tuple[str, str], ...]:
+    """A joint's name and its figure: measured and simulated position, and their difference.
+
+    Parameters
+    ----------
+    robot : Robot
+    series : PositionSeries
+
+    Returns
+    -------
+    tuple of (str, str)
+        As of `plot_torques`.
+    """
+    breaks = find_time_gaps(series.time)
+    time = insert_gaps(series.time, breaks)
+    found = []
+    with apply_style():
+        figure = make_report_figure(3.6)
+        grid = figure.add_gridspec(
+            2, 1, height_ratios=(2.4, 1.2), left=0.075, right=0.99, top=0.93, bottom=0.12
+        )
+        top, low = grid.subplots(sharex=True, squeeze=False).ravel()
+        signals = (
+            (top, series.measured, {"color": PALE, "lw": 2.4, "label": "measured"}),
+            (top, series.simulated, {"color": BLUE, "lw": 0.9, "label": "simulated"}),
+            (low, 1e3 * (series.measured - series.simulated), {"color": GREY, "lw": 0.7}),
+        )
+        lines = [axes.plot(time, np.zeros(len(time)), **look)[0] for axes, _, look in signals]
+        low.axhline(0.0, color=GREY, lw=0.5)
+        draw_legend(top)
+        low.set_xlabel("time [s]")
+        for j, joint in enumerate(robot.joints):
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            for line, (_, signal, _) in zip(lines, signals, strict=True):
+                line.set_ydata(insert_gaps(signal[:, j], breaks))
+            for axes, label in ((top, f"position [{unit}]"), (low, f"difference [m{unit}]")):
+                axes.yaxis.set_label_coords(-0.052, 0.5)
+                axes.margins(x=0.0)
+                axes.set_ylabel(label)
+                axes.relim()
+                axes.autoscale_view()
+            found.append((joint.name, render_figure(figure, f"position-{series.name}-{j}")))
+    return tuple(found)
 
 
 def plot_contact_forces(ground: Ground) -> str:

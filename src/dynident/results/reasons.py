@@ -146,7 +146,7 @@ def list_position_reasons(
     found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
 ) -> list[Reason]:
     """What speaks against drives that were fitted to positions."""
-    every = [Reason(DOUBTFUL, f"{name} holds the fit back") for name in found.active]
+    every = [Reason(DOUBTFUL, f"limited by {name}") for name in found.active]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     squares = [each.free[-1].rms ** 2 for each in fitted]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dynident.core.arrays import Array, freeze_array
 from dynident.estimators.estimate import Estimate
 from dynident.regression.rows import FREE_OF
@@ -53,7 +55,9 @@ class GroupResiduals:
 
 def summarise_residuals(found: Estimate) -> tuple[GroupResiduals, ...]:
     """The residuals of an estimate, group by group."""
-    left = found.residuals
+    left, sigmas = found.residuals, found.sigma
+    if found.fitted is not None:  # its sigmas are of torques, its residuals of positions
+        sigmas = np.array([np.sqrt(np.mean(error**2)) for error in left.error])
     return tuple(
         GroupResiduals(
             group.name,
@@ -63,7 +67,7 @@ def summarise_residuals(found: Estimate) -> tuple[GroupResiduals, ...]:
             freeze_array(estimate_autocorrelation(error, LAGS)),
             run_whiteness_test(error),
         )
-        for group, error, sigma in zip(left.groups, left.error, found.sigma, strict=True)
+        for group, error, sigma in zip(left.groups, left.error, sigmas, strict=True)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,26 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators import Estimate
-from dynident.estimators.closed_loop import FreeError, SimulatedFigure, Simulation
+from dynident.estimators.closed_loop import (
+    FreeError,
+    SimulatedFigure,
+    Simulation,
+    simulate_readings,
+)
 from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.results.c_code import c_code
 from dynident.results.cost import describe_export_cost, describe_loop_omissions
 from dynident.results.diagnosis.examine import Finding
 from dynident.results.diagnosis.verdict import REFUTED, Verdict
-from dynident.results.figures import FitFigure, Series, decompose_torques
+from dynident.results.figures import (
+    FitFigure,
+    PositionSeries,
+    Series,
+    decompose_torques,
+    thin_positions,
+)
 from dynident.results.logs import Logs, LogWords
 from dynident.results.mjcf import list_model_files, render_identified_mjcf
 from dynident.results.mujoco import mujoco_model
@@ -49,6 +61,7 @@ class ValidationFigures:
     entries: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
     free: tuple[FreeError, ...] = ()
+    torque: str = "measured"
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,16 @@ class Result:
     def robot(self) -> Robot:
         """The robot that was identified."""
         return self.base.idim.robot
+
+    @property
+    def torque_source(self) -> str:
+        """What torque errors are of: ``measured``, or of the ``law`` where a log has none."""
+        return "measured" if all(log.torque == "measured" for log in self.log_words) else "law"
+
+    @property
+    def encoder_only(self) -> bool:
+        """Whether positions were fitted and no torque measured: then no torque has an error."""
+        return self.estimate.fitted is not None and self.torque_source == "law"
 
     @property
     def borne(self) -> tuple[tuple[str, float], ...]:
@@ -386,6 +409,27 @@ class Result:
                 f"{', '.join(self.inconsistencies)} is not physically consistent, so that no "
                 "simulator should be given it; use consistency 'pseudo-inertia', or export --repair"
             )
+
+    def simulate_positions(self, points: int = 4000) -> tuple[PositionSeries, ...]:
+        """Positions of all logs beside free simulations of them, thinned for plots.
+
+        Empty unless drives were fitted to positions.
+
+        Raises
+        ------
+        ComputationError
+            When a loop cannot be simulated.
+        """
+        fitted = self.estimate.fitted
+        if fitted is None:
+            return ()
+        found = []
+        other = replace(fitted.loop, references=None, external=None)
+        for logs, loop in ((self.samples, fitted.loop), (self.held_out, other)):
+            if logs:
+                readings = simulate_readings(Problem.of(self.base, logs), loop, self.theta)
+                found += [thin_positions(log, q, points) for log, q in zip(logs, readings)]
+        return tuple(found)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
         """Low-passed torques of all logs and their parts, thinned for plots."""

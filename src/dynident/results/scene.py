@@ -25,7 +25,7 @@ from dynident.robot.geometry import (
 from dynident.robot.model import HUGE, Robot
 
 TRIANGLES = 24_000
-"""Of a whole robot, about, unless told otherwise."""
+"""Of a whole robot, about, by default."""
 FEWEST = 400
 """To which no mesh is thinned."""
 CELLS = (160, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dynident.results.result import Result
 
 
+TORQUE_ERRORS = {"measured": "torque error %", "law": "law's torque %"}
+"""Errors of torques, by what they are of: one that a log has, or that its law commands."""
 FEW = 12
 """Base parameters that are printed without being asked for."""
 
@@ -79,7 +81,7 @@ def summarise_result(result: Result, full: bool = False) -> str:
         format_shape_parameters(result),
         format_sensors(result),
         format_data_shares(result),
-        format_torque_errors(build_error_columns(result)),
+        format_torque_errors(build_error_columns(result), result.torque_source),
         format_quality(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -104,7 +106,7 @@ def format_free_errors(
             for each in errors
         ]
         lines += format_table("free sim. mrad", [*names, "overall"], columns)
-        lines += format_entry("  of", f"{log}: rms of the positions, begun anew after so long")
+        lines += format_entry("  of", f"{log}: rms of the positions, restarted at these intervals")
     return lines
 
 
@@ -166,7 +168,10 @@ def describe_simulation(figure: SimulatedFigure) -> str:
     """How far the simulated closed loop is from a log."""
     position = " ".join(format_percent(p) for p in figure.position_percent)
     torque = " ".join(format_percent(p) for p in figure.torque_percent)
-    return f"of {figure.log}: position error {position} %, torque error {torque} %"
+    words = f"of {figure.log}: position error {position} %"
+    if figure.torque == "measured":
+        return f"{words}, torque error {torque} %"
+    return words if figure.free else f"{words}, error of the law's torque {torque} %"
 
 
 def describe_test_result(test: TestResult) -> str:
@@ -197,7 +202,9 @@ def list_error_names(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
-    """All torque errors: on the fitted logs, then on each held-out log."""
+    """All torque errors: on the fitted logs, then on each held-out log; none of encoders alone."""
+    if result.encoder_only:
+        return ()
     columns = [label_fit_figure("", "fitted logs", f) for f in result.identification]
     columns += label_headlines("nominal", "fitted logs, robot file", result.nominal)
     for k, log in enumerate(result.validation, start=1):
@@ -360,7 +367,7 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     if len(rows) < len(every):
         note += f", {len(every) - len(rows)} of them eliminated (not essential)"
     if not full and len(every) > FEW:
-        return textwrap.wrap(f"{note} in result.json and report.html", WIDTH)
+        return textwrap.wrap(f"{note}; --full or summary(full=True) prints them", WIDTH)
     columns = [
         ("value", [format_number(row.value, 5) for row in rows]),
         ("std", [format_number(row.std, 3) for row in rows]),
@@ -426,7 +433,7 @@ def format_data_shares(result: Result) -> list[str]:
     return format_table("from data %", result.robot.links, columns)
 
 
-def format_torque_errors(columns: Sequence[ErrorColumn]) -> list[str]:
+def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[str]:
     """Torque errors per joint and overall, and what the columns are."""
     if not columns:
         return []
@@ -451,17 +458,19 @@ def format_torque_errors(columns: Sequence[ErrorColumn]) -> list[str]:
             [*("-" if e is None else format_number(e.rmse, 3) for e in best.errors(names)), ""],
         )
     )
-    lines = format_table("torque error %", [*names, "overall"], cells)
+    lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
     for column in columns:
         lines += format_entry(f"  {column.key}", column.title)
     return lines + format_entry("  rmse", f"[Nm or N], {best.title}")
 
 
-def format_fit_figures(entries: Sequence[FitFigure], nominal: Sequence[FitFigure]) -> str:
+def format_fit_figures(
+    entries: Sequence[FitFigure], nominal: Sequence[FitFigure], torque: str = "measured"
+) -> str:
     """Torque errors of a model, and of the robot file's inertials, on one log."""
     columns = [label_fit_figure("", "", f) for f in entries]
     columns += [label_fit_figure("nominal", "robot file", f) for f in nominal]
-    return "\n".join(format_torque_errors(columns))
+    return "\n".join(format_torque_errors(columns, torque))
 
 
 def format_regroupings(base: BaseParameters) -> str:

@@ -84,7 +84,7 @@ def load_link_points(robot: Robot, link: str) -> Array:
     points = np.vstack(clouds)
     if not np.all(np.abs(points) < HUGE):
         raise InputError(
-            f"{path}: the geometry of link {link!r} has a corner that is no finite number; mend "
+            f"{path}: the geometry of link {link!r} has a corner that is no finite number; repair "
             "its mesh, or give the points of its hull"
         )
     return points

@@ -444,7 +444,7 @@ def _check_numbers(label: str, values: ArrayLike, dimensions: int, least: int = 
         raise InputError(f"reference: {label} has shape {array.shape}; give {wanted}")
     if not np.isfinite(array).all():
         row = np.argwhere(~np.isfinite(array))[0, 0] + 1
-        raise InputError(f"reference: {label} is not finite in row {row}; mend or cut it there")
+        raise InputError(f"reference: {label} is not finite in row {row}; repair or cut it there")
     return array
 
 

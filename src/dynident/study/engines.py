@@ -41,7 +41,7 @@ class Motion:
     notes : tuple of str
         What of the model is not in the engine.
     otherwise : tuple of (str, ndarray)
-        Positions with what an engine does unless told otherwise, and what that is.
+        Positions with what an engine does by default, and what that is.
     """
 
     q: Array

@@ -28,7 +28,8 @@ class Placing(Options):
     ] = None
     frame: Annotated[
         Name | None,
-        "of the URDF, on the same link, in which the load is told: the flange; `link` unless given",
+        "of the URDF, on the same link, in which the load is reported: the flange; `link` unless "
+        "given",
     ] = None
 
 

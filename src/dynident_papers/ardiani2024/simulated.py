@@ -322,7 +322,7 @@ def build_bench(rate: float = 5000.0, coulomb: bool = True, integrator: str = "o
     coulomb : bool
         Whether the robot has Coulomb friction; the model has it in either case.
     integrator : str
-        Name in `dynident.simulation.integrators.INTEGRATORS`; the papers' unless told otherwise.
+        Name in `dynident.simulation.integrators.INTEGRATORS`; the papers' by default.
     """
     twin = load_twin()
     if not coulomb:

@@ -81,7 +81,7 @@ class Doctor(Options):
     """Whether logs are looked at."""
 
     doctor: Annotated[
-        Flag, "look for another reading of each log that explains it better; nothing is mended"
+        Flag, "look for another reading of each log that explains it better; nothing is repaired"
     ] = True
 
 

@@ -56,8 +56,8 @@ class Reason:
 
 
 ONE_LOG = (
-    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load need not "
-    "show: give a held-out log"
+    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load may go "
+    "unnoticed: give a held-out log"
 )
 """What trust in a result rests on that no second log was asked about."""
 
