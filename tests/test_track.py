@@ -404,6 +404,8 @@ BAD = {
     "a word": (HEADER + GOOD + "0.2,x,0.2,1,2\n", "line 42, column 2 (q_one): 'x' is not a number"),
     "no number": (HEADER + GOOD + "0.2,0.1,0.2,nan,2\n", "line 42, column 4 (tau_one): nan is not"),
     "empty cell": (HEADER + GOOD + "0.2,0.1,,1,2\n", "line 42, column 3 (q_two): is empty"),
+    "no value": (HEADER + GOOD + "#N/A,0.1,0.2,1,2\n", "column 1 (time): '#N/A' is not a number"),
+    "endless": (HEADER + "0," * 3_000_000, "line 2: is longer than 4194304 characters"),
     "backward": (HEADER + GOOD + "0.1,0.1,0.1,1,2\n", "line 42: time goes from 0.195 s to 0.1 s"),
     "nothing": ("", "needs"),
     "another robot's": ("time,q_a,tau_a\n0,0,0\n", "q_one"),

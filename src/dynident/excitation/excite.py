@@ -29,7 +29,7 @@ from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
-from dynident.excitation.trajectories import Family, Trajectory
+from dynident.excitation.trajectories import Family, Trajectory, count_samples
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference
@@ -222,6 +222,7 @@ def refuse_contradictions(
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
+    count_samples(family, aim.rate, aim.periods)
 
 
 def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> None:
