@@ -775,6 +775,33 @@ def test_a_full_disk_behind_stdout_is_no_traceback():
     assert done.stderr == "error: output: No space left on device\n"
 
 
+@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["base", "arm.urdf"]])
+def test_output_that_nobody_reads_on_ends_quietly(place, argv):
+    there, here = os.pipe()
+    os.close(there)
+    try:
+        command = [sys.executable, "-m", "dynident", *argv]
+        done = subprocess.run(command, stdout=here, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(here)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupt_while_modules_are_loaded_is_one_line():
+    code = """
+import os, runpy, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "dynident.cli.options":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("dynident", run_name="__main__", alter_sys=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"error: interrupted\n")
+
+
 CLOSED = {"stderr": "2>&-", "stdout": ">&-"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from numba.core import event
 
 import dynident
 from dynident.core import compiled
@@ -171,3 +173,27 @@ def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
     assert "\rcompiling what is used for the first time: 1 function" in told
     assert whole.endswith("\r")
     assert seen[StringIO] == ("", "")
+
+
+class Interrupting(event.Listener):
+    """Sends an interrupt whenever a function is compiled."""
+
+    def on_start(self, event: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+def test_an_interrupt_waits_until_a_function_is_compiled() -> None:
+    triple = compiled.numba.njit(lambda x: 3 * x)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        compiling = event.install_listener("numba:compile", Interrupting())
+        with compiling, pytest.raises(KeyboardInterrupt):
+            triple(2)
+        assert len(triple.signatures) == 1
+        assert triple(2) == 6
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -750,6 +750,7 @@ def test_knots_of_splines_may_be_searched():
         ({"trajectory": "spline", "periods": 2}, "periods are of a fourier series"),
         ({"speed": (1.0, 2.0, 3.0)}, "speed has 3 values"),
         ({"margin": 1.5}, "margin"),
+        ({"rate": 1e9}, "more than 10000000 samples"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

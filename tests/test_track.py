@@ -427,6 +427,14 @@ def test_bad_streams_are_refused_with_their_place(desk, piped, name):
         assert reason in errors[0]
 
 
+def test_a_rate_that_no_stream_has_is_refused(desk, piped):
+    text = "q_one,q_two,tau_one,tau_two\n" + "0,0,0,0\n" * 5
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--rate", "1e12")
+    code, _, err = piped(text, *flags)
+    assert code == 2
+    assert "check the unit of time, or the rate" in err
+
+
 def test_json_lines_are_read_like_a_table(desk, piped):
     lines = (desk / "run.csv").read_text().splitlines()[1:2000]
     numbers = [[float(cell) for cell in line.split(",")] for line in lines]
