@@ -453,10 +453,45 @@ def test_columns_and_units_of_flags_are_checked_as_those_of_a_study(refused, fla
     assert words in refused(["identify", *FLAGS, *flags])
 
 
+RESULT = "out-pc-idim-ls/result.json"
+TAKES_LOGS = {
+    **{name: [name, *LOG, "--bandwidth", "5"] for name in ("identify", "doctor", "select")},
+    "compare": ["compare", *LOG, "--bandwidth", "5", "--methods", "wls", "--frictions", "viscous"],
+    "validate": ["validate", RESULT, "l.csv"],
+    "payload": ["payload", RESULT, "--log", "l.csv"],
+    "sample": ["sample", RESULT, "-n", "2", "--log", "l.csv"],
+    "replay": ["replay", "looped.json", "l.csv"],
+    "track": ["track", "l.csv", "--robot", "arm.urdf", "--bandwidth", "5"],
+    "track --start": ["track", "l.csv", "--start", RESULT],
+}
+OF_LOGS = {
+    "--columns": ("q=nope_*", "nope_"),
+    "--units": ("q=furlong", "furlong"),
+    "--rate": ("7", "7"),
+    "--rows": ("0,999999", "999999"),
+    "--bad-rows": ("keep", "'keep'"),
+    "--drop-below": ("-1", "-1"),
+}
+
+
+@pytest.mark.parametrize("flag", OF_LOGS)
+@pytest.mark.parametrize("command", TAKES_LOGS)
+def test_whatever_takes_a_log_is_told_of_it_by_the_same_flags(refused, place, command, flag):
+    rows = (place / "a.csv").read_text().splitlines()
+    if flag == "--rate":  # of logs without time
+        rows = [row.partition(",")[2] for row in rows]
+    Path("l.csv").write_text("\n".join(rows))
+    document = json.loads(Path(RESULT).read_text())
+    document["settings"]["study"]["controller"] = {"kind": "pd", "kp": 100.0, "kd": 10.0}
+    Path("looped.json").write_text(json.dumps(document))
+    value, words = OF_LOGS[flag]
+    assert words in refused([*TAKES_LOGS[command], flag, value])
+
+
 def test_a_study_has_columns_of_its_own(refused):
     assert "--columns" in refused(["identify", "s.toml", "--columns", "q=x_*"])
     assert "--units" in refused(["doctor", "s.toml", "--units", "q=deg"])
-    assert "of --robot" in refused(["track", "s.toml", "--units", "q=deg"])
+    assert "s.toml has logs" in refused(["track", "s.toml", "--units", "q=deg"])
 
 
 def test_no_number_is_too_large_to_be_refused(refused, place):

@@ -7,15 +7,20 @@ import math
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dynident import __version__
 from dynident.cli.flags import DEFAULTS, Flag
 from dynident.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dynident.study.stored import StoredResult
+    from dynident.study.study import LogSection, Study
 
 app = typer.Typer(
     name="dynident",
@@ -98,6 +103,138 @@ FrictionOption = Annotated[
         "or one a joint with commas between.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class LogFlags:
+    """What flags say of logs.
+
+    Attributes
+    ----------
+    keys : dict
+        Of a ``[[log]]``.
+    prepare : dict
+        Of ``[prepare]``.
+    """
+
+    keys: dict[str, Any]
+    prepare: dict[str, Any]
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.keys or self.prepare)
+
+    def refuse_beside(self, what: str) -> None:
+        """Refuse flags of logs whose layout another has told.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.keys:
+            flag = "--" + next(iter(self.keys)).replace("_", "-")
+            raise InputError(f"{flag}: {what}; edit its [[log]], or give --robot and --log instead of it")
+
+    def prepared(self, study: Study) -> Study:
+        """The study with the preparation that the flags tell."""
+        from dynident.core.schema import validate_data
+        from dynident.study.study import PrepareSection
+
+        if not self.prepare:
+            return study
+        told = {**study.prepare.model_dump(), **self.prepare}
+        section = validate_data(PrepareSection, told, "command line")
+        return study.model_copy(update={"prepare": section})
+
+    def beside(self, stored: StoredResult) -> StoredResult:
+        """A result that takes logs which are laid out and prepared as the flags tell."""
+        return replace(stored, study=self.prepared(stored.study), told=self.keys)
+
+    def locate_log(self, study: Study, files: Sequence[str]) -> LogSection:
+        """A log, laid out as the study's first where there is one, and as the flags tell."""
+        from dynident.core.schema import validate_data
+        from dynident.study.stored import relocate_log_section
+        from dynident.study.study import LogSection
+
+        if study.log:
+            return relocate_log_section(study.log[0], files, self.keys)
+        return validate_data(LogSection, {"files": list(files), **self.keys}, "command line")
+
+
+def add_log_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the flags of logs, the same for all commands; they arrive as `told`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = inspect.signature(read_log_flags, eval_str=True).parameters.values()
+    kept = [p for p in signature.parameters.values() if p.name != "told"]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        told = read_log_flags(**{p.name: arguments.pop(p.name) for p in own})
+        command(**arguments, told=told)
+
+    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *own)]
+    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in every}
+    return run
+
+
+def read_log_flags(
+    *,
+    columns: ColumnsOption = None,
+    units: UnitsOption = None,
+    rate: RateOption = None,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--rows", metavar="FIRST,STOP", help="Samples of the logs, from 0: first, and stop."
+        ),
+    ] = None,
+    bad_rows: Annotated[
+        str | None,
+        typer.Option("--bad-rows", help="Damaged rows of the logs: refuse (default) or cut."),
+    ] = None,
+    drop_below: Annotated[
+        str | None,
+        typer.Option(
+            "--drop-below", help="Speed below which rows are left out, or one a joint [rad/s]."
+        ),
+    ] = None,
+) -> LogFlags:
+    """What the flags of logs say.
+
+    Raises
+    ------
+    InputError
+    """
+    keys = {
+        "columns": parse_signal_values("--columns", columns),
+        "units": parse_signal_values("--units", units),
+        "rate": rate,
+        "rows": None if span is None else parse_numbers("--rows", span, int),
+        "bad_rows": bad_rows,
+    }
+    slow = None if drop_below is None else parse_numbers("--drop-below", drop_below, float)
+    if slow is not None and len(slow) == 1:
+        (slow,) = slow
+    return LogFlags(
+        {key: value for key, value in keys.items() if value is not None},
+        {} if slow is None else {"drop_below": slow},
+    )
+
+
+def parse_numbers(flag: str, text: str, kind: type[int] | type[float]) -> Any:
+    """Numbers between commas.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        return tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{flag} {text!r}: write {what} with commas between") from None
 
 
 def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
@@ -190,8 +327,8 @@ KINDS: dict[str, type] = {
 """What the parser reads of each kind of flag."""
 LISTS: dict[str, type] = {"numbers": float, "words": str}
 """Kinds of flags that are lists between commas."""
-SPELLED = {"lowpass_hz": "lowpass", "n": "number"}
-"""Options whose flag has another name."""
+SPELLED = {"lowpass_hz": "lowpass", "n": "number", "rows": "fit-rows"}
+"""Options whose flag has another name; --rows are those of a log."""
 SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import PAYLOAD_FLAGS
-from dynident.cli.options import JsonFlag, add_flags, app
+from dynident.cli.options import JsonFlag, LogFlags, add_flags, add_log_flags, app
 
 
 @app.command(
@@ -16,11 +16,13 @@ from dynident.cli.options import JsonFlag, add_flags, app
     epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0",
 )
 @add_flags(PAYLOAD_FLAGS)
+@add_log_flags
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
     json: JsonFlag = False,
     *,
+    told: LogFlags,
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
@@ -28,7 +30,8 @@ def payload(
     from dynident.study.payload import identify_payload_from_stored
     from dynident.study.stored import read_result
 
-    found, warnings = identify_payload_from_stored(read_result(result), log, **options)
+    stored = told.beside(read_result(result))
+    found, warnings = identify_payload_from_stored(stored, log, **options)
     typer.echo(
         to_json(replace_nonfinite(found.to_dict())) if json else found.summary(), nl=not json
     )

@@ -9,25 +9,28 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import JsonFlag, LowpassOption, add_flags, app
+from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, add_flags, add_log_flags, app
 
 
 @app.command(
     short_help="Measure a stored result on other logs.",
     epilog="Example: dynident validate out/result.json run3.csv",
 )
+@add_log_flags
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
     lowpass: LowpassOption = None,
     json: JsonFlag = False,
+    *,
+    told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.results.json import replace_nonfinite, serialise_validation, to_json
     from dynident.results.text import format_fit_figures, format_free_errors
     from dynident.study.stored import read_result, validate_stored_model
 
-    stored = read_result(result)
+    stored = told.beside(read_result(result))
     names = stored.idim.robot.joint_names
     found = [validate_stored_model(stored, text.split(","), lowpass) for text in logs]
     for warning in dict.fromkeys(note for one in found for note in one.warnings):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import SAMPLE_FLAGS
-from dynident.cli.options import JsonFlag, add_flags, app
+from dynident.cli.options import JsonFlag, LogFlags, add_flags, add_log_flags, app
 
 
 @app.command(
@@ -16,6 +16,7 @@ from dynident.cli.options import JsonFlag, add_flags, app
     epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
 )
 @add_flags(SAMPLE_FLAGS)
+@add_log_flags
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
@@ -32,6 +33,7 @@ def sample(
     ] = None,
     json: JsonFlag = False,
     *,
+    told: LogFlags,
     options: dict[str, Any],
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
@@ -47,10 +49,14 @@ def sample(
         raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
+    if told.given and not logs:
+        raise InputError(
+            "--columns, --units, --rate, --rows, --bad-rows, --drop-below are of --log"
+        )
     wanted = Drawing(**options)
     if output is not None:
         refuse_unwritable(output)
-    stored = read_result(result)
+    stored = told.beside(read_result(result))
     draws = sample_stored(stored, wanted)
     found = [measure_calibration(stored, draws, text) for text in logs or ()]
     notes: tuple[str, ...] = ()

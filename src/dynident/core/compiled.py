@@ -136,7 +136,7 @@ class DeferredInterrupts(event.Listener):
         self._asked = True
 
 
-event.register("numba:compiler_lock", DeferredInterrupts())
+event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-untyped-call]
 
 
 class Compilations(event.Listener):

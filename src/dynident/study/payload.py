@@ -19,7 +19,7 @@ from dynident.regression.problem import Problem
 from dynident.results.identification import Identification
 from dynident.results.payload import Payload
 from dynident.robot.geometry import locate_frame
-from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.stored import StoredResult
 from dynident.study.study import read_study_samples
 
 
@@ -95,7 +95,7 @@ def identify_payload_from_stored(
     if stored.document.fitted:
         raise InputError(f"{stored.path}: was fitted to positions: a load needs logs with torque")
     beta = np.array([row.value for row in stored.document.parameters])
-    section = relocate_log_section(stored.study.log[0], text.split(","))
+    section = stored.locate_log(text.split(","))
     samples = read_study_samples(section, stored.idim.robot, stored.study.prepare)
     result = identify_payload(stored.base, beta, stored.covariance(), samples, placing, loading)
     return result, (*stored.warnings, *samples.warnings)

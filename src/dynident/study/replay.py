@@ -25,7 +25,6 @@ from dynident.study.stored import (
     StoredResult,
     build_simulable_model,
     rebuild_stored_loop,
-    relocate_log_section,
 )
 from dynident.study.study import read_study_samples
 
@@ -150,7 +149,7 @@ def replay(stored: StoredResult, files: Sequence[str], engine: str = OURS) -> Re
     study, robot = stored.study, stored.idim.robot
     if study.controller is None:
         raise InputError(f"{stored.path}: its study has no [controller], whose law is replayed")
-    section = relocate_log_section(study.log[0], files)
+    section = stored.locate_log(files)
     samples = read_study_samples(section, robot, study.prepare, torque=False)
     simulation = rebuild_stored_loop(stored, samples)
     samples = fill_missing_torque(samples, simulation)

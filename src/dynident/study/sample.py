@@ -34,7 +34,7 @@ from dynident.simulation.rollout import LoopColumn
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
-from dynident.study.stored import StoredResult, relocate_log_section
+from dynident.study.stored import StoredResult
 from dynident.study.study import read_study_samples
 
 NO_PRIOR = Knowledge(prior="none")
@@ -241,7 +241,7 @@ def measure_calibration(stored: StoredResult, draws: Draws, text: str) -> Calibr
     ComputationError
     """
     study = stored.study
-    section = relocate_log_section(study.log[0], text.split(","))
+    section = stored.locate_log(text.split(","))
     simulates = bool(stored.document.fitted)
     samples = read_study_samples(section, stored.idim.robot, study.prepare, torque=not simulates)
     if not simulates:

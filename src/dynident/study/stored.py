@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -61,12 +63,15 @@ class StoredResult:
     study : Study
     base : BaseParameters
         Those of the model, rebuilt from the study.
+    told : mapping
+        Keys of other logs, where these are laid out otherwise than the study's first.
     """
 
     path: Path
     document: Document
     study: Study
     base: BaseParameters
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def idim(self) -> Idim:
@@ -85,6 +90,10 @@ class StoredResult:
         if not isinstance(found, tuple) or len(found) not in (1, self.idim.robot.n):
             return None
         return np.array(found) if min(found) > 0.0 else None
+
+    def locate_log(self, files: Sequence[str]) -> LogSection:
+        """Another log, laid out as the study's first, but for what was told otherwise."""
+        return relocate_log_section(self.study.log[0], files, self.told)
 
     @property
     def model(self) -> Model:
@@ -366,7 +375,7 @@ def validate_stored_model(
         When the log does not fit the robot or its filters.
     """
     study, robot = stored.study, stored.idim.robot
-    section = relocate_log_section(study.log[0], files)
+    section = stored.locate_log(files)
     samples = read_study_samples(section, robot, study.prepare, stored.needs_torque)
     loop = rebuild_stored_loop(stored, samples) if stored.document.fitted else None
     if lacks_torque(samples) and not stored.needs_torque:
@@ -399,8 +408,10 @@ def rebuild_stored_loop(stored: StoredResult, samples: Samples) -> Simulation:
     return simulation.told({each.name: each.value for each in stored.document.fitted})
 
 
-def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSection:
-    """A log section that reads other files laid out alike.
+def relocate_log_section(
+    section: LogSection, files: Sequence[str], told: Mapping[str, Any] = MappingProxyType({})
+) -> LogSection:
+    """A log section that reads other files laid out alike, but for keys that are told.
 
     Raises
     ------
@@ -427,7 +438,10 @@ def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSectio
     }
     update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
     # a period is a log's own: another may have no such
-    return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
+    own = section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
+    if not told:
+        return own
+    return validate_data(LogSection, {**own.model_dump(exclude_none=True), **told}, "command line")
 
 
 def render_stored_urdf(
