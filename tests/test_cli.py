@@ -229,7 +229,7 @@ def test_what_is_no_number_is_told_with_its_value(refused):
 )
 def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
     reason = refused(["identify", *ARM, "--lowpass", value])
-    assert f"'lowpass_hz' is {float(value)} but should be" in reason
+    assert f"error: --lowpass is {float(value)} but should be" in reason
     assert words in reason
 
 
@@ -2015,7 +2015,7 @@ def test_the_doctor_names_and_mends(place, capfd):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["doctor"], ("give a study", "doctor --help")),
+        (["doctor"], ("give a study", "see --help")),
         (["doctor", "s.toml", "--log", "a.csv"], ("either a study",)),
         (
             ["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "x.toml"],

@@ -10,10 +10,12 @@ import pytest
 import toy
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.cli import run
 from dynident.cli.flags import FLAGS
+from dynident.cli.options import list_flag_spellings
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 from dynident.core.options import (
     InPython,
     Options,
@@ -137,3 +139,24 @@ def test_what_is_added_to_a_registry_can_be_chosen(monkeypatch):
         Knowledge(metric="mine")
     monkeypatch.setitem(METRICS, "mine", METRICS["weighted"])
     assert Knowledge(metric="mine").metric == "mine"
+
+
+@pytest.mark.parametrize("name", [name for name, o in every().items() if not o.in_python])
+def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
+    """As a key of a study and as a flag, by the type and by the method that has no such option."""
+    study = tmp_path / "study.toml"
+    text = '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "a.csv"\n[identify]\n'
+    study.write_text(text + f'{name} = {{ unfit = "perhaps" }}\n')
+    assert run(["identify", str(study)]) == 2
+    assert f"{study}: key 'identify.{name}" in capfd.readouterr().err
+    study.write_text(text)
+    own = next(each for each in FLAGS if each.name == name)
+    flag = list_flag_spellings(own)[-1].partition("/")[0]
+    without = next((m for m in ESTIMATORS if name not in list_option_names(m)), None)
+    if own.kind != "switch":
+        assert run(["identify", str(study), flag, "{ unfit = '?' }"]) == 2
+        assert flag in capfd.readouterr().err
+    if without is not None and name not in collect_options(EVERY_METHOD):
+        with pytest.raises(OptionError) as refused:
+            check_options(without, {name: True})
+        assert refused.value.key == name

@@ -17,7 +17,7 @@ from typer.models import CommandInfo
 # the order of these imports is the order of the commands in --help
 from dynident.cli import identify, compare, doctor, select, excite, base, result  # isort: skip
 from dynident.cli import payload, repair, replay, sample, simulate, track  # isort: skip
-from dynident.cli.options import app
+from dynident.cli.options import app, name_flag
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import format_one_line
 
@@ -113,7 +113,7 @@ def run(argv: list[str] | None = None) -> int:
         parse = build_parser(tuple(app.registered_commands))
         code = parse(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
-        return complain(error, 2)
+        return complain(name_flag(str(error)), 2)
     except ComputationError as error:
         return complain(error, 1)
     except typer.TyperException as error:

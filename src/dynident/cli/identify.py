@@ -149,7 +149,7 @@ def choose_study(
         told.refuse_beside(f"{study} has logs of its own")
         return told.prepared(read_study(study))
     if robot is None or not log:
-        raise InputError("give a study, or --robot FILE and --log FILE; see dynident --help")
+        raise InputError("give a study, or --robot FILE and --log FILE; see --help")
     held_out = validate or []
     built = build_study_from_flags(robot, log, held_out, told.keys, floating, contact or ())
     return told.prepared(built)

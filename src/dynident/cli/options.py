@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import tomllib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -16,7 +17,7 @@ import typer
 
 from dynident import __version__
 from dynident.cli.flags import DEFAULTS, Flag
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from dynident.study.stored import StoredResult
@@ -134,7 +135,9 @@ class LogFlags:
         """
         if self.keys:
             flag = "--" + next(iter(self.keys)).replace("_", "-")
-            raise InputError(f"{flag}: {what}; edit its [[log]], or give --robot and --log instead of it")
+            raise InputError(
+                f"{flag}: {what}: edit its [[log]]; give either a study or --robot and --log"
+            )
 
     def prepared(self, study: Study) -> Study:
         """The study with the preparation that the flags tell."""
@@ -159,7 +162,7 @@ class LogFlags:
 
         if study.log:
             return relocate_log_section(study.log[0], files, self.keys)
-        return validate_data(LogSection, {"files": list(files), **self.keys}, "command line")
+        return validate_data(LogSection, {"files": list(files), **self.keys}, "command line: log")
 
 
 def add_log_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -329,18 +332,30 @@ LISTS: dict[str, type] = {"numbers": float, "words": str}
 """Kinds of flags that are lists between commas."""
 SPELLED = {"lowpass_hz": "lowpass", "n": "number", "rows": "fit-rows"}
 """Options whose flag has another name; --rows are those of a log."""
+OF_TABLES = {"file": "robot", "files": "log"}
+"""Keys of robots and logs whose flag has another name."""
+KEY_OF_FLAG = re.compile(
+    r"^command line: (?P<log>log: )?key '(?P<table>log\[\d+\]\.|robot\.)?(?P<key>\w+)[^']*'"
+)
+"""How a key is named that stands in no file."""
 SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 
 
 def add_flags(
-    known: Sequence[Flag],
+    known: Sequence[Flag], section: str = "identify"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a flag for every option of some families; those given arrive as `options`."""
-    return lambda command: wrap_command(command, known)
+    """Add a flag for every option of some families; those given arrive as `options`.
+
+    What is refused of an option is named as the flag that gave it, or as the key of the study, in
+    whose `section` the options stand.
+    """
+    return lambda command: wrap_command(command, known, section)
 
 
-def wrap_command(command: Callable[..., None], known: Sequence[Flag]) -> Callable[..., None]:
+def wrap_command(
+    command: Callable[..., None], known: Sequence[Flag], section: str
+) -> Callable[..., None]:
     """See `add_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
@@ -360,12 +375,47 @@ def wrap_command(command: Callable[..., None], known: Sequence[Flag]) -> Callabl
     def run(**arguments: Any) -> None:
         given = {flag.name: convert_flag_value(flag, arguments.pop(flag.name)) for flag in known}
         options = {name: value for name, value in given.items() if value is not None}
-        command(**arguments, options=options)
+        flags = {flag.name: list_flag_spellings(flag)[-1] for flag in known if flag.name in options}
+        with name_option_in_errors(flags, arguments.get("study"), section):
+            command(**arguments, options=options)
 
     every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + added
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in every}
     return run
+
+
+@contextmanager
+def name_option_in_errors(
+    flags: Mapping[str, str], study: Path | None, section: str
+) -> Iterator[None]:
+    """Name the flag, or the key of the study, that gave an option which is refused.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except OptionError as error:
+        if error.key in flags:
+            raise InputError(f"{flags[error.key].partition('/')[0]}: {error}") from error
+        from dynident.study.study import find_section_of_key
+
+        table = find_section_of_key(error.key, section)
+        if study is None or table is None:
+            raise
+        raise InputError(f"{study}: {table}.{error.key}: {error}") from error
+
+
+def name_flag(reason: str) -> str:
+    """What is wrong with a key that a flag gave, with the flag instead of the key."""
+
+    def spell(found: re.Match[str]) -> str:
+        spelled = OF_TABLES if found["log"] or found["table"] else SPELLED
+        return "--" + spelled.get(found["key"], found["key"]).replace("_", "-")
+
+    return KEY_OF_FLAG.sub(spell, reason)
 
 
 def spell_flag(flag: Flag) -> str:

@@ -31,7 +31,7 @@ from dynident.core.errors import InputError, name_study_in_errors
     short_help="Choose what tells the most of logs from ordinary work.",
     epilog="Example: dynident select work.toml --fix selected.toml",
 )
-@add_flags(SELECT_FLAGS)
+@add_flags(SELECT_FLAGS, "select")
 @add_log_flags
 def select(
     study: StudyArgument = None,

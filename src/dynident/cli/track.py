@@ -38,7 +38,7 @@ PIPE = "-"
     short_help="Follow a robot's parameters and load while it moves.",
     epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
 )
-@add_flags(TRACK_FLAGS)
+@add_flags(TRACK_FLAGS, "track")
 @add_log_flags
 def track(
     source: Annotated[

@@ -46,6 +46,20 @@ def check_type(who: str, given: object, wanted: type, hint: str) -> None:
         raise InputError(f"{who} takes {wanted.__name__}, not {name}: {hint}")
 
 
+class OptionError(InputError):
+    """A value of an option that does not fit; it knows the option, and not who gave it where.
+
+    Parameters
+    ----------
+    key : str
+    reason : str
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
 class SectionError(InputError):
     """A section of a study that does not fit; it knows its place there, and not the file."""
 

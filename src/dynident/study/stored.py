@@ -441,7 +441,9 @@ def relocate_log_section(
     own = section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
     if not told:
         return own
-    return validate_data(LogSection, {**own.model_dump(exclude_none=True), **told}, "command line")
+    return validate_data(
+        LogSection, {**own.model_dump(exclude_none=True), **told}, "command line: log"
+    )
 
 
 def render_stored_urdf(
