@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +17,7 @@ from dynident.cli.flags import FLAGS
 from dynident.cli.options import list_flag_spellings
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.core.errors import InputError, OptionError
+from dynident.core.errors import InputError, OptionError, name_study_in_errors
 from dynident.core.options import (
     InPython,
     Options,
@@ -139,6 +141,20 @@ def test_what_is_added_to_a_registry_can_be_chosen(monkeypatch):
         Knowledge(metric="mine")
     monkeypatch.setitem(METRICS, "mine", METRICS["weighted"])
     assert Knowledge(metric="mine").metric == "mine"
+
+
+@pytest.mark.parametrize(
+    ("advice", "flag", "key"),
+    [
+        ("set bad_rows = 'cut'", "set --bad-rows cut", "bad_rows = 'cut' (keys of a log stand in"),
+        ("lower drop_below", "lower --drop-below", "lower [prepare] drop_below"),
+        ("set columns = { q = 'p_*' }", "set --columns 'q=p_*'", "columns = { q = 'p_*' }"),
+    ],
+)
+def test_advice_is_in_the_words_of_where_the_user_is(advice, flag, key):
+    for path, words in ((None, flag), (Path("study.toml"), key)):
+        with pytest.raises(InputError, match=re.escape(words)), name_study_in_errors(path):
+            raise InputError(advice)
 
 
 @pytest.mark.parametrize("name", [name for name, o in every().items() if not o.in_python])

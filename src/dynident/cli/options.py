@@ -174,7 +174,9 @@ def add_log_flags(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**arguments: Any) -> None:
         told = read_log_flags(**{p.name: arguments.pop(p.name) for p in own})
-        command(**arguments, told=told)
+        flags = {key: "--" + key.replace("_", "-") for key in (*told.keys, *told.prepare)}
+        with name_option_in_errors(flags, None, "prepare"):
+            command(**arguments, told=told)
 
     every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *own)]
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]

@@ -15,6 +15,8 @@ KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 """What messages say of keys that a log has in a study."""
 FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
 """What they say of those that are flags, too."""
+BAD_ROWS = re.compile(r"\bbad_rows = (['\"])cut\1")
+DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 
 class DynidentError(Exception):
@@ -100,10 +102,14 @@ def name_study_in_errors(path: Path | None) -> Iterator[None]:
     except SectionError as error:
         raise InputError(f"{path or 'command line'}: {error}") from error
     except InputError as error:
-        reason = FLAG_OF_LOG.sub(format_flag, str(error))
+        reason = str(error)
+        if path is None:
+            reason = FLAG_OF_LOG.sub(format_flag, reason)
+            reason = BAD_ROWS.sub("--bad-rows cut", reason)
+        reason = DROP_BELOW.sub("--drop-below" if path is None else "[prepare] drop_below", reason)
         if KEY_OF_LOG.search(reason):
             reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"
-        if path is not None or reason == str(error):
+        if reason == str(error) or isinstance(error, OptionError):
             raise
         raise InputError(reason) from error
 

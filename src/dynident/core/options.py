@@ -62,7 +62,7 @@ def broadcast_to_joints(
     found = np.atleast_1d(np.asarray(values, dtype=float))
     if found.shape not in ((1,), (n,)):
         words = f"{key} has {len(found)} values; give one, or one for each of {n} {what}"
-        raise OptionError(key, words)
+        raise OptionError(key.rpartition(": ")[2], words)
     return tuple(np.broadcast_to(found, (n,)).tolist())
 
 
