@@ -23,6 +23,7 @@ from dynident.core.options import (
     Options,
     build_option_section,
     build_options,
+    check_option,
     collect_options,
     list_options,
 )
@@ -155,6 +156,16 @@ def test_advice_is_in_the_words_of_where_the_user_is(advice, flag, key):
     for path, words in ((None, flag), (Path("study.toml"), key)):
         with pytest.raises(InputError, match=re.escape(words)), name_study_in_errors(path):
             raise InputError(advice)
+
+
+@pytest.mark.parametrize("value", [object(), lambda: None, [object()]])
+def test_no_refusal_tells_where_an_object_lies_in_memory(value):
+    for option in every().values():
+        if option.in_python:
+            continue
+        with pytest.raises(InputError) as refused:
+            check_option(option, value)
+        assert " at 0x" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", [name for name, o in every().items() if not o.in_python])

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""Where an object lies in memory, which is another place at every start."""
 KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 """What messages say of keys that a log has in a study."""
 FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
@@ -21,6 +23,9 @@ DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 class DynidentError(Exception):
     """Anything that dynident refuses or fails at, with a reason a user can act on."""
+
+    def __init__(self, reason: object = "") -> None:
+        super().__init__(ADDRESS.sub("", str(reason)))
 
 
 class InputError(DynidentError):
