@@ -378,7 +378,7 @@ def with_cell(text: str):
         (lambda lines: [*lines[:10], lines[8], *lines[10:]], ("row 11", "(time)", "goes back")),
         (with_cell("nan"), ("row 701, column 2 (q_joint_1)", "finite")),
         (with_cell("inf"), ("row 701, column 2 (q_joint_1)", "finite")),
-        (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "bad_rows")),
+        (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "--bad-rows cut")),
         (with_cell("abc"), ("row 701, column 2 (q_joint_1)", "'abc'")),
         (with_cell("0x10"), ("row 701, column 2 (q_joint_1)", "'0x10'")),
     ],
