@@ -225,7 +225,7 @@ def test_what_is_no_number_is_told_with_its_value(refused):
 )
 def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
     reason = refused(["identify", *ARM, "--lowpass", value])
-    assert f"'lowpass_hz' is {float(value)} but should be" in reason
+    assert f"error: --lowpass is {float(value)} but should be" in reason
     assert words in reason
 
 
@@ -245,22 +245,22 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
         (["--method", "ols", "--essential", "rato"], ("essential", "'ratio'")),
         (["--method", "ols", "--prior", "none"], ("ols", "'prior'", "pc-idim-ls")),
         (["--essential", "ratio"], ("pc-idim-ls", "'essential'", "ols")),
-        (["--metric", "pulback"], ("'metric'", "'pullback'")),
-        (["--metric", ""], ("'metric'",)),
-        (["--consistency", "inertial"], ("'consistency'", "'inertia'")),
+        (["--metric", "pulback"], ("--metric", "'pullback'")),
+        (["--metric", ""], ("--metric",)),
+        (["--consistency", "inertial"], ("--consistency", "'inertia'")),
         (["--consistency", "base", "--prior", "nominal"], ("'base'", "leave the prior out")),
-        (["--prior-weight", "heldout"], ("'prior_weight'", "'held-out'")),
-        (["--prior-weight", "-1"], ("'prior_weight'", "-1")),
-        (["--prior-weight", "nan"], ("'prior_weight'", "finite")),
-        (["--prior-weight", "inf"], ("'prior_weight'", "finite")),
-        (["--prior-weight", ""], ("'prior_weight'",)),
-        (["--bootstrap", "-1"], ("'bootstrap'", "-1")),
-        (["--bootstrap", "1"], ("'bootstrap'", "is 1: at least 20")),
-        (["--bootstrap", "99999999999"], ("'bootstrap'", "99999999999")),
-        (["--method", "wls", "--metric", "euclidean"], ("wls", "'metric'", "pc-idim-ls")),
-        (["--method", "wls", "--prior-weight", "2"], ("wls", "'prior_weight'", "pc-idim-iv")),
-        (["--method", "irls", "--consistency", "base"], ("irls", "'consistency'", "pc-didim")),
-        (["--method", "ols", "--bootstrap", "50"], ("ols", "'bootstrap'", "pc-clie")),
+        (["--prior-weight", "heldout"], ("--prior-weight", "'held-out'")),
+        (["--prior-weight", "-1"], ("--prior-weight", "-1")),
+        (["--prior-weight", "nan"], ("--prior-weight", "finite")),
+        (["--prior-weight", "inf"], ("--prior-weight", "finite")),
+        (["--prior-weight", ""], ("--prior-weight",)),
+        (["--bootstrap", "-1"], ("--bootstrap", "-1")),
+        (["--bootstrap", "1"], ("--bootstrap", "is 1: at least 20")),
+        (["--bootstrap", "99999999999"], ("--bootstrap", "99999999999")),
+        (["--method", "wls", "--metric", "euclidean"], ("wls", "--metric", "pc-idim-ls")),
+        (["--method", "wls", "--prior-weight", "2"], ("wls", "--prior-weight", "pc-idim-iv")),
+        (["--method", "irls", "--consistency", "base"], ("irls", "--consistency", "pc-didim")),
+        (["--method", "ols", "--bootstrap", "50"], ("ols", "--bootstrap", "pc-clie")),
         (["--method", "pc-idim-iv"], ("pc-idim-iv", "[controller]")),
         (["--method", "pc-didim"], ("pc-didim", "[controller]")),
         (["--method", "pc-clie"], ("pc-clie", "[controller]")),
@@ -311,12 +311,12 @@ def test_help_and_version(capfd):
         (["identify", "a.csv"], ("a.csv: is a log, not a study",)),
         (["identify", "--robot", "no.urdf", "--log", "a.csv"], ("no.urdf",)),
         (["identify", "--robot", "a.csv", "--log", "a.csv"], ("a.csv", ".urdf, .toml")),
-        (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("robot.file", "no name")),
+        (["identify", "--robot", "arm\nx.urdf", "--log", "a.csv"], ("--robot", "no name")),
         (["identify", "--robot", "x" * 400 + ".urdf", "--log", "a.csv"], ("name too long",)),
         (["identify", "--robot", "arm.urdf", "--log", "no.csv"], ("no.csv",)),
         (["identify", "--robot", "arm.urdf", "--log", "x" * 400 + ".csv"], ("name too long",)),
         (["identify", "--robot", "arm.urdf", "--log", "a_directory"], ("a_directory", ".csv")),
-        (["identify", "--robot", "arm.urdf", "--log", "a.csv,"], ("log[1].files[2]",)),
+        (["identify", "--robot", "arm.urdf", "--log", "a.csv,"], ("--log",)),
         (["identify", "--robot", "arm.urdf", "--log", "a.csv,b.csv"], ("'q_joint_1' twice",)),
         (["identify", *FLAGS, "--validate", "no.csv"], ("no.csv",)),
         (["identify", *FLAGS, "--validate", "s.toml"], ("s.toml", ".csv")),
@@ -374,7 +374,7 @@ def with_cell(text: str):
         (lambda lines: [*lines[:10], lines[8], *lines[10:]], ("row 11", "(time)", "goes back")),
         (with_cell("nan"), ("row 701, column 2 (q_joint_1)", "finite")),
         (with_cell("inf"), ("row 701, column 2 (q_joint_1)", "finite")),
-        (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "bad_rows")),
+        (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "--bad-rows cut")),
         (with_cell("abc"), ("row 701, column 2 (q_joint_1)", "'abc'")),
         (with_cell("0x10"), ("row 701, column 2 (q_joint_1)", "'0x10'")),
     ],
@@ -449,10 +449,45 @@ def test_columns_and_units_of_flags_are_checked_as_those_of_a_study(refused, fla
     assert words in refused(["identify", *FLAGS, *flags])
 
 
+RESULT = "out-pc-idim-ls/result.json"
+TAKES_LOGS = {
+    **{name: [name, *LOG, "--bandwidth", "5"] for name in ("identify", "doctor", "select")},
+    "compare": ["compare", *LOG, "--bandwidth", "5", "--methods", "wls", "--frictions", "viscous"],
+    "validate": ["validate", RESULT, "l.csv"],
+    "payload": ["payload", RESULT, "--log", "l.csv"],
+    "sample": ["sample", RESULT, "-n", "2", "--log", "l.csv"],
+    "replay": ["replay", "looped.json", "l.csv"],
+    "track": ["track", "l.csv", "--robot", "arm.urdf", "--bandwidth", "5"],
+    "track --start": ["track", "l.csv", "--start", RESULT],
+}
+OF_LOGS = {
+    "--columns": ("q=nope_*", "nope_"),
+    "--units": ("q=furlong", "furlong"),
+    "--rate": ("7", "7"),
+    "--rows": ("0,999999", "999999"),
+    "--bad-rows": ("keep", "'keep'"),
+    "--drop-below": ("-1", "-1"),
+}
+
+
+@pytest.mark.parametrize("flag", OF_LOGS)
+@pytest.mark.parametrize("command", TAKES_LOGS)
+def test_whatever_takes_a_log_is_told_of_it_by_the_same_flags(refused, place, command, flag):
+    rows = (place / "a.csv").read_text().splitlines()
+    if flag == "--rate":  # of logs without time
+        rows = [row.partition(",")[2] for row in rows]
+    Path("l.csv").write_text("\n".join(rows))
+    document = json.loads(Path(RESULT).read_text())
+    document["settings"]["study"]["controller"] = {"kind": "pd", "kp": 100.0, "kd": 10.0}
+    Path("looped.json").write_text(json.dumps(document))
+    value, words = OF_LOGS[flag]
+    assert words in refused([*TAKES_LOGS[command], flag, value])
+
+
 def test_a_study_has_columns_of_its_own(refused):
     assert "--columns" in refused(["identify", "s.toml", "--columns", "q=x_*"])
     assert "--units" in refused(["doctor", "s.toml", "--units", "q=deg"])
-    assert "of --robot" in refused(["track", "s.toml", "--units", "q=deg"])
+    assert "s.toml has logs" in refused(["track", "s.toml", "--units", "q=deg"])
 
 
 def test_no_number_is_too_large_to_be_refused(refused, place):
@@ -805,6 +840,33 @@ def test_a_full_disk_behind_stdout_is_no_traceback():
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "error: output: No space left on device\n"
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["base", "arm.urdf"]])
+def test_output_that_nobody_reads_on_ends_quietly(place, argv):
+    there, here = os.pipe()
+    os.close(there)
+    try:
+        command = [sys.executable, "-m", "dynident", *argv]
+        done = subprocess.run(command, stdout=here, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(here)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_an_interrupt_while_modules_are_loaded_is_one_line():
+    code = """
+import os, runpy, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "dynident.cli.options":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("dynident", run_name="__main__", alter_sys=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"error: interrupted\n")
 
 
 CLOSED = {"stderr": "2>&-", "stdout": ">&-"}
@@ -1951,7 +2013,7 @@ def test_the_doctor_names_and_mends(place, capfd):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["doctor"], ("give a study", "doctor --help")),
+        (["doctor"], ("give a study", "see --help")),
         (["doctor", "s.toml", "--log", "a.csv"], ("either a study",)),
         (
             ["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "x.toml"],

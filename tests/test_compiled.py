@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba.core import event
 
 import dynident
 from dynident.core import compiled
@@ -199,3 +201,27 @@ def test_machine_code_that_is_damaged_is_compiled_anew(
         path.write_bytes(left[damage])
     assert count_hits() == (0, 0)
     assert count_hits() == (1, 1)
+
+
+class Interrupting(event.Listener):
+    """Sends an interrupt whenever a function is compiled."""
+
+    def on_start(self, event: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+def test_an_interrupt_waits_until_a_function_is_compiled() -> None:
+    triple = compiled.numba.njit(lambda x: 3 * x)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        compiling = event.install_listener("numba:compile", Interrupting())
+        with compiling, pytest.raises(KeyboardInterrupt):
+            triple(2)
+        assert len(triple.signatures) == 1
+        assert triple(2) == 6
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

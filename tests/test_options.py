@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -10,15 +12,18 @@ import pytest
 import toy
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.cli import run
 from dynident.cli.flags import FLAGS
+from dynident.cli.options import list_flag_spellings
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError, name_study_in_errors
 from dynident.core.options import (
     InPython,
     Options,
     build_option_section,
     build_options,
+    check_option,
     collect_options,
     list_options,
 )
@@ -137,3 +142,48 @@ def test_what_is_added_to_a_registry_can_be_chosen(monkeypatch):
         Knowledge(metric="mine")
     monkeypatch.setitem(METRICS, "mine", METRICS["weighted"])
     assert Knowledge(metric="mine").metric == "mine"
+
+
+@pytest.mark.parametrize(
+    ("advice", "flag", "key"),
+    [
+        ("set bad_rows = 'cut'", "set --bad-rows cut", "bad_rows = 'cut' (keys of a log stand in"),
+        ("lower drop_below", "lower --drop-below", "lower [prepare] drop_below"),
+        ("set columns = { q = 'p_*' }", "set --columns 'q=p_*'", "columns = { q = 'p_*' }"),
+    ],
+)
+def test_advice_is_in_the_words_of_where_the_user_is(advice, flag, key):
+    for path, words in ((None, flag), (Path("study.toml"), key)):
+        with pytest.raises(InputError, match=re.escape(words)), name_study_in_errors(path):
+            raise InputError(advice)
+
+
+@pytest.mark.parametrize("value", [object(), lambda: None, [object()]])
+def test_no_refusal_tells_where_an_object_lies_in_memory(value):
+    for option in every().values():
+        if option.in_python:
+            continue
+        with pytest.raises(InputError) as refused:
+            check_option(option, value)
+        assert " at 0x" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [name for name, o in every().items() if not o.in_python])
+def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
+    """As a key of a study and as a flag, by the type and by the method that has no such option."""
+    study = tmp_path / "study.toml"
+    text = '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "a.csv"\n[identify]\n'
+    study.write_text(text + f'{name} = {{ unfit = "perhaps" }}\n')
+    assert run(["identify", str(study)]) == 2
+    assert f"{study}: key 'identify.{name}" in capfd.readouterr().err
+    study.write_text(text)
+    own = next(each for each in FLAGS if each.name == name)
+    flag = list_flag_spellings(own)[-1].partition("/")[0]
+    without = next((m for m in ESTIMATORS if name not in list_option_names(m)), None)
+    if own.kind != "switch":
+        assert run(["identify", str(study), flag, "{ unfit = '?' }"]) == 2
+        assert flag in capfd.readouterr().err
+    if without is not None and name not in collect_options(EVERY_METHOD):
+        with pytest.raises(OptionError) as refused:
+            check_options(without, {name: True})
+        assert refused.value.key == name

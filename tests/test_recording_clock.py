@@ -277,3 +277,9 @@ def test_as_many_samples_as_go_forward_are_kept(time, kept):
 def test_a_few_samples_are_left_to_those_who_refuse_short_logs(time):
     clock = found(time, clock="stamps")
     assert np.isfinite(resample_to_clock(np.ones((len(time), 1)), clock)).all()
+
+
+def test_a_clock_of_other_units_is_refused_before_it_fills_the_memory():
+    time = np.concatenate([np.arange(1000) * 1e-9, 0.01 + np.arange(1000) * 1e-9])
+    with pytest.raises(InputError, match="2000 samples would be 10001000 at 1e\\+09 Hz"):
+        found(time, bridge=1.0)

@@ -126,6 +126,15 @@ def test_missing_and_infinite_values_stay_for_the_checks(tmp_path):
     np.testing.assert_array_equal(table.values, [[1, np.nan], [np.inf, 4], [np.nan, -np.inf]])
 
 
+@pytest.mark.parametrize("cell", ["#N/A", "#DIV/0!", '"#NUM!"', " #NAME?"])
+def test_what_a_spreadsheet_has_no_value_for_is_no_comment(tmp_path, cell):
+    text = f"a,b\n{cell},2\n# {cell}\n3,{cell}\n5,6 # no value\n{cell},8\n"
+    table = read_table(write(tmp_path / "log.csv", text))
+    nan = np.nan
+    np.testing.assert_array_equal(table.values, [[nan, 2], [3, nan], [5, 6], [nan, 8]])
+    assert table.row(3) == 6
+
+
 def test_row_counts_lines_of_the_file(tmp_path):
     table = read_table(write(tmp_path / "log.csv", "# c\na,b\n1,2\n# d\n\n3,4\n5,6\n"))
     assert [table.row(sample) for sample in range(3)] == [3, 6, 7]

@@ -406,6 +406,8 @@ BAD = {
     "a word": (HEADER + GOOD + "0.2,x,0.2,1,2\n", "line 42, column 2 (q_one): 'x' is not a number"),
     "no number": (HEADER + GOOD + "0.2,0.1,0.2,nan,2\n", "line 42, column 4 (tau_one): nan is not"),
     "empty cell": (HEADER + GOOD + "0.2,0.1,,1,2\n", "line 42, column 3 (q_two): is empty"),
+    "no value": (HEADER + GOOD + "#N/A,0.1,0.2,1,2\n", "column 1 (time): '#N/A' is not a number"),
+    "endless": (HEADER + "0," * 3_000_000, "line 2: is longer than 4194304 characters"),
     "backward": (HEADER + GOOD + "0.1,0.1,0.1,1,2\n", "line 42: time goes from 0.195 s to 0.1 s"),
     "nothing": ("", "needs"),
     "another robot's": ("time,q_a,tau_a\n0,0,0\n", "q_one"),
@@ -425,6 +427,14 @@ def test_bad_streams_are_refused_with_their_place(desk, piped, name):
     if name != "nothing":
         assert "standard input" in errors[0]
         assert reason in errors[0]
+
+
+def test_a_rate_that_no_stream_has_is_refused(desk, piped):
+    text = "q_one,q_two,tau_one,tau_two\n" + "0,0,0,0\n" * 5
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--rate", "1e12")
+    code, _, err = piped(text, *flags)
+    assert code == 2
+    assert "check the unit of time, or the rate" in err
 
 
 def test_json_lines_are_read_like_a_table(desk, piped):

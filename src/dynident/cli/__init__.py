@@ -17,7 +17,7 @@ from typer.models import CommandInfo
 # the order of these imports is the order of the commands in --help
 from dynident.cli import identify, compare, doctor, select, excite, base, result  # isort: skip
 from dynident.cli import payload, repair, replay, sample, simulate, track  # isort: skip
-from dynident.cli.options import app
+from dynident.cli.options import app, name_flag
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import format_one_line
 
@@ -42,11 +42,15 @@ __all__ = [
     "track",
 ]
 
-INTERRUPTED = 130
+INTERRUPTED, UNREAD = 130, 141
+"""Exit codes: of an interrupt, and, as a shell has it, where nobody reads the output any more."""
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 2 bad input or usage, 1 failed or refused."""
+    """Run the command line and exit.
+
+    0 done, 2 bad input or usage, 1 failed or refused, 130 interrupted, 141 nobody read on.
+    """
     fill_streams()
     for stream in (sys.stdout, sys.stderr):
         # a name that the terminal's encoding lacks must not end a run
@@ -57,7 +61,10 @@ def main(argv: list[str] | None = None) -> None:
     logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
     # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    sys.exit(run(argv))
+    code = run(argv)
+    if code == UNREAD:  # what is left in the buffer has nowhere to go either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)
 
 
 class Notes(logging.Handler):
@@ -106,13 +113,19 @@ def run(argv: list[str] | None = None) -> int:
         parse = build_parser(tuple(app.registered_commands))
         code = parse(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
-        return complain(error, 2)
+        return complain(name_flag(str(error)), 2)
     except ComputationError as error:
         return complain(error, 1)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "dynident"
         return complain(f"{describe_parser_error(error)}; see {command} --help", 2)
+    except SystemExit as error:  # the parser's answer to a closed pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            return UNREAD
+        raise
+    except BrokenPipeError:
+        return UNREAD
     except OSError as error:
         return complain(f"{error.filename or 'output'}: {error.strerror}", 2)
     except MemoryError:

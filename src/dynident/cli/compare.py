@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dynident.cli.flags import DEFAULTS
-from dynident.cli.options import JsonFlag, app
+from dynident.cli.identify import choose_study, override_study
+from dynident.cli.options import (
+    BandwidthOption,
+    JsonFlag,
+    LockedOption,
+    LogFlags,
+    LogOption,
+    RobotOption,
+    StudyArgument,
+    add_log_flags,
+    app,
+    parse_locked_joints,
+)
 from dynident.core.errors import name_study_in_errors
 
 if TYPE_CHECKING:
@@ -22,8 +34,16 @@ OUTPUTS = ("comparison.json", "comparison.html")
     short_help="Compare methods and friction models, and recommend.",
     epilog="Example: dynident compare examples/tx40/study.toml -o out/tx40-compared",
 )
+@add_log_flags
 def compare(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
+    study: StudyArgument = None,
+    robot: RobotOption = None,
+    log: LogOption = None,
+    validate: Annotated[
+        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
+    ] = None,
+    bandwidth: BandwidthOption = None,
+    locked: LockedOption = None,
     methods: Annotated[
         str | None,
         typer.Option("--methods", help=f"Names with commas: {DEFAULTS['methods']} if not given."),
@@ -40,6 +60,8 @@ def compare(
         typer.Option("-o", "--output", help="Directory of comparison.json, comparison.html."),
     ] = None,
     json: JsonFlag = False,
+    *,
+    told: LogFlags,
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
     from dynident.cli.progress import show_progress
@@ -47,11 +69,19 @@ def compare(
     from dynident.results.comparison import serialise_comparison
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.study import compare as comparing
-    from dynident.study.study import list_input_files, read_study
+    from dynident.study.study import list_input_files
 
-    chosen = read_study(study)
+    chosen = choose_study(study, robot, log, told, validate)
+    chosen = override_study(
+        chosen,
+        friction=None,
+        bandwidth=bandwidth,
+        locked=parse_locked_joints(locked),
+        identify={},
+    )
     if output is not None:
-        refuse_outputs([output / name for name in OUTPUTS], [*list_input_files(chosen), study])
+        inputs = [*list_input_files(chosen), *([] if study is None else [study])]
+        refuse_outputs([output / name for name in OUTPUTS], inputs)
     with show_progress() as progress:
         with name_study_in_errors(study):
             found = comparing.compare(

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import build_study_from_flags, collect_log_keys, override_study
+from dynident.cli.identify import choose_study, override_study
 from dynident.cli.options import (
     BandwidthOption,
-    ColumnsOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
+    LogFlags,
     LogOption,
-    RateOption,
     RobotOption,
     StudyArgument,
-    UnitsOption,
+    add_log_flags,
     app,
     parse_locked_joints,
     refuse_fix,
@@ -34,41 +33,30 @@ if TYPE_CHECKING:
     short_help="Find what is wrong with logs: signs, units, delays.",
     epilog="Example: dynident doctor study.toml --fix mended.toml",
 )
+@add_log_flags
 def doctor(
     study: StudyArgument = None,
     robot: RobotOption = None,
     log: LogOption = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
-    rate: RateOption = None,
-    columns: ColumnsOption = None,
-    units: UnitsOption = None,
     locked: LockedOption = None,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs repaired.")
     ] = None,
     json: JsonFlag = False,
+    *,
+    told: LogFlags,
 ) -> None:
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
     from dynident.study.doctor import examine_study, render_mended_study
-    from dynident.study.study import list_input_files, read_study
+    from dynident.study.study import list_input_files
 
-    if study is not None:
-        if robot is not None or log or rate is not None or columns or units:
-            raise InputError(
-                "give either a study, or --robot and --log (and --rate, --columns, --units)"
-            )
-        chosen = read_study(study)
-    else:
-        if robot is None or not log:
-            raise InputError(
-                "give a study, or --robot FILE and --log FILE; see dynident doctor --help"
-            )
-        if fix is not None:
-            raise InputError("--fix repairs a study; give one instead of --robot and --log")
-        chosen = build_study_from_flags(robot, log, [], collect_log_keys(rate, columns, units))
+    chosen = choose_study(study, robot, log, told)
+    if study is None and fix is not None:
+        raise InputError("--fix repairs a study; give one instead of --robot and --log")
     chosen = override_study(
         chosen,
         friction=friction,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     short_help="Design a trajectory that excites a robot, within limits.",
     epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
 )
-@add_flags(EXCITE_FLAGS)
+@add_flags(EXCITE_FLAGS, "excitation")
 def excite(
     robot: Annotated[
         Path | None,

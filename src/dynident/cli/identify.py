@@ -12,21 +12,19 @@ from dynident.cli.flags import DEFAULTS, FLAGS
 from dynident.cli.options import (
     AnywayFlag,
     BandwidthOption,
-    ColumnsOption,
     ContactOption,
     FloatingOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
+    LogFlags,
     LogOption,
-    RateOption,
     RobotOption,
     StudyArgument,
-    UnitsOption,
     add_flags,
+    add_log_flags,
     app,
     parse_locked_joints,
-    parse_signal_values,
 )
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -44,6 +42,7 @@ OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
     "--bandwidth 5 -o out",
 )
 @add_flags(FLAGS)
+@add_log_flags
 def identify(
     study: StudyArgument = None,
     robot: RobotOption = None,
@@ -62,9 +61,6 @@ def identify(
     ] = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
-    rate: RateOption = None,
-    columns: ColumnsOption = None,
-    units: UnitsOption = None,
     locked: LockedOption = None,
     floating: FloatingOption = False,
     contact: ContactOption = None,
@@ -86,29 +82,16 @@ def identify(
     ] = False,
     anyway: AnywayFlag = False,
     *,
+    told: LogFlags,
     options: dict[str, Any],
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
     from dynident.core.files import refuse_outputs, write_files
     from dynident.study.run import run_study
-    from dynident.study.study import list_input_files, read_study
+    from dynident.study.study import list_input_files
     from dynident.study.written import render_study
 
-    if study is not None:
-        of_logs = log or validate or rate is not None or columns or units
-        if robot is not None or of_logs or floating or contact:
-            raise InputError(
-                "give either a study, or --robot and --log (and --validate, --rate, --columns, "
-                "--units, --floating, --contact)"
-            )
-        chosen = read_study(study)
-    else:
-        if robot is None or not log:
-            raise InputError(
-                "give a study, or --robot FILE and --log FILE; see dynident identify --help"
-            )
-        keys = collect_log_keys(rate, columns, units)
-        chosen = build_study_from_flags(robot, log, validate or [], keys, floating, contact or [])
+    chosen = choose_study(study, robot, log, told, validate, floating, contact)
     chosen = override_study(
         chosen,
         friction=friction,
@@ -147,16 +130,36 @@ def identify(
         raise typer.Exit(1)
 
 
-def collect_log_keys(
-    rate: float | None, columns: Sequence[str] | None, units: Sequence[str] | None
-) -> dict[str, object]:
-    """Keys that all logs of --rate, --columns and --units have."""
-    given = {
-        "rate": rate,
-        "columns": parse_signal_values("--columns", columns),
-        "units": parse_signal_values("--units", units),
-    }
-    return {key: value for key, value in given.items() if value is not None}
+def choose_study(
+    study: Path | None,
+    robot: Path | None,
+    log: list[str] | None,
+    told: LogFlags,
+    validate: list[str] | None = None,
+    floating: bool = False,
+    contact: Sequence[str] | None = None,
+) -> Study:
+    """The study, or that of --robot and --log.
+
+    Raises
+    ------
+    InputError
+        For both at once, and for neither.
+    """
+    from dynident.study.study import read_study
+
+    if study is not None:
+        if robot is not None or log or validate or floating or contact:
+            raise InputError(
+                "give either a study, or --robot and --log (and --validate, --floating, --contact)"
+            )
+        told.refuse_beside(f"{study} has logs of its own")
+        return told.prepared(read_study(study))
+    if robot is None or not log:
+        raise InputError("give a study, or --robot FILE and --log FILE; see --help")
+    held_out = validate or []
+    built = build_study_from_flags(robot, log, held_out, told.keys, floating, contact or ())
+    return told.prepared(built)
 
 
 def build_study_from_flags(

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import tomllib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dynident import __version__
 from dynident.cli.flags import DEFAULTS, Flag
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from dynident.study.fits import Layout
+    from dynident.study.study import LogSection, Study
 
 app = typer.Typer(
     name="dynident",
@@ -99,6 +105,145 @@ FrictionOption = Annotated[
         "or one a joint with commas between.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class LogFlags:
+    """What flags say of logs.
+
+    Attributes
+    ----------
+    keys : dict
+        Of a ``[[log]]``.
+    prepare : dict
+        Of ``[prepare]``.
+    """
+
+    keys: dict[str, Any]
+    prepare: dict[str, Any]
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.keys or self.prepare)
+
+    def refuse_beside(self, what: str) -> None:
+        """Refuse flags of logs whose layout another has told.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.keys:
+            flag = "--" + next(iter(self.keys)).replace("_", "-")
+            raise InputError(
+                f"{flag}: {what}: edit its [[log]]; give either a study or --robot and --log"
+            )
+
+    def prepared(self, study: Study) -> Study:
+        """The study with the preparation that the flags tell."""
+        from dynident.core.schema import validate_data
+        from dynident.study.study import PrepareSection
+
+        if not self.prepare:
+            return study
+        told = {**study.prepare.model_dump(), **self.prepare}
+        section = validate_data(PrepareSection, told, "command line")
+        return study.model_copy(update={"prepare": section})
+
+    @property
+    def layout(self) -> Layout:
+        """The same for logs beside those of a fit."""
+        from dynident.study.fits import Layout
+
+        return Layout(self.keys, self.prepare)
+
+    def locate_log(self, study: Study, files: Sequence[str]) -> LogSection:
+        """A log, laid out as the study's first where there is one, and as the flags tell."""
+        from dynident.core.schema import validate_data
+        from dynident.study.fits import relocate_log_section
+        from dynident.study.study import LogSection
+
+        if study.log:
+            return relocate_log_section(study.log[0], files, self.keys)
+        return validate_data(LogSection, {"files": list(files), **self.keys}, "command line: log")
+
+
+def add_log_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the flags of logs, the same for all commands; they arrive as `told`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = inspect.signature(read_log_flags, eval_str=True).parameters.values()
+    kept = [p for p in signature.parameters.values() if p.name != "told"]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        told = read_log_flags(**{p.name: arguments.pop(p.name) for p in own})
+        flags = {key: "--" + key.replace("_", "-") for key in (*told.keys, *told.prepare)}
+        with name_option_in_errors(flags, None, "prepare"):
+            command(**arguments, told=told)
+
+    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *own)]
+    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in every}
+    return run
+
+
+def read_log_flags(
+    *,
+    columns: ColumnsOption = None,
+    units: UnitsOption = None,
+    rate: RateOption = None,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--rows", metavar="FIRST,STOP", help="Samples of the logs, from 0: first, and stop."
+        ),
+    ] = None,
+    bad_rows: Annotated[
+        str | None,
+        typer.Option("--bad-rows", help="Damaged rows of the logs: refuse (default) or cut."),
+    ] = None,
+    drop_below: Annotated[
+        str | None,
+        typer.Option(
+            "--drop-below", help="Speed below which rows are left out, or one a joint [rad/s]."
+        ),
+    ] = None,
+) -> LogFlags:
+    """What the flags of logs say.
+
+    Raises
+    ------
+    InputError
+    """
+    keys = {
+        "columns": parse_signal_values("--columns", columns),
+        "units": parse_signal_values("--units", units),
+        "rate": rate,
+        "rows": None if span is None else parse_numbers("--rows", span, int),
+        "bad_rows": bad_rows,
+    }
+    slow = None if drop_below is None else parse_numbers("--drop-below", drop_below, float)
+    if slow is not None and len(slow) == 1:
+        (slow,) = slow
+    return LogFlags(
+        {key: value for key, value in keys.items() if value is not None},
+        {} if slow is None else {"drop_below": slow},
+    )
+
+
+def parse_numbers(flag: str, text: str, kind: type[int] | type[float]) -> Any:
+    """Numbers between commas.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        return tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{flag} {text!r}: write {what} with commas between") from None
 
 
 def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
@@ -191,20 +336,32 @@ KINDS: dict[str, type] = {
 """What the parser reads of each kind of flag."""
 LISTS: dict[str, type] = {"numbers": float, "words": str}
 """Kinds of flags that are lists between commas."""
-SPELLED = {"lowpass_hz": "lowpass", "n": "number"}
-"""Options whose flag has another name."""
+SPELLED = {"lowpass_hz": "lowpass", "n": "number", "rows": "fit-rows"}
+"""Options whose flag has another name; --rows are those of a log."""
+OF_TABLES = {"file": "robot", "files": "log"}
+"""Keys of robots and logs whose flag has another name."""
+KEY_OF_FLAG = re.compile(
+    r"^command line: (?P<log>log: )?key '(?P<table>log\[\d+\]\.|robot\.)?(?P<key>\w+)[^']*'"
+)
+"""How a key is named that stands in no file."""
 SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 
 
 def add_flags(
-    known: Sequence[Flag],
+    known: Sequence[Flag], section: str = "identify"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a flag for every option of some families; those given arrive as `options`."""
-    return lambda command: wrap_command(command, known)
+    """Add a flag for every option of some families; those given arrive as `options`.
+
+    What is refused of an option is named as the flag that gave it, or as the key of the study, in
+    whose `section` the options stand.
+    """
+    return lambda command: wrap_command(command, known, section)
 
 
-def wrap_command(command: Callable[..., None], known: Sequence[Flag]) -> Callable[..., None]:
+def wrap_command(
+    command: Callable[..., None], known: Sequence[Flag], section: str
+) -> Callable[..., None]:
     """See `add_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
@@ -224,12 +381,47 @@ def wrap_command(command: Callable[..., None], known: Sequence[Flag]) -> Callabl
     def run(**arguments: Any) -> None:
         given = {flag.name: convert_flag_value(flag, arguments.pop(flag.name)) for flag in known}
         options = {name: value for name, value in given.items() if value is not None}
-        command(**arguments, options=options)
+        flags = {flag.name: list_flag_spellings(flag)[-1] for flag in known if flag.name in options}
+        with name_option_in_errors(flags, arguments.get("study"), section):
+            command(**arguments, options=options)
 
     every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + added
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in every}
     return run
+
+
+@contextmanager
+def name_option_in_errors(
+    flags: Mapping[str, str], study: Path | None, section: str
+) -> Iterator[None]:
+    """Name the flag, or the key of the study, that gave an option which is refused.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except OptionError as error:
+        if error.key in flags:
+            raise InputError(f"{flags[error.key].partition('/')[0]}: {error}") from error
+        from dynident.study.study import find_section_of_key
+
+        table = find_section_of_key(error.key, section)
+        if study is None or table is None:
+            raise
+        raise InputError(f"{study}: {table}.{error.key}: {error}") from error
+
+
+def name_flag(reason: str) -> str:
+    """What is wrong with a key that a flag gave, with the flag instead of the key."""
+
+    def spell(found: re.Match[str]) -> str:
+        spelled = OF_TABLES if found["log"] or found["table"] else SPELLED
+        return "--" + spelled.get(found["key"], found["key"]).replace("_", "-")
+
+    return KEY_OF_FLAG.sub(spell, reason)
 
 
 def spell_flag(flag: Flag) -> str:

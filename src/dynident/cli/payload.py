@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import PAYLOAD_FLAGS
-from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags, app
 
 
 @app.command(
@@ -16,12 +16,14 @@ from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
     epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0",
 )
 @add_flags(PAYLOAD_FLAGS)
+@add_log_flags
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
     anyway: AnywayFlag = False,
     json: JsonFlag = False,
     *,
+    told: LogFlags,
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
@@ -31,11 +33,11 @@ def payload(
     from dynident.study.payload import payload
 
     fit = read_result(result)
-    samples = read_fit_log(fit, log.split(","))
+    samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
     if json:
-        told = {**found.to_dict(), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+        document = {**found.to_dict(), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(document)), nl=False)
     else:
         typer.echo(f"{format_trust(fit)}\n{found.summary()}")
     for warning in dict.fromkeys((*fit.robot.warnings, *samples.warnings)):

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, app
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, app
 
 
 @app.command(
     short_help="Simulate a stored result under a log's law.",
     epilog="Example: dynident replay out/result.json run3.csv --engine mujoco",
 )
+@add_log_flags
 def replay(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Argument(metavar="LOG", help="a,b for side by side.")],
@@ -21,6 +22,8 @@ def replay(
         str, typer.Option("--engine", help="dynident, mujoco or pinocchio.")
     ] = "dynident",
     json: JsonFlag = False,
+    *,
+    told: LogFlags,
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
     from dynident.results.json import replace_nonfinite, to_json
@@ -29,11 +32,11 @@ def replay(
     from dynident.study.replay import replay
 
     fit = read_result(result)
-    found = replay(fit, log.split(","), engine)
+    found = replay(fit, log.split(","), engine, told.layout)
     for warning in dict.fromkeys(found.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if json:
-        told = {**found.document(), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+        shown = {**found.document(), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(shown)), nl=False)
     else:
         typer.echo(f"{format_trust(fit)}\n{found.text()}")

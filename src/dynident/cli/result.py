@@ -8,18 +8,29 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import AnywayFlag, JsonFlag, LowpassOption, add_flags, app
+from dynident.cli.options import (
+    AnywayFlag,
+    JsonFlag,
+    LogFlags,
+    LowpassOption,
+    add_flags,
+    add_log_flags,
+    app,
+)
 
 
 @app.command(
     short_help="Measure a stored result on other logs.",
     epilog="Example: dynident validate out/result.json run3.csv",
 )
+@add_log_flags
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
     lowpass: LowpassOption = None,
     json: JsonFlag = False,
+    *,
+    told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.results.json import replace_nonfinite, serialise_validation, to_json
@@ -28,7 +39,7 @@ def validate(
 
     fit = read_result(result)
     names = fit.robot.joint_names
-    found = [measure_log(fit, text.split(","), lowpass) for text in logs]
+    found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
     for warning in dict.fromkeys(note for one in found for note in one.warnings):
         typer.echo(f"warning: {warning}", err=True)
     if json:

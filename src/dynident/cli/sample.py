@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import SAMPLE_FLAGS
-from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags, app
 
 
 @app.command(
@@ -16,6 +16,7 @@ from dynident.cli.options import AnywayFlag, JsonFlag, add_flags, app
     epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
 )
 @add_flags(SAMPLE_FLAGS)
+@add_log_flags
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
@@ -33,6 +34,7 @@ def sample(
     anyway: AnywayFlag = False,
     json: JsonFlag = False,
     *,
+    told: LogFlags,
     options: dict[str, Any],
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
@@ -49,6 +51,10 @@ def sample(
         raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
+    if told.given and not logs:
+        raise InputError(
+            "--columns, --units, --rate, --rows, --bad-rows, --drop-below are of --log"
+        )
     wanted = Drawing(**options)
     if output is not None:
         refuse_outputs([output / HEAD])
@@ -58,13 +64,13 @@ def sample(
         own = {Path(each).name for each in inputs if OWN.fullmatch(Path(each).name)}
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample(fit, wanted.n, wanted.seed, anyway)
-    found = [measure_calibration(fit, draws, text) for text in logs or ()]
+    found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
     notes: tuple[str, ...] = ()
     if output is not None:
         notes = draws.write(output, form)
     if json:
-        told = {**serialise_draws(draws, found), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(told)), nl=False)
+        shown = {**serialise_draws(draws, found), "verdict": fit.verdict.state}
+        typer.echo(to_json(replace_nonfinite(shown)), nl=False)
     else:
         typer.echo(f"{format_trust(fit)}\n{format_draws(draws, found)}")
     for warning in fit.robot.warnings:

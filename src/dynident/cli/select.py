@@ -8,23 +8,46 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.flags import SELECT_FLAGS
-from dynident.cli.options import JsonFlag, add_flags, app, refuse_fix
-from dynident.core.errors import name_study_in_errors
+from dynident.cli.identify import choose_study, override_study
+from dynident.cli.options import (
+    BandwidthOption,
+    FrictionOption,
+    JsonFlag,
+    LockedOption,
+    LogFlags,
+    LogOption,
+    RobotOption,
+    StudyArgument,
+    add_flags,
+    add_log_flags,
+    app,
+    parse_locked_joints,
+    refuse_fix,
+)
+from dynident.core.errors import InputError, name_study_in_errors
 
 
 @app.command(
     short_help="Choose what tells the most of logs from ordinary work.",
     epilog="Example: dynident select work.toml --fix selected.toml",
 )
-@add_flags(SELECT_FLAGS)
+@add_flags(SELECT_FLAGS, "select")
+@add_log_flags
 def select(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
+    study: StudyArgument = None,
+    robot: RobotOption = None,
+    log: LogOption = None,
+    friction: FrictionOption = None,
+    bandwidth: BandwidthOption = None,
+    locked: LockedOption = None,
     fix: Annotated[
         Path | None,
         typer.Option("--fix", help="Write a copy of the study that fits the chosen rows alone."),
     ] = None,
     json: JsonFlag = False,
-    options: dict[str, Any] | None = None,
+    *,
+    told: LogFlags,
+    options: dict[str, Any],
 ) -> None:
     """Choose what tells the most of logs from ordinary work, and say what motion is missing."""
     from dynident.cli.progress import show_progress
@@ -32,14 +55,23 @@ def select(
     from dynident.core.schema import validate_data
     from dynident.results.json import replace_nonfinite, to_json
     from dynident.study import select as selecting
-    from dynident.study.study import SelectSection, list_input_files, read_study
+    from dynident.study.study import SelectSection, list_input_files
 
-    chosen = read_study(study)
+    chosen = choose_study(study, robot, log, told)
+    if study is None and fix is not None:
+        raise InputError("--fix copies a study; give one instead of --robot and --log")
+    chosen = override_study(
+        chosen,
+        friction=friction,
+        bandwidth=bandwidth,
+        locked=parse_locked_joints(locked),
+        identify={},
+    )
     if options:
-        told = {**chosen.select.model_dump(exclude_none=True), **options}
-        section = validate_data(SelectSection, told, "command line")
+        given = {**chosen.select.model_dump(exclude_none=True), **options}
+        section = validate_data(SelectSection, given, "command line")
         chosen = chosen.model_copy(update={"select": section})
-    if fix is not None:
+    if study is not None and fix is not None:
         refuse_fix(fix, study, list_input_files(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         found = selecting.select_study(chosen, progress)
@@ -47,6 +79,6 @@ def select(
         typer.echo(to_json(replace_nonfinite(selecting.serialise_selection(found))), nl=False)
     else:
         typer.echo(selecting.format_selection(found))
-    if fix is not None:
+    if study is not None and fix is not None:
         write_files({fix: selecting.render_selected_study(study, chosen, found).encode()})
         typer.echo(f"written to {fix}", err=True)

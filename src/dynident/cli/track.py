@@ -16,12 +16,11 @@ import typer
 from dynident.cli.flags import TRACK_FLAGS
 from dynident.cli.options import (
     BandwidthOption,
-    ColumnsOption,
     FrictionOption,
-    RateOption,
+    LogFlags,
     RobotOption,
-    UnitsOption,
     add_flags,
+    add_log_flags,
     app,
 )
 from dynident.core.errors import InputError, name_study_in_errors
@@ -39,7 +38,8 @@ PIPE = "-"
     short_help="Follow a robot's parameters and load while it moves.",
     epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
 )
-@add_flags(TRACK_FLAGS)
+@add_flags(TRACK_FLAGS, "track")
+@add_log_flags
 def track(
     source: Annotated[
         str,
@@ -55,9 +55,6 @@ def track(
     robot: RobotOption = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
-    rate: RateOption = None,
-    columns: ColumnsOption = None,
-    units: UnitsOption = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for more at the end of the log.")
     ] = False,
@@ -66,10 +63,11 @@ def track(
         typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
-    options: dict[str, Any] | None = None,
+    *,
+    told: LogFlags,
+    options: dict[str, Any],
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
-    from dynident.cli.identify import build_study_from_flags, collect_log_keys
     from dynident.core.files import refuse_outputs
     from dynident.results.text import format_trust
     from dynident.study.fits import list_fit_inputs
@@ -79,22 +77,25 @@ def track(
 
     own = source.endswith(".toml")
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
-    if columns or units:
-        if robot is None:
-            raise InputError("--columns and --units are of --robot: a study or result has its own")
-        chosen = build_study_from_flags(robot, [source], [], collect_log_keys(None, columns, units))
-    chosen = override_track_study(chosen, friction, bandwidth, options or {})
+    if own:
+        told.refuse_beside(f"{source} has logs of its own")
+    chosen = override_track_study(told.prepared(chosen), friction, bandwidth, options)
+    section = chosen.log[0] if chosen.log else None
+    if source != PIPE and not own:
+        section = told.locate_log(chosen, source.split(","))
+    elif told.keys:  # a stream has no files, but columns and units
+        section = told.locate_log(chosen, [PIPE] if section is None else section.files)
     if state is not None:
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
         refuse_outputs([state], [*inputs, *log, *known])
     with name_study_in_errors(place):
-        tracked = build_track_setting(chosen, chosen.log[0] if chosen.log else None, result)
+        tracked = build_track_setting(chosen, section, result)
     write = make_writer(tracked.base, json)
     head = [] if result is None else [format_trust(result)]
 
-    def told(each: Row | Noticed) -> None:
+    def tell(each: Row | Noticed) -> None:
         while head:
             typer.echo(head.pop(), err=True)
         write(each)
@@ -105,11 +106,11 @@ def track(
     with catch_stop_signals() as stopped, name_study_in_errors(place):
         follower = run(
             tracked,
-            None if own or source == PIPE else source,
-            told,
+            None,
+            tell,
             stream=sys.stdin.buffer if source == PIPE else None,
             follow=follow,
-            rate=rate,
+            rate=told.keys.get("rate"),
             state=state,
             stopped=stopped,
         )

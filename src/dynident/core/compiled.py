@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -128,6 +130,43 @@ def make_private_directory() -> Path:
     except OSError:
         pass  # there is a file of that name, or the directory of another
     return Path(tempfile.mkdtemp(prefix="dynident-"))
+
+
+class DeferredInterrupts(event.Listener):
+    """Lets an interrupt wait while Numba compiles, or loads what it has compiled.
+
+    An interrupt within LLVM's calls back into Python is lost there, and what they had to give is
+    missing afterwards: the process crashes.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._asked = 0, False
+        self._before: Any = None
+
+    def on_start(self, event: object) -> None:
+        """The compiler begins, perhaps within another function's compilation."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth += 1
+        if self._depth == 1:
+            self._asked = False
+            self._before = signal.signal(signal.SIGINT, self._note)
+
+    def on_end(self, event: object) -> None:
+        """It is done: an interrupt that came meanwhile comes now."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            signal.signal(signal.SIGINT, self._before or signal.SIG_DFL)
+            if self._asked:
+                signal.raise_signal(signal.SIGINT)
+
+    def _note(self, number: int, frame: object) -> None:
+        self._asked = True
+
+
+event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-untyped-call]
 
 
 class Compilations(event.Listener):

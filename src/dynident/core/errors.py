@@ -11,14 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""Where an object lies in memory, which is another place at every start."""
 KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 """What messages say of keys that a log has in a study."""
 FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
 """What they say of those that are flags, too."""
+BAD_ROWS = re.compile(r"\bbad_rows = (['\"])cut\1")
+DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 
 class DynidentError(Exception):
     """Anything that dynident refuses or fails at, with a reason a user can act on."""
+
+    def __init__(self, reason: object = "") -> None:
+        super().__init__(ADDRESS.sub("", str(reason)))
 
 
 class InputError(DynidentError):
@@ -44,6 +51,20 @@ def check_type(who: str, given: object, wanted: type, hint: str) -> None:
     if not isinstance(given, wanted):
         name = type(given).__name__
         raise InputError(f"{who} takes {wanted.__name__}, not {name}: {hint}")
+
+
+class OptionError(InputError):
+    """A value of an option that does not fit; it knows the option, and not who gave it where.
+
+    Parameters
+    ----------
+    key : str
+    reason : str
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
 
 
 class SectionError(InputError):
@@ -86,10 +107,14 @@ def name_study_in_errors(path: Path | None) -> Iterator[None]:
     except SectionError as error:
         raise InputError(f"{path or 'command line'}: {error}") from error
     except InputError as error:
-        reason = FLAG_OF_LOG.sub(format_flag, str(error))
+        reason = str(error)
+        if path is None:
+            reason = FLAG_OF_LOG.sub(format_flag, reason)
+            reason = BAD_ROWS.sub("--bad-rows cut", reason)
+        reason = DROP_BELOW.sub("--drop-below" if path is None else "[prepare] drop_below", reason)
         if KEY_OF_LOG.search(reason):
             reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"
-        if path is not None or reason == str(error):
+        if reason == str(error) or isinstance(error, OptionError):
             raise
         raise InputError(reason) from error
 

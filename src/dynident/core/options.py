@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError, create_model
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 from dynident.core.schema import Number, Spec, describe_value_errors
 from dynident.core.text import suggest_nearest
 
@@ -70,7 +70,8 @@ def broadcast_to_joints(
     """
     found = np.atleast_1d(np.asarray(values, dtype=float))
     if found.shape not in ((1,), (n,)):
-        raise InputError(f"{key} has {len(found)} values; give one, or one for each of {n} {what}")
+        words = f"{key} has {len(found)} values; give one, or one for each of {n} {what}"
+        raise OptionError(key.rpartition(": ")[2], words)
     return tuple(np.broadcast_to(found, (n,)).tolist())
 
 
@@ -155,9 +156,8 @@ def check_option(option: Option, value: object) -> Any:
     try:
         return _make_adapter(option.type).validate_python(plain)
     except ValidationError as error:
-        raise InputError(
-            f"{option.name} {describe_value_errors(error.errors(include_url=False))}"
-        ) from error
+        words = describe_value_errors(error.errors(include_url=False))
+        raise OptionError(option.name, f"{option.name} {words}") from error
 
 
 def build_options(family: type, given: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
@@ -94,7 +94,8 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
                 f"no method has an option {name!r}{suggest_nearest(name, list_all_options())}"
             )
         verb = "have" if len(having) > 1 else "has"
-        raise InputError(f"method {method} has no option {name!r}; {', '.join(having)} {verb}")
+        words = f"method {method} has no option {name!r}; {', '.join(having)} {verb}"
+        raise OptionError(name, words)
     if SIMULATION in list_option_names(method) and given.get(SIMULATION) is None:
         raise InputError(
             f"method {method} simulates the closed loop and needs its controller: add a "

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Vector
-from dynident.simulation.reference import Reference
+from dynident.simulation.reference import MOST_SAMPLES, Reference, check_sample_count
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
@@ -514,11 +514,15 @@ class Trajectory:
             [Hz]
         periods : int
             Of a periodic family; others are made once.
+
+        Raises
+        ------
+        InputError
+            When it would have more samples than can be held.
         """
         family = self.family
-        again = (periods - 1) * family.period if family.period is not None else 0.0
-        length = family.stop - family.start + again
-        times = family.start + np.arange(int(np.floor(length * rate + 1e-6)) + 1) / rate
+        again = measure_repeats(family, periods)
+        times = family.start + np.arange(count_samples(family, rate, periods)) / rate
         part = family.parts[family.main]
         if family.period is not None and again > 0.0:
             late = times - again
@@ -526,3 +530,20 @@ class Trajectory:
             times = np.where(times < part.start, times, np.where(late >= part.stop, late, inside))
         q, dq, ddq = (self.at(times, order) for order in range(3))
         return Reference(rate, q, dq, ddq)
+
+
+def measure_repeats(family: Family, periods: int) -> float:
+    """How long the periods after the first are [s]."""
+    return 0.0 if family.period is None else (periods - 1) * family.period
+
+
+def count_samples(family: Family, rate: float, periods: int) -> int:
+    """Samples of all periods.
+
+    Raises
+    ------
+    InputError
+        When they are more than can be held.
+    """
+    length = (family.stop - family.start + measure_repeats(family, periods)) * rate
+    return check_sample_count(int(np.floor(min(length, 2.0 * MOST_SAMPLES) + 1e-6)) + 1)

@@ -29,6 +29,8 @@ SIGNALS = 4
 """Positions, velocities, accelerations and torques."""
 
 
+SLOWEST = 1e6
+"""Samples a period of the cutoff, from which on the rate is a mistake and no stream's."""
 SETTLED = 1e-3
 """Of a step, what is left where its response has settled."""
 
@@ -67,7 +69,7 @@ class CausalFilter:
     Raises
     ------
     InputError
-        When the cutoff is not below the Nyquist frequency.
+        When the cutoff is not below the Nyquist frequency, or so far below that the rate is wrong.
     """
 
     def __init__(self, n: int, cutoff: float, rate: float, measured: bool = False) -> None:
@@ -75,6 +77,11 @@ class CausalFilter:
             raise InputError(
                 f"a causal filter at {cutoff:g} Hz needs more than {2.0 * cutoff:g} samples a "
                 f"second, got {rate:g}"
+            )
+        if rate > SLOWEST * cutoff:
+            raise InputError(
+                f"a causal filter at {cutoff:g} Hz of {rate:g} samples a second; check the unit of "
+                "time, or the rate"
             )
         self.rate, self.measured = rate, measured
         self._sections = design_butterworth(cutoff, rate)

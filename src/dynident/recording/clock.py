@@ -66,6 +66,9 @@ OVERLAP = 64
 MOST = 1e9
 """Samples that a gap is counted to have lost at most."""
 
+MOST_FILLED = 100
+"""Samples on the clock for each of the log; where there are more, the clock is not the log's."""
+
 LONGEST_BRIDGE = 1.0
 """No spline knows what an arm did in more [s]."""
 
@@ -158,8 +161,8 @@ def find_clock(
     Raises
     ------
     InputError
-        For fewer than two samples, for a time stamp that repeats or goes backward, and
-        when only fragments remain between the gaps.
+        For fewer than two samples, for a time stamp that repeats or goes backward, when only
+        fragments remain between the gaps, and when nearly all samples would be filled in.
     """
     wanted = wanted or Clocking()
     if len(time) < 2:
@@ -200,7 +203,14 @@ def find_clock(
             f"{steps[filled].sum():.4g} s together, the longest {steps[filled].max():.4g} s: "
             "bridged by a cubic spline"
         )
-    return Clock(rate, instants, runs, uniform, (*cut, *notes))
+    clock = Clock(rate, instants, runs, uniform, (*cut, *notes))
+    count = clock.segments[-1][1]
+    if count > MOST_FILLED * len(time):
+        raise InputError(
+            f"{name}: {len(time)} samples would be {count} at {rate:g} Hz; check the time and its "
+            "unit, or leave the time out and give a rate"
+        )
+    return clock
 
 
 def resample_to_clock(signal: Array, clock: Clock) -> Array:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim, split_friction_names
 from dynident.dynamics.parameters import Attached
@@ -91,9 +91,10 @@ def refuse_unknown_axes(axes: Sequence[str]) -> None:
     """
     for axis in axes:
         if axis not in AXES:
-            raise InputError(f"mount: axis {axis!r} is not known{suggest_nearest(axis, AXES)}")
+            words = f"axis {axis!r} is not known{suggest_nearest(axis, AXES)}"
+            raise OptionError("mount", f"mount: {words}")
     if len(set(axes)) < len(axes):
-        raise InputError(f"mount: {', '.join(axes)} name an axis twice")
+        raise OptionError("mount", f"mount: {', '.join(axes)} name an axis twice")
 
 
 def find_mount(values: Mapping[str, float]) -> Mount | None:

@@ -20,7 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.makers import Numbers, Table, Vector
 from dynident.recording.filters import differentiate_twice
 
-MOST_SAMPLES = 10**8
+MOST_SAMPLES = 10**7
 """A longer reference is a mistake in the units of rate or duration."""
 
 
@@ -55,7 +55,7 @@ class Reference:
                 )
             signal.setflags(write=False)
             object.__setattr__(self, label, signal)
-        _check_samples(len(self.q))
+        check_sample_count(len(self.q))
 
     @property
     def duration(self) -> float:
@@ -186,7 +186,7 @@ def sum_moves(
         Time by which each joint is ahead of the moves [s].
     """
     _check_positive(rate=rate)
-    q = np.tile(_check_numbers("origin", origin, 1), (_check_samples(samples), 1))
+    q = np.tile(_check_numbers("origin", origin, 1), (check_sample_count(samples), 1))
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
     ahead = _check_vector("lead", lead, q.shape[1])
     for early in np.unique(ahead):
@@ -274,7 +274,7 @@ def fourier(
     if a.shape[1] * frequency >= 0.5 * rate:
         highest = f"{a.shape[1] * frequency:g} Hz"
         raise InputError(f"reference: {highest} is not below half the rate; raise the rate")
-    samples = _check_samples(round(min(duration * rate, 2.0 * MOST_SAMPLES)))
+    samples = check_sample_count(round(min(duration * rate, 2.0 * MOST_SAMPLES)))
     phase = (2.0 * np.pi * frequency / rate) * np.arange(samples)
     q = np.tile(centre, (samples, 1))
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
@@ -346,7 +346,7 @@ def bang_bang(
             clock += duration
         clock += pause
     samples = np.ceil(min(clock * rate, 2.0 * MOST_SAMPLES) - 1e-6) + 1
-    return sum_moves(rate, _check_samples(int(samples)), way[0], moves)
+    return sum_moves(rate, check_sample_count(int(samples)), way[0], moves)
 
 
 def quintic(
@@ -388,7 +388,7 @@ def quintic(
     if speed.shape != way.shape:
         raise InputError(f"reference: velocities have shape {speed.shape}, points {way.shape}")
     length = min((clock[-1] - clock[0]) * rate, 2.0 * MOST_SAMPLES)
-    samples = _check_samples(int(length + 1e-6) + 1)
+    samples = check_sample_count(int(length + 1e-6) + 1)
     time = np.minimum(np.arange(samples) / rate, clock[-1] - clock[0])
     piece = np.searchsorted(clock[1:-1] - clock[0], time, side="right")
     u = ((time - (clock[:-1] - clock[0])[piece]) / spans[piece])[:, None]
@@ -424,7 +424,7 @@ def _check_positive(**values: float | Array) -> None:
             raise InputError(f"reference: {label} {value!s} has to be positive and finite")
 
 
-def _check_samples(samples: int) -> int:
+def check_sample_count(samples: int) -> int:
     """Refuse references too short to follow or too long to hold."""
     if not 2 <= samples <= MOST_SAMPLES:
         count = "fewer than two" if samples < 2 else f"more than {MOST_SAMPLES}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
@@ -141,7 +142,28 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
 
-def read_fit_log(fit: Fit, files: Sequence[str], torque: bool | None = None) -> Samples:
+@dataclass(frozen=True)
+class Layout:
+    """How a log is laid out and prepared otherwise than those of a fit.
+
+    Attributes
+    ----------
+    keys : mapping
+        Of a ``[[log]]``.
+    prepare : mapping
+        Of ``[prepare]``.
+    """
+
+    keys: Mapping[str, Any]
+    prepare: Mapping[str, Any]
+
+
+AS_FITTED = Layout({}, {})
+
+
+def read_fit_log(
+    fit: Fit, files: Sequence[str], layout: Layout = AS_FITTED, torque: bool | None = None
+) -> Samples:
     """Another log, laid out as the first of a fit's study and prepared as that was.
 
     Parameters
@@ -149,6 +171,7 @@ def read_fit_log(fit: Fit, files: Sequence[str], torque: bool | None = None) -> 
     fit : Fit
     files : sequence of str
         Side by side.
+    layout : Layout
     torque : bool, optional
         Whether it has to have torque; as the fit's method by default.
 
@@ -159,16 +182,21 @@ def read_fit_log(fit: Fit, files: Sequence[str], torque: bool | None = None) -> 
     """
     study = find_study(fit)
     if study is not None and study.log:
-        section, prepare = relocate_log_section(study.log[0], files), study.prepare
+        section = relocate_log_section(study.log[0], files, layout.keys)
+        known = study.prepare.model_dump()
     else:
-        section = LogSection(files=tuple(files), use="validate")
-        prepare = PrepareSection(**asdict(fit.preparation))
+        told = {"files": tuple(files), "use": "validate", **layout.keys}
+        section = validate_data(LogSection, told, "command line: log")
+        known = asdict(fit.preparation)
+    prepare = validate_data(PrepareSection, {**known, **layout.prepare}, "command line")
     needed = fit.method not in TORQUE_FREE if torque is None else torque
     return read_study_samples(section, fit.robot, prepare, needed)
 
 
-def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSection:
-    """A log section that reads other files laid out alike.
+def relocate_log_section(
+    section: LogSection, files: Sequence[str], told: Mapping[str, Any] = AS_FITTED.keys
+) -> LogSection:
+    """A log section that reads other files laid out alike, but for keys that are told.
 
     Raises
     ------
@@ -195,7 +223,12 @@ def relocate_log_section(section: LogSection, files: Sequence[str]) -> LogSectio
     }
     update = {"files": tuple(files), "columns": columns, "rows": None, "use": "validate"}
     # a period is a log's own: another may have no such
-    return section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
+    own = section.model_copy(update=update | {"name": None, "keep": None, "period": "none"})
+    if not told:
+        return own
+    return validate_data(
+        LogSection, {**own.model_dump(exclude_none=True), **told}, "command line: log"
+    )
 
 
 @dataclass(frozen=True)
@@ -213,7 +246,12 @@ class LogErrors:
     warnings: tuple[str, ...]
 
 
-def measure_log(fit: Fit, files: Sequence[str], lowpass_hz: float | None = None) -> LogErrors:
+def measure_log(
+    fit: Fit,
+    files: Sequence[str],
+    lowpass_hz: float | None = None,
+    layout: Layout = AS_FITTED,
+) -> LogErrors:
     """Errors of a fit, and of the robot file's inertials, on another log.
 
     Parameters
@@ -223,13 +261,14 @@ def measure_log(fit: Fit, files: Sequence[str], lowpass_hz: float | None = None)
         As of `read_fit_log`.
     lowpass_hz : float, optional
         As in the fit by default [Hz].
+    layout : Layout
 
     Raises
     ------
     InputError
         When the log does not fit the robot or its filters.
     """
-    samples = read_fit_log(fit, files)
+    samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)
     if lacks_torque(samples) and fit.method in TORQUE_FREE:
         samples = fill_missing_torque(samples, loop or rebuild_loop(fit, samples))

@@ -21,7 +21,14 @@ from dynident.results.fit import Fit
 from dynident.results.words import format_entry, format_number, format_table
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, build_drive
-from dynident.study.fits import build_study_loop, find_study, read_fit_log, rebuild_loop
+from dynident.study.fits import (
+    AS_FITTED,
+    Layout,
+    build_study_loop,
+    find_study,
+    read_fit_log,
+    rebuild_loop,
+)
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
@@ -119,7 +126,9 @@ def combine_joint_rms(rms: Array) -> float:
 
 
 @limit_to_one_thread
-def replay(fit: Fit, files: Sequence[str], engine: str = OURS) -> Replay:
+def replay(
+    fit: Fit, files: Sequence[str], engine: str = OURS, layout: Layout = AS_FITTED
+) -> Replay:
     """Simulate a fit under a log's law in an engine, and in ours.
 
     Parameters
@@ -129,6 +138,7 @@ def replay(fit: Fit, files: Sequence[str], engine: str = OURS) -> Replay:
     files : sequence of str
         The log's files, in the layout of the first log of the fit's study.
     engine : {"dynident", "mujoco", "pinocchio"}
+    layout : Layout
 
     Raises
     ------
@@ -142,7 +152,7 @@ def replay(fit: Fit, files: Sequence[str], engine: str = OURS) -> Replay:
         known = (OURS, *ENGINES)
         raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
     robot = fit.robot
-    samples = read_fit_log(fit, files, torque=False)
+    samples = read_fit_log(fit, files, layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     samples = fill_missing_torque(samples, simulation)
     model = fit.model

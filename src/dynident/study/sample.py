@@ -29,7 +29,7 @@ from dynident.regression.problem import Problem
 from dynident.results.draws import Calibration, Draws, certify_draws
 from dynident.results.fit import Fit
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
-from dynident.study.fits import read_fit_log, rebuild_loop
+from dynident.study.fits import AS_FITTED, Layout, read_fit_log, rebuild_loop
 
 NO_PRIOR = Knowledge(prior="none")
 
@@ -162,7 +162,9 @@ def sample_position_fit(known: Positions, wanted: Drawing) -> Draws:
     )  # fmt: skip
 
 
-def measure_calibration(fit: Fit, draws: Draws, text: str) -> Calibration:
+def measure_calibration(
+    fit: Fit, draws: Draws, text: str, layout: Layout = AS_FITTED
+) -> Calibration:
     """How much of a log lies inside the band of the draws of a fit.
 
     Parameters
@@ -171,6 +173,7 @@ def measure_calibration(fit: Fit, draws: Draws, text: str) -> Calibration:
     draws : Draws
     text : str
         The log's files, laid out as the fit's first log; commas between those side by side.
+    layout : Layout
 
     Raises
     ------
@@ -179,10 +182,10 @@ def measure_calibration(fit: Fit, draws: Draws, text: str) -> Calibration:
     ComputationError
     """
     if fit.estimate.fitted is None:
-        samples = read_fit_log(fit, text.split(","))
+        samples = read_fit_log(fit, text.split(","), layout)
         problem = Problem.of(fit.base, samples)
         return measure_torque_calibration(draws, problem, fit.estimate.sigma)
-    samples = read_fit_log(fit, text.split(","), torque=False)
+    samples = read_fit_log(fit, text.split(","), layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))
     whole = [e.rms for log in fit.simulated for e in log.free if e.horizon is None]

@@ -18,6 +18,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording.read import Layout, find_column_layout
 from dynident.recording.readers.table import Table, label_column
+from dynident.recording.readers.text import WIDEST, is_comment
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.study import LogSection
@@ -94,7 +95,8 @@ class Lines:
         Raises
         ------
         InputError
-            When the stream ends in the middle of a line, or is no text.
+            When the stream ends in the middle of a line or goes on without an end of it, or is no
+            text.
         """
         handle, rest = self._file.fileno(), b""
         while not self._stopped():
@@ -111,6 +113,11 @@ class Lines:
                     )
                 return
             *whole, rest = (rest + block).split(b"\n")
+            if len(rest) > WIDEST:
+                raise InputError(
+                    f"{self.name}, line {self.number + len(whole) + 1}: is longer than {WIDEST} "
+                    "characters; is this text with a row a line?"
+                )
             for line in whole:
                 self.number += 1
                 try:
@@ -177,7 +184,7 @@ class TextStream:
         n = self.robot.n
         for line in self.lines:
             text = line.strip()
-            if not text or text[0] in "#%":
+            if not text or is_comment(text):
                 continue
             place = f"{self.lines.name}, line {self.lines.number}"
             if text[0] == "{":

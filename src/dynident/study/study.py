@@ -324,6 +324,14 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     return replace_file_names(study, lambda name: str(path.parent / name))
 
 
+def find_section_of_key(key: str, first: str) -> str | None:
+    """The section of a study that has a key; of several the one that is looked at first."""
+    for name in (first, "identify", "prepare", "simulation"):
+        if key in type(Study.model_fields[name].default).model_fields:
+            return name
+    return None
+
+
 def list_input_files(study: Study) -> tuple[str | Path, ...]:
     """All files that a study is read from, but for itself.
 

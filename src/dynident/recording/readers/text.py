@@ -26,6 +26,8 @@ WIDEST = 1 << 22
 EMPTY = 100_000
 """Lines that are empty or comments before the first row."""
 COMMENTS = ("#", "%")
+NO_VALUE = re.compile(r"#(?:N/A|NUM!|DIV/0!|VALUE!|REF!|NAME\?|NULL!)(?=[\s\",;]|$)")
+"""What spreadsheets write where there is no value; it begins as a comment does."""
 BLOCK = 1 << 22
 """Bytes that are looked at at a time."""
 
@@ -54,7 +56,8 @@ class _Layout:
 def read_text(path: Path) -> Table:
     """Read delimited text: comma, semicolon, tab or blanks, with or without a header.
 
-    Cells without anything in them are missing values, NaN. Text may be packed by gzip.
+    Cells without anything in them, or with a spreadsheet's ``#N/A``, are missing values, NaN. Text
+    may be packed by gzip.
     A column under a header that begins with a word, beside numbers, holds words: NaN, and refused
     where it is used.
 
@@ -127,7 +130,7 @@ def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
     with _open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             text = line.strip()
-            if text.startswith(COMMENTS):
+            if is_comment(text):
                 comment = comment if head else text.lstrip("".join(COMMENTS)).strip()
             elif text:
                 head.append((number, line.rstrip("\r\n")))
@@ -142,11 +145,18 @@ def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
     return head, comment
 
 
+def is_comment(text: str) -> bool:
+    """Whether a line is one, and no row that begins with a value which is missing."""
+    return text.startswith(COMMENTS) and NO_VALUE.match(text) is None
+
+
 def _parse_numbers(path: Path, layout: _Layout) -> Array:
     """The numbers, straight into one array."""
     if layout.trailing or layout.words:
         _refuse_uneven_rows(path, layout)
     marks = _find_comment_marks(path)
+    if "#" in marks and _lacks_values(path):
+        return _load_numbers(_fill_empty_cells(path, layout), layout)
     try:
         if not _is_packed(path):
             return _load_numbers(path, layout, marks)
@@ -196,6 +206,12 @@ def _find_comment_marks(path: Path) -> list[str]:
         while block := file.read(BLOCK):
             found |= {mark.encode() for mark in COMMENTS if mark.encode() in block}
     return sorted(mark.decode() for mark in found)
+
+
+def _lacks_values(path: Path) -> bool:
+    """Whether a spreadsheet wrote somewhere that there is no value."""
+    with _open_text(path) as lines:
+        return any("#" in line and NO_VALUE.search(line) for line in lines)
 
 
 def _refuse_uneven_rows(path: Path, layout: _Layout) -> None:
@@ -253,6 +269,7 @@ def _read_rows(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
 
 def _strip_comment(line: str) -> str:
     """A row without a comment."""
+    line = NO_VALUE.sub("nan", line) if "#" in line else line
     for mark in COMMENTS:
         line = line.partition(mark)[0]
     return line.rstrip("\r\n")
