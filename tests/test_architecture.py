@@ -203,6 +203,12 @@ def test_modules_are_free_of_bad_habits():
         assert "import pickle" not in text, path
 
 
+def test_tests_reach_what_is_beside_the_project_through_one_fixture():
+    for path in Path(__file__).parent.glob("*.py"):
+        outside = re.search(r"parents\[[2-9]\]|[.]{2}/shared|[\"']shared[\"'/]", path.read_text())
+        assert not outside or path.name in ("conftest.py", Path(__file__).name), path.name
+
+
 def public_objects() -> Iterator[tuple[str, object]]:
     for path in MODULES:
         name = module_name(path)

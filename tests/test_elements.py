@@ -36,7 +36,6 @@ from dynident.simulation.rollout import rollout
 from dynident.study.elements import build_elements
 from dynident.study.study import build_study_idim, load_study_robot, read_study
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "kr300"
 RATE = 500.0
 
 
@@ -363,13 +362,12 @@ def test_every_element_is_in_this_file():
     }  # fmt: skip
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
-def test_the_gas_spring_of_a_kr300_is_found():
+def test_the_gas_spring_of_a_kr300_is_found(measured):
     """Held out on B, moving samples: at most 5.1 %, and worse than 9 % without the spring."""
-    robot = di.load_robot(SHARED / "kr300.toml")
+    robot = di.load_robot(measured("kr300/kr300.toml"))
     A, B = (
-        prepare(di.read_log(SHARED / f"kr300_{log}.csv", robot).rows(450, 2051), bandwidth=5.0)
-        for log in "AB"
+        prepare(di.read_log(path, robot).rows(450, 2051), bandwidth=5.0)
+        for path in (measured("kr300/kr300_A.csv"), measured("kr300/kr300_B.csv"))
     )
     element = Attached(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
     fits = [

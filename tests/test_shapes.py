@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,7 +34,6 @@ from dynident.simulation.reference import fourier
 from dynident.simulation.sensors import Sensors
 
 RATE = 500.0
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def scene(name, noise=0.02, seconds=16.0, spread=(0.7, 1.6), coupled=True, rotor=None, n=3):
@@ -203,7 +201,6 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
             np.testing.assert_allclose(error, errors.y[j], atol=1e-9)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
     ("name", "held_out"),
     [
@@ -211,14 +208,12 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
         pytest.param("load-square", 4.2, marks=pytest.mark.long),
     ],
 )
-def test_friction_under_load_explains_a_kr300_better(name, held_out):
+def test_friction_under_load_explains_a_kr300_better(measured, name, held_out):
     """Held out on B while it moves: the default friction leaves 4.8 %."""
-    robot = di.load_robot(SHARED / "kr300" / "kr300.toml")
+    robot = di.load_robot(measured("kr300/kr300.toml"))
     A, B = (
-        prepare(
-            di.read_log(SHARED / "kr300" / f"kr300_{log}.csv", robot).rows(450, 2051), bandwidth=5.0
-        )
-        for log in "AB"
+        prepare(di.read_log(path, robot).rows(450, 2051), bandwidth=5.0)
+        for path in (measured("kr300/kr300_A.csv"), measured("kr300/kr300_B.csv"))
     )
     spring = Attached(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
     problem = Problem(robot, A, name, elements=(spring,))
@@ -226,7 +221,6 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
     assert fit.validation[0].entries[1].overall_percent < held_out
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
     "name",
     [
@@ -234,13 +228,13 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
         pytest.param("directional-load", marks=pytest.mark.long),
     ],
 )
-def test_friction_under_load_settles_on_a_lwr4(name):
+def test_friction_under_load_settles_on_a_lwr4(measured, name):
     """Axes whose loads change their direction at rest; the default friction leaves 5.15 %."""
-    robot = di.load_robot(SHARED / "lwr4" / "kuka_lwr4.urdf")
+    robot = di.load_robot(measured("lwr4/kuka_lwr4.urdf"))
     columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
     slow, fast = (
         prepare(
-            di.read_log(SHARED / "lwr4" / f"measurements_{k}.npz", robot, columns=columns),
+            di.read_log(measured(f"lwr4/measurements_{k}.npz"), robot, columns=columns),
             bandwidth=10.0,
         )
         for k in (1, 3)
