@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import toy
+from differences import assert_slope, take_quotient
 from frictions import values
 from scipy.optimize import least_squares
 from tables import write_table
@@ -123,8 +124,9 @@ def test_the_columns_of_the_shapes_are_the_gradient():
     counts = here.problem.factors.counts
     weights = counts * here.sigma**2 / here.problem.factors.squared_residuals(here.beta)
     for k in range(len(shape)):
-        d = 1e-4 * shape[k] * np.eye(len(shape))[k]
-        slope = (cost(shape + d).cost - cost(shape - d).cost) / (2e-4 * shape[k])
+        own = np.eye(len(shape))[k]
+        slope, off = take_quotient(lambda t, own=own: cost(shape + t * own).cost, 1e-4 * shape[k])
+        assert off < 1e-3 * abs(slope)
         # the cost has the mean square where the weights have the leverages taken off
         np.testing.assert_allclose(slope, -(J.T @ e)[k], rtol=0.02 + abs(weights - 1.0).max())
 
@@ -174,11 +176,13 @@ def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     conditions = near.met(q, dq, ddq, RATE)
     found = near.regressor(q, dq, ddq, conditions)
     for k in range(idim.plain):
-        d = 1e-6 * max(1.0, abs(theta[k])) * np.eye(idim.plain)[k]
-        slope = (idim.torque(theta + d, q, dq, ddq) - idim.torque(theta - d, q, dq, ddq)) / (
-            2.0 * d[k]
+        own, step = np.eye(idim.plain)[k], 1e-6 * max(1.0, abs(theta[k]))
+        assert_slope(
+            lambda t, own=own: idim.torque(theta + t * own, q, dq, ddq),
+            found[:, :, k],
+            step,
+            scale=1.0 + np.abs(found[:, :, k]).max(),
         )
-        np.testing.assert_allclose(found[:, :, k], slope, atol=2e-5 * (1.0 + abs(slope).max()))
 
 
 @pytest.mark.parametrize("name", ["load", "directional-load", "stribeck-load"])
