@@ -61,34 +61,6 @@ ROOMS: dict[str, set[str]] = {
     },
 }  # fmt: skip
 
-VERBS = """
-abbreviate absorb accelerate accept add adjusts adopt advance age apply approach approximate
-assemble assess assign attach attempt average balance blank bootstrap bound breed broadcast
-build call can capture catch centre certify chain check choose clip cluster collapse collect
-combine command compare compile complain complement compress compute constrain consult
-convert copy correlate count cross cut damp decide decode decompose derive descend describe
-design detect diagnose diagonalise difference differentiate discount discretise displace
-divide draw drop encode ensure equate estimate evaluate examine excite expand explain export
-express extract factor factorise fade fill filter find finish fit fits fix flatten follow
-forget format freeze gather generalise generate grade group guess has have hold identify
-ignore import inflate inline insert interpolate invert is iterate jackknife join judge keep
-label lacks leave leaves limit linearise list load locate lock look low make map mark match
-maximise measure mend merge minimise mix mount move multiply name normalise number observe
-open order orthonormalise override pack pad parse patch place plot polish pool predict
-prepare project propagate prove quantise rank reach read rebuild recommend reconcile
-reconstruct record reduce refine refuse relocate remove render renew repair replace replay
-reproduce require resample reset resolve restore revise revolve reweight roll rollout round
-run sample scale score screen search select separate serialise set settles shift shorten
-show shrink simplify simulate slice smooth snap soften solve sort spell split spread stack
-standardise state step stop store stream strip subtract suggest sum summarise surround
-suspect switch tabulate take tell temper thin tighten to trace track transform triangularise
-triangulate trim turn undo unite unpack unroll unscale update use validate warn watch weigh
-whiten widen wrap write
-"""
-"""With which names of functions begin; another one is added here."""
-FORMULAS = {"svec", "smat", "from_com", "main"}
-"""Names of the field, and the entry of the program."""
-
 
 def module_name(path: Path) -> str:
     parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -297,30 +269,3 @@ def test_importing_everything_and_reading_arrays_leaves_what_is_heavy_alone():
         "sys.exit(len(heavy & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def registered_names() -> set[str]:
-    """Names of functions that users know by a word: entries of registries under that word."""
-    found = set()
-    for path in MODULES:
-        for registry in vars(import_module(module_name(path))).values():
-            if isinstance(registry, dict):
-                found |= {key.replace("-", "_") for key in registry if isinstance(key, str)}
-    return found
-
-
-def test_functions_are_verbs():
-    pages = (SOURCE.parent / "docs").rglob("*.md")
-    shown = set(re.findall(r"autofunction:: ([\w.]+)", "".join(p.read_text() for p in pages)))
-    known = registered_names() | {name.rpartition(".")[2] for name in shown} | FORMULAS
-    others = []
-    for path in MODULES:
-        for node in parsed(path).body:
-            if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
-                continue
-            made = [ast.unparse(one) for one in node.decorator_list]
-            command = any(one.startswith("app.command(") for one in made)
-            verb = node.name.lstrip("_").partition("_")[0]
-            if not command and verb not in VERBS.split() and node.name not in known:
-                others.append(f"{module_name(path)}.{node.name}")
-    assert not others
