@@ -21,45 +21,19 @@ MODULES = sorted(
     path for package in ("dynident", "dynident_papers") for path in (SOURCE / package).rglob("*.py")
 )
 
-# Who may import whom, in the order in which the rooms build on each other. A module alone in
-# the package (`api`) is a room of its own.
-ROOMS: dict[str, set[str]] = {
-    "core": set(),
-    "conic": {"core"},
-    "robot": {"core"},
-    "friction": {"core"},
-    "recording": {"core", "robot"},
-    "dynamics": {"core", "robot", "friction"},
-    "regression": {"core", "robot", "recording", "dynamics"},
-    "consistency": {"core", "conic", "robot", "dynamics", "regression"},
-    "simulation": {"core", "robot", "recording", "friction", "dynamics", "regression"},
-    "estimators": {
-        "core", "conic", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "simulation",
-    },
-    "excitation": {
-        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "simulation",
-    },
-    "results": {
-        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "estimators", "excitation",
-    },
-    "api": {
-        "core", "recording", "dynamics", "regression", "estimators", "results",
-    },
-    "study": {
-        "core", "conic", "robot", "recording", "friction", "dynamics", "regression", "consistency",
-        "simulation", "estimators", "excitation", "results", "api",
-    },
-    "cli": {
-        "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",
-    },
-    "dynident_papers": {
-        "core", "conic", "robot", "friction", "recording", "dynamics", "regression",
-        "consistency", "simulation", "estimators", "results", "api",
-    },
-}  # fmt: skip
+
+def read_rooms() -> dict[str, set[str]]:
+    """Who may import whom, in the order in which the rooms build on each other: the guide's table.
+
+    A module alone in the package (`api`) is a room of its own.
+    """
+    page = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
+    section = page.partition("## The house")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)`(?:, `\w+`)* \|.*\| ([^|]*) \|$", section, re.M)
+    return {name: set(re.findall(r"\w+", imported)) - {"nothing"} for name, imported in rows}
+
+
+ROOMS = read_rooms()
 
 
 def module_name(path: Path) -> str:

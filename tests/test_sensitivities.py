@@ -224,7 +224,7 @@ def test_of_shapes_and_of_friction_that_remembers(robot, friction, name):
     outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
     options = {"integrator": name, "substeps": 2, "external": outside}
     # friction curves bend on a smaller scale than the robot
-    assert_differences_agree(*shaped_case(robot, friction, options, **PD, rate=RATE), 3e-7)
+    assert_differences_agree(*shaped_case(robot, friction, options, **PD, rate=RATE), 1e-7)
 
 
 @pytest.mark.usefixtures("registered")
