@@ -359,6 +359,7 @@ def with_cell(text: str):
         (with_cell("nan"), ("row 701, column 2 (q_joint_1)", "finite")),
         (with_cell(""), ("row 701, column 2 (q_joint_1)", "nan", "bad_rows")),
         (with_cell("abc"), ("row 701, column 2 (q_joint_1)", "'abc'")),
+        (with_cell("0x10"), ("row 701, column 2 (q_joint_1)", "'0x10'")),
     ],
 )
 def test_logs_are_refused_with_the_place(refused, place, change, words):
