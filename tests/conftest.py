@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 # before numpy is loaded; the matrices are small, and threads would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def measured() -> Callable[[str], Path]:
+    """Logs and robots beside the project that may not be shipped with it; skips without them.
+
+    Whatever asks for it is marked `measured`.
+    """
+
+    def find(name: str) -> Path:
+        path = BESIDE / name
+        if not path.exists():
+            pytest.skip(f"{name} is not beside the project, in ../shared/data")
+        return path
+
+    return find
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,5 +65,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that no process waits for the other at the end."""
+    for item in items:
+        if "measured" in getattr(item, "fixturenames", ()):
+            item.add_marker("measured")
     rank = {f"test_{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))

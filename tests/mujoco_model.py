@@ -8,13 +8,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 from lxml import etree
-from robots import SHARED, relative, states
+from robots import relative, states
 
 from dynident.core.arrays import Array
 from dynident.dynamics import build_tree, compute_bias_torque, compute_mass_matrix
 from dynident.robot import Robot
-
-UNITREE = SHARED / "unitree"
 
 
 def without_meshes(path: Path, folder: Path, held: bool = False) -> Path:

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-import pytest
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_inertial_parameters
 from dynident.robot.model import Robot
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 URDFS = {
     "ur5": "ur_description/urdf/ur5_robot.urdf",
@@ -28,17 +26,9 @@ URDFS = {
 
 
 def urdf(name: str) -> Path:
-    """A URDF by name: of example-robot-data (the test extra installs it), tx40 or lwr4.
-
-    lwr4 may not be copied into the project: tests on it are skipped where it is absent.
-    """
+    """A URDF by name: of example-robot-data (the test extra installs it), or tx40."""
     if name == "tx40":
         return EXAMPLES / "tx40" / "tx40_mdh_modified.urdf"
-    if name == "lwr4":
-        path = SHARED / "lwr4" / "kuka_lwr4.urdf"
-        if not path.is_file():
-            pytest.skip(f"{path} is not on this machine (its licence keeps it out of here)")
-        return path
     relative = Path("share/example-robot-data/robots") / URDFS[name]
     for folder in Path(pin.__file__).parents:
         if (folder / relative).is_file():

@@ -20,45 +20,19 @@ MODULES = sorted(
     path for package in ("dynident", "dynident_papers") for path in (SOURCE / package).rglob("*.py")
 )
 
-# Who may import whom, in the order in which the rooms build on each other. A module alone in
-# the package (`api`) is a room of its own.
-ROOMS: dict[str, set[str]] = {
-    "core": set(),
-    "conic": {"core"},
-    "robot": {"core"},
-    "friction": {"core"},
-    "recording": {"core", "robot"},
-    "dynamics": {"core", "robot", "friction"},
-    "regression": {"core", "robot", "recording", "dynamics"},
-    "consistency": {"core", "conic", "robot", "dynamics", "regression"},
-    "simulation": {"core", "robot", "recording", "friction", "dynamics", "regression"},
-    "estimators": {
-        "core", "conic", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "simulation",
-    },
-    "excitation": {
-        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "simulation",
-    },
-    "results": {
-        "core", "robot", "friction", "recording", "dynamics", "regression", "consistency",
-        "estimators", "excitation",
-    },
-    "api": {
-        "core", "recording", "dynamics", "regression", "estimators", "results",
-    },
-    "study": {
-        "core", "conic", "robot", "recording", "friction", "dynamics", "regression", "consistency",
-        "simulation", "estimators", "excitation", "results", "api",
-    },
-    "cli": {
-        "core", "robot", "dynamics", "consistency", "results", "study", "dynident_papers",
-    },
-    "dynident_papers": {
-        "core", "conic", "robot", "friction", "recording", "dynamics", "regression",
-        "consistency", "simulation", "estimators", "results", "api",
-    },
-}  # fmt: skip
+
+def read_rooms() -> dict[str, set[str]]:
+    """Who may import whom, in the order in which the rooms build on each other: the guide's table.
+
+    A module alone in the package (`api`) is a room of its own.
+    """
+    page = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
+    section = page.partition("## The house")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)`(?:, `\w+`)* \|.*\| ([^|]*) \|$", section, re.M)
+    return {name: set(re.findall(r"\w+", imported)) - {"nothing"} for name, imported in rows}
+
+
+ROOMS = read_rooms()
 
 
 def module_name(path: Path) -> str:
@@ -172,6 +146,15 @@ def test_modules_are_free_of_bad_habits():
                 assert ast.unparse(node.type) != "Exception", place
         assert "allow_pickle=True" not in text, path
         assert "import pickle" not in text, path
+
+
+def test_tests_reach_what_is_beside_the_project_through_one_fixture():
+    for path in Path(__file__).parent.glob("*.py"):
+        outside = re.search(
+            r"__file__\)(\.resolve\(\))?\.parents\[[2-9]\]|\.\./shared|[\"']shared[\"'/]",
+            path.read_text(),
+        )
+        assert not outside or path.name in ("conftest.py", Path(__file__).name), path.name
 
 
 def public_objects() -> Iterator[tuple[str, object]]:

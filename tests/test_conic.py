@@ -8,6 +8,7 @@ import cvxpy
 import numpy as np
 import pytest
 import robots
+from differences import assert_slope
 from scipy.spatial.transform import Rotation
 
 from dynident.conic import solve as solve_module
@@ -189,17 +190,16 @@ def test_multipliers_of_equalities_have_the_sign_of_their_force():
     A, b, cones = mixed(0)
     solution = solve_cone_problem(A, b, cones)
     at = next(k for k, cone in enumerate(cones) if isinstance(cone, Equal))
-    step = 1e-4
+    sizes = solution.multipliers[at]
     for row in range(2):
-        values = []
-        for sign in (1.0, -1.0):
-            h = cones[at].h + sign * step * np.eye(2)[row]
+
+        def cost(t, row=row):
             moved = [*cones]
-            moved[at] = Equal(cones[at].name, cones[at].G, h)
+            moved[at] = Equal(cones[at].name, cones[at].G, cones[at].h + t * np.eye(2)[row])
             x = solve_cone_problem(A, b, moved).x
-            values.append(np.sum((A @ x - b) ** 2))
-        slope = (values[0] - values[1]) / (2.0 * step)
-        assert slope == pytest.approx(solution.multipliers[at][row], rel=1e-4, abs=1e-6)
+            return np.sum((A @ x - b) ** 2)
+
+        assert_slope(cost, sizes[row], 1e-3, 1e-4, scale=np.abs(sizes).max())
 
 
 def interior_problem(rows=80, seed=3):
@@ -366,19 +366,19 @@ def test_sensitivity_on_a_curved_face_is_that_of_differences(seed):
     flat = Face(R, Linearised(active.c, active.C, active.F[:0])).sensitivity()
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(5, len(b)))
-    step = 1e-5
-    found, followed, straight = [], [], []
-    for d in directions:
-        plus, minus = (solve_cone_problem(A, b + sign * step * d, cones) for sign in (1.0, -1.0))
-        for moved in (plus, minus):
-            for mine, theirs in zip(moved.faces, solution.faces, strict=True):
+
+    def moved(t):
+        xs = []
+        for d in directions:
+            other = solve_cone_problem(A, b + t * d, cones)
+            for mine, theirs in zip(other.faces, solution.faces, strict=True):
                 assert mine.shape == theirs.shape
-        found.append((plus.x - minus.x) / (2.0 * step))
-        followed.append(K @ (A.T @ d))
-        straight.append(flat @ (A.T @ d))
-    size = np.abs(found).max()
-    np.testing.assert_allclose(followed, found, atol=1e-4 * size)
-    assert np.abs(np.array(straight) - found).max() > 0.02 * size
+            xs.append(other.x)
+        return np.array(xs)
+
+    pushed = directions @ A
+    assert_slope(moved, pushed @ K.T, 1e-4, 1e-4)
+    assert np.abs(pushed @ (flat - K).T).max() > 0.02 * np.abs(pushed @ K.T).max()
 
 
 # Random problems: arms of 2 to 7 joints, noise of the order of the torque.

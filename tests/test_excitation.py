@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from differences import assert_slope, take_quotient
 from robots import states, urdf
 from scipy.optimize import minimize
 from tables import write_table
@@ -94,11 +95,9 @@ def test_derivatives_are_those_of_differences_and_no_bound_is_exceeded(kind):
     knots = np.concatenate([part.knots for part in family.parts])
     times = np.random.default_rng(1).uniform(family.start, family.stop, 200)
     times = times[np.abs(times[:, None] - knots).min(axis=1) > 1e-3]
-    h = 1e-5
     for order in range(3):
-        slope = (trajectory.at(times + h, order) - trajectory.at(times - h, order)) / (2.0 * h)
         exact = trajectory.at(times, order + 1)
-        assert np.abs(slope - exact).max() < 1e-7 * np.abs(exact).max()
+        assert_slope(lambda t, order=order: trajectory.at(times + t, order), exact, 1e-4)
     for order in range(6):
         shown = np.abs(trajectory.at(family.grid(1e-3), order)).max(axis=0)
         assert np.all(shown <= trajectory.bound(order) * (1.0 + 1e-9))
@@ -169,6 +168,11 @@ def test_shapes_that_cannot_be_are_refused(kind, options, message):
 # ------------------------------------------------------------------------ gradients
 
 
+def moved_along(function, signals, k, along):
+    """A function of positions, speeds and accelerations along a change of one of them."""
+    return lambda t: function(*(each + t * along * (i == k) for i, each in enumerate(signals)))
+
+
 @pytest.mark.parametrize("name", ["panda", "tiago"])
 def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
     robot = load_robot(urdf(name))
@@ -182,13 +186,9 @@ def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
         return float(np.sum(W * weights))
 
     slopes = differentiate_regressor_sum(tree, weights, q, dq, ddq)
-    h = 1e-6
     for k, slope in enumerate(slopes):
         along = rng.normal(size=q.shape)
-        moved = [[each + sign * h * along * (i == k) for i, each in enumerate((q, dq, ddq))]
-                 for sign in (1.0, -1.0)]  # fmt: skip
-        difference = (value(*moved[0]) - value(*moved[1])) / (2.0 * h)
-        assert np.sum(slope * along) == pytest.approx(difference, rel=1e-6)
+        assert_slope(moved_along(value, (q, dq, ddq), k, along), np.sum(slope * along), 1e-4)
 
 
 @pytest.mark.parametrize("friction", ["coulomb-viscous", "stribeck", "cube-root"])
@@ -196,7 +196,7 @@ def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
 def test_criteria_have_the_slopes_of_differences(criterion, friction):
     robot = arm(3, coupled=True)
     base = base_parameters(build_idim(robot, friction))
-    experiment = Experiment(base, np.full(3, 0.5), 100.0, width=np.full(3, 0.05))
+    experiment = Experiment(base, np.full(3, 0.5), 100.0, width=np.full(3, 0.1))
     trajectory = random_trajectory(("fourier", {}), seed=3)
     rng = np.random.default_rng(4)
     scale = 1.0 / np.sqrt(np.diag(experiment.information(sample_motion(trajectory, 0.1))))
@@ -213,10 +213,10 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
     gradient = sum(
         trajectory.family.values(times, order).T @ pull for order, pull in enumerate(pulls)
     )
-    along = rng.normal(size=trajectory.C.shape)
-    h = 1e-6
-    difference = (value(trajectory.C + h * along)[0] - value(trajectory.C - h * along)[0]) / (2 * h)
-    assert np.sum(gradient * along) == pytest.approx(difference, rel=2e-5)
+    # along every coefficient, and uphill, where the slope stands above the rounding
+    along = rng.normal(size=trajectory.C.shape) + gradient / np.sqrt(np.mean(gradient**2))
+    claimed = np.sum(gradient * along)
+    assert_slope(lambda t: value(trajectory.C + t * along)[0], claimed, 1e-5, within=1e-4)
 
 
 def motion_times(trajectory):
@@ -266,10 +266,8 @@ def test_the_nominal_torque_has_the_slopes_of_differences(panda):
     rng = np.random.default_rng(5)
     for k, slope in enumerate(nominal.slopes(*motion)):
         along = rng.normal(size=(4, panda.n))
-        up, down = ([m + s * 1e-6 * along * (i == k) for i, m in enumerate(motion)]
-                    for s in (1, -1))  # fmt: skip
-        difference = (nominal.torque(*up) - nominal.torque(*down)) / 2e-6
-        np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=1e-5)
+        pushed = np.einsum("tij,tj->ti", slope, along)
+        assert_slope(moved_along(nominal.torque, motion, k, along), pushed, 1e-4)
 
 
 def test_the_wrench_on_the_base_is_that_of_another_program_and_is_kept(panda):
@@ -290,10 +288,8 @@ def test_the_wrench_on_the_base_is_that_of_another_program_and_is_kept(panda):
     rng = np.random.default_rng(12)
     for k, slope in enumerate(nominal.slopes(q, dq, ddq)):
         along = rng.normal(size=q.shape)
-        up, down = ([m + s * 1e-6 * along * (i == k) for i, m in enumerate((q, dq, ddq))]
-                    for s in (1, -1))  # fmt: skip
-        difference = (nominal.torque(*up) - nominal.torque(*down)) / 2e-6
-        np.testing.assert_allclose(np.einsum("tij,tj->ti", slope, along), difference, atol=2e-5)
+        pushed = np.einsum("tij,tj->ti", slope, along)
+        assert_slope(moved_along(nominal.torque, (q, dq, ddq), k, along), pushed, 1e-4)
 
 
 @pytest.mark.long
@@ -401,12 +397,16 @@ def test_distances_have_slopes_and_no_hull_is_faster_than_its_reach(panda):
     high = np.array([joint.upper for joint in panda.joints])
     q = rng.uniform(low, high, (60, 7))
     along = rng.normal(size=7)
-    h = 1e-6
     value, slope = clearance.smooth(q, clearance.unseen(len(q)))
-    up, down = (clearance.smooth(q + s * h * along, clearance.unseen(len(q)))[0] for s in (1, -1))
     apart = value > 1e-3
     assert apart.sum() > 10
-    assert np.abs((up - down) / (2 * h) - slope @ along)[apart].max() < 1e-3
+
+    def gap(t):
+        return clearance.smooth(q + t * along, clearance.unseen(len(q)))[0][apart]
+
+    found, off = take_quotient(gap, 1e-6)
+    assert off < 1e-5
+    assert np.abs(found - (slope @ along)[apart]).max() < 1e-3  # directions come of an iteration
     distance = clearance.distances(q)
     assert np.all(value <= distance[:, : clearance.near].min(axis=1) + 1e-9)
     moved = clearance.distances(q + 1e-3 * along)
@@ -1019,12 +1019,10 @@ def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
     for order, pull in enumerate(pulls):
         along = rng.normal(size=pull.shape)
 
-        def value(step, order=order, along=along):
-            moved = [each + step * along * (k == order) for k, each in enumerate(signals)]
+        def value(*moved):
             return np.sum(G * smooth.information(Motion(*moved, motion.duration)))
 
-        slope = (value(1e-6) - value(-1e-6)) / 2e-6
-        assert slope == pytest.approx(np.sum(pull * along), rel=1e-6)
+        assert_slope(moved_along(value, signals, order, along), np.sum(pull * along), 1e-5)
 
 
 def test_a_load_on_a_sensor_is_what_it_holds(panda):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 import toy
-from mujoco_model import UNITREE, agree, engine, without_meshes
+from mujoco_model import agree, engine, without_meshes
 from robots import EXAMPLES, bodies, relative, states, urdf
 from tables import write_table
 from test_mjcf import ANGLES, ARM, BOUNDS, CLASSES, FRAMES, GEOMS, INERTIAL, write
@@ -66,8 +67,10 @@ def test_round_trip(text: str, kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["z1", "go2"])
 @pytest.mark.parametrize("held", [True, False])
-def test_the_unitree_robots_come_back(name: str, held: bool, tmp_path: Path) -> None:
-    path = without_meshes(UNITREE / f"{name}.xml", tmp_path, held)
+def test_the_unitree_robots_come_back(
+    name: str, held: bool, tmp_path: Path, measured: Callable[[str], Path]
+) -> None:
+    path = without_meshes(measured(f"unitree/{name}.xml"), tmp_path, held)
     robot = load_robot(path, floating=not held and name == "go2")
     phi = robot.nominal + 0.02 * bodies(len(robot.links))
     document, notes = render_mjcf(robot, phi)
@@ -81,8 +84,10 @@ def numbers_aside(text: str, element: str) -> str:
 
 @pytest.mark.parametrize("name", ["z1", "go2"])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_nothing_else_changes(name: str, ends: str, tmp_path: Path) -> None:
-    original = (UNITREE / f"{name}.xml").read_text().replace("\n", ends)
+def test_nothing_else_changes(
+    name: str, ends: str, tmp_path: Path, measured: Callable[[str], Path]
+) -> None:
+    original = measured(f"unitree/{name}.xml").read_text().replace("\n", ends)
     path = tmp_path / f"{name}.xml"
     path.write_bytes(original.encode())
     robot = load_robot(path)

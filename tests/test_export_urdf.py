@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +56,9 @@ def check_round_trip(robot: Robot, phi: Array, document: bytes, folder: Path) ->
 
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("kind", ["random", "nominal", "heavier"])
-def test_round_trip(name: str, kind: str, tmp_path: Path) -> None:
-    robot = load_robot(urdf(name), floating=ROBOTS[name])
+def test_round_trip(name: str, kind: str, tmp_path: Path, measured: Callable[[str], Path]) -> None:
+    path = measured("lwr4/kuka_lwr4.urdf") if name == "lwr4" else urdf(name)
+    robot = load_robot(path, floating=ROBOTS[name])
     phi = robot.nominal
     if kind == "random":
         phi = bodies(len(robot.links))

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
+from differences import assert_slope
 from frictions import (
     DAHL,
     LUGRE,
@@ -226,25 +227,20 @@ def test_derivatives_of_a_law_are_those_of_its_values(name, part):
         changed[2:4] = smooth(changed[0])  # the sign goes with the speed
         return tables(model, law, changed, shape)[:, :, VALUE]
 
-    def slope(row, d):
-        around = []
-        for shift in (-2.0, -1.0, 1.0, 2.0):
-            moved = at.copy()
-            moved[row] += shift * d
-            around.append(value(moved))
-        return (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
+    def along(row):
+        return lambda t: value(at + t * (np.arange(len(at)) == row)[:, None])
 
-    pairs = [(BY_SPEED, slope(0, 1e-4)), (BY_POSITION, slope(1, 1e-4)), (BY_LOAD, slope(4, 1e-4))]
-    pairs += [(BY_STATE + k, slope(7 + k, 1e-4)) for k in range(len(model.state))]
-    for k, start in enumerate(shape):
-        d = 1e-4 * max(start, 0.1)
-        around = [value(at, shape + shift * d * np.eye(len(shape))[k]) for shift in (-2, -1, 1, 2)]
-        quotient = (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
-        pairs.append((BY_STATE + len(model.state) + k, quotient))
-    assert len(pairs) == found.shape[2] - 1
-    for column, quotient in pairs:
+    def bent(k):
+        return lambda t: value(at, shape + t * np.eye(len(shape))[k])
+
+    cases = [(BY_SPEED, along(0), 1e-5), (BY_POSITION, along(1), 1e-5), (BY_LOAD, along(4), 1e-5)]
+    cases += [(BY_STATE + k, along(7 + k), 1e-5) for k in range(len(model.state))]
+    after = BY_STATE + len(model.state)
+    cases += [(after + k, bent(k), 1e-4 * max(start, 0.1)) for k, start in enumerate(shape)]
+    assert len(cases) == found.shape[2] - 1
+    for column, moved, step in cases:
         scale = np.abs(found[:, :, column]).max() + np.abs(found[:, :, VALUE]).max()
-        np.testing.assert_allclose(found[:, :, column], quotient, atol=1e-7 * scale)
+        assert_slope(moved, found[:, :, column], step, scale=scale)
 
 
 def test_a_law_needs_no_file_of_its_own():
@@ -338,15 +334,13 @@ def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, 
     free = idim.linearised(theta)
     slopes = packed(free, q, dq, ddq, conditions, width)[:, :, free.plain :]
     for k, value in enumerate(idim.shape):
-        d = 1e-3 * max(abs(value), 0.01)
-        around = [
-            torque(idim.shaped(np.array(idim.shape) + shift * d * np.eye(len(idim.shape))[k]))
-            for shift in (-2.0, -1.0, 1.0, 2.0)
-        ]
-        quotient = (8.0 * (around[2] - around[1]) - (around[3] - around[0])) / (12.0 * d)
-        scale = np.abs(quotient).max()
-        assert scale > 0.0
-        np.testing.assert_allclose(slopes[:, :, k], quotient, atol=1e-5 * scale)
+        own = np.eye(len(idim.shape))[k]
+        step = 1e-4 * max(abs(value), 0.01)
+        assert_slope(
+            lambda t, own=own: torque(idim.shaped(np.array(idim.shape) + t * own)),
+            slopes[:, :, k],
+            step,
+        )
 
 
 @pytest.mark.usefixtures("registered")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
-from mujoco_model import UNITREE, agree, engine, without_meshes
+from mujoco_model import agree, engine, without_meshes
 from robots import relative, states
 
 from dynident.core.errors import InputError
@@ -159,15 +160,18 @@ def test_mujoco_agrees(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("name", ["z1", "go2"])
-def test_mujoco_agrees_on_the_unitree_robots(name: str, held: bool, tmp_path: Path) -> None:
-    robot = load_robot(UNITREE / f"{name}.xml", floating=not held and name == "go2")
-    bare = without_meshes(UNITREE / f"{name}.xml", tmp_path, held)
+def test_mujoco_agrees_on_the_unitree_robots(
+    name: str, held: bool, tmp_path: Path, measured: Callable[[str], Path]
+) -> None:
+    path = measured(f"unitree/{name}.xml")
+    robot = load_robot(path, floating=not held and name == "go2")
+    bare = without_meshes(path, tmp_path, held)
     assert agree(bare, robot) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["z1", "go2"])
-def test_the_urdf_beside_it_is_the_same_robot(name: str) -> None:
-    one, other = (load_robot(UNITREE / f"{name}{end}") for end in (".xml", ".urdf"))
+def test_the_urdf_beside_it_is_the_same_robot(name: str, measured: Callable[[str], Path]) -> None:
+    one, other = (load_robot(measured(f"unitree/{name}{end}")) for end in (".xml", ".urdf"))
     assert one.joint_names == other.joint_names
     motion = states(one, 10)
     ours, theirs = (

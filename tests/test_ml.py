@@ -7,6 +7,7 @@ import floating
 import numpy as np
 import pytest
 import toy
+from differences import assert_slope
 
 from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
@@ -94,20 +95,20 @@ def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences(
         assert own.B.shape[1] == 9
         units = rng.normal(size=(len(at), 3, 3))
         change = np.einsum("jab,rjb->arj", through.roots[g], units)
-        sides = []
-        for h in (1e-3, -1e-3):
-            motion = [
-                getattr(log, s)[at] + h * c for s, c in zip(("q", "dq", "ddq"), change, strict=True)
-            ]
-            X = idim.regressor(*motion)[:, g][:, problem.base.kept]
-            sides.append(X[:, columns])
-        expected = (sides[0] - sides[1]) / 2e-3
-        found = own.spread(units.reshape(len(at), 9))
-        assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
-        beta, step = truth[columns], 1e-6 * rng.normal(size=len(columns))
-        ahead, behind = (np.sum(own.reach(beta + s * step) ** 2, axis=1) for s in (1.0, -1.0))
-        slope = 2.0 * np.einsum("rm,rmk,k->r", own.reach(beta), own.B, step)
-        np.testing.assert_allclose(ahead - behind, 2.0 * slope, atol=1e-6 * np.abs(slope).max())
+
+        def regressor(t, g=g, at=at, change=change, columns=columns):
+            motion = (log.q[at], log.dq[at], log.ddq[at])
+            moved = [each + t * c for each, c in zip(motion, change, strict=True)]
+            return idim.regressor(*moved)[:, g][:, problem.base.kept][:, columns]
+
+        assert_slope(regressor, own.spread(units.reshape(len(at), 9)), 1e-3)
+        beta, along = truth[columns], rng.normal(size=len(columns))
+        slope = 2.0 * np.einsum("rm,rmk,k->r", own.reach(beta), own.B, along)
+
+        def variance(t, own=own, beta=beta, along=along):
+            return np.sum(own.reach(beta + t * along) ** 2, axis=1)
+
+        assert_slope(variance, slope, 1e-4)
 
 
 @pytest.mark.long

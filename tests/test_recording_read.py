@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from dynident.recording.read import read_log
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
-DATA = Path(__file__).parents[1] / "../shared/data"
 RATE = 100.0
 SAMPLES = 200
 TIME = np.arange(SAMPLES) / RATE
@@ -533,15 +531,8 @@ def test_torques_beyond_the_effort(tmp_path):
 # measured logs
 
 
-def measured(*parts):
-    paths = [DATA / part for part in parts]
-    if not all(path.exists() for path in paths):
-        pytest.skip(f"measured logs are not at {DATA}")
-    return paths
-
-
-def test_tx40():
-    files = measured("tx40/pos_read_data.csv", "tx40/curr_data.csv")
+def test_tx40(measured):
+    files = [measured("tx40/pos_read_data.csv"), measured("tx40/curr_data.csv")]
     reduction = np.diag([32.0, 32, 45, -48, 45, 32])
     reduction[5, 4] = 32.0
     zero = np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0])
@@ -561,8 +552,8 @@ def test_tx40():
     assert "side = 'motor'" in refusal(files, robot, rate=5000, columns=columns)
 
 
-def test_emps():
-    (path,) = measured("emps/DATA_EMPS.mat")
+def test_emps(measured):
+    path = measured("emps/DATA_EMPS.mat")
     drives = replace(Drives.direct(1), gain=np.array([35.15]))
     robot = make_robot(["slide"], drives, ["prismatic"])
     columns = {"time": "t", "q": ["qm"], "qref": ["qg"], "current": ["vir"]}
@@ -575,8 +566,8 @@ def test_emps():
     assert np.abs(log.tau).max() <= 351.5
 
 
-def test_lwr4():
-    (path,) = measured("lwr4/measurements_1.npz")
+def test_lwr4(measured):
+    path = measured("lwr4/measurements_1.npz")
     robot = make_robot([f"a{i}" for i in range(7)])
     columns = {
         "time": "times",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import toy
 from frictions import registered, values  # noqa: F401
-from robots import EXAMPLES, SHARED
+from robots import EXAMPLES
 from thin import first
 
 from dynident.core.errors import ComputationError, InputError
@@ -27,15 +27,12 @@ from dynident.robot import load_robot
 from dynident.study.study import load_study_robot, read_study, read_study_samples
 
 
-def measured(name):
+def logged(name, measured):
     """The problem of a measured log."""
     if name == "lwr4":
-        folder = SHARED / "lwr4"
-        if not folder.is_dir():
-            pytest.skip(f"{folder} is not on this machine (its licence keeps it out of here)")
-        robot = load_robot(folder / "kuka_lwr4.urdf")
+        robot = load_robot(measured("lwr4/kuka_lwr4.urdf"))
         columns = {"q": "positions_*", "tau": "torques_*", "time": "times"}
-        log = read_log(folder / "measurements_1.npz", robot, columns=columns)
+        log = read_log(measured("lwr4/measurements_1.npz"), robot, columns=columns)
         return Problem(robot, prepare(log.rows(500, 5027), bandwidth=3.0))
     study = read_study(EXAMPLES / name / "study.toml")
     robot = load_study_robot(study)
@@ -47,9 +44,9 @@ def measured(name):
 
 @pytest.mark.parametrize("name", ["tx40", "emps", "lwr4"])
 @pytest.mark.parametrize("method", ["rls", "kf"])
-def test_without_forgetting_it_ends_where_weighted_least_squares_ends(method, name):
+def test_without_forgetting_it_ends_where_weighted_least_squares_ends(measured, method, name):
     """Under the same sigma: those of wls are settled to 1e-6, and its answer is theirs so far."""
-    problem = measured(name)
+    problem = logged(name, measured)
     batch = ESTIMATORS["wls"](problem)
     found = ESTIMATORS[method](problem)
     same = problem.factors.weighted(batch.sigma).solve()

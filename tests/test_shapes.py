@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import toy
+from differences import assert_slope, take_quotient
 from frictions import values
 from scipy.optimize import least_squares
 from tables import write_table
@@ -35,7 +35,6 @@ from dynident.simulation.reference import fourier
 from dynident.simulation.sensors import Sensors
 
 RATE = 500.0
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def scene(name, noise=0.02, seconds=16.0, spread=(0.7, 1.6), coupled=True, rotor=None, n=3):
@@ -125,8 +124,9 @@ def test_the_columns_of_the_shapes_are_the_gradient():
     counts = here.problem.factors.counts
     weights = counts * here.sigma**2 / here.problem.factors.squared_residuals(here.beta)
     for k in range(len(shape)):
-        d = 1e-4 * shape[k] * np.eye(len(shape))[k]
-        slope = (cost(shape + d).cost - cost(shape - d).cost) / (2e-4 * shape[k])
+        own = np.eye(len(shape))[k]
+        slope, off = take_quotient(lambda t, own=own: cost(shape + t * own).cost, 1e-4 * shape[k])
+        assert off < 1e-3 * abs(slope)
         # the cost has the mean square where the weights have the leverages taken off
         np.testing.assert_allclose(slope, -(J.T @ e)[k], rtol=0.02 + abs(weights - 1.0).max())
 
@@ -176,11 +176,13 @@ def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     conditions = near.met(q, dq, ddq, RATE)
     found = near.regressor(q, dq, ddq, conditions)
     for k in range(idim.plain):
-        d = 1e-6 * max(1.0, abs(theta[k])) * np.eye(idim.plain)[k]
-        slope = (idim.torque(theta + d, q, dq, ddq) - idim.torque(theta - d, q, dq, ddq)) / (
-            2.0 * d[k]
+        own, step = np.eye(idim.plain)[k], 1e-6 * max(1.0, abs(theta[k]))
+        assert_slope(
+            lambda t, own=own: idim.torque(theta + t * own, q, dq, ddq),
+            found[:, :, k],
+            step,
+            scale=1.0 + np.abs(found[:, :, k]).max(),
         )
-        np.testing.assert_allclose(found[:, :, k], slope, atol=2e-5 * (1.0 + abs(slope).max()))
 
 
 @pytest.mark.parametrize("name", ["load", "directional-load", "stribeck-load"])
@@ -203,7 +205,6 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
             np.testing.assert_allclose(error, errors.y[j], atol=1e-9)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
     ("name", "held_out"),
     [
@@ -211,14 +212,12 @@ def test_errors_of_the_linearised_rows_are_those_of_the_torque(name):
         pytest.param("load-square", 4.2, marks=pytest.mark.long),
     ],
 )
-def test_friction_under_load_explains_a_kr300_better(name, held_out):
+def test_friction_under_load_explains_a_kr300_better(measured, name, held_out):
     """Held out on B while it moves: the default friction leaves 4.8 %."""
-    robot = di.load_robot(SHARED / "kr300" / "kr300.toml")
+    robot = di.load_robot(measured("kr300/kr300.toml"))
     A, B = (
-        prepare(
-            di.read_log(SHARED / "kr300" / f"kr300_{log}.csv", robot).rows(450, 2051), bandwidth=5.0
-        )
-        for log in "AB"
+        prepare(di.read_log(path, robot).rows(450, 2051), bandwidth=5.0)
+        for path in (measured("kr300/kr300_A.csv"), measured("kr300/kr300_B.csv"))
     )
     spring = Attached(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
     problem = Problem(robot, A, name, elements=(spring,))
@@ -226,7 +225,6 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
     assert fit.validation[0].entries[1].overall_percent < held_out
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the measured logs are not beside the project")
 @pytest.mark.parametrize(
     "name",
     [
@@ -234,13 +232,13 @@ def test_friction_under_load_explains_a_kr300_better(name, held_out):
         pytest.param("directional-load", marks=pytest.mark.long),
     ],
 )
-def test_friction_under_load_settles_on_a_lwr4(name):
+def test_friction_under_load_settles_on_a_lwr4(measured, name):
     """Axes whose loads change their direction at rest; the default friction leaves 5.15 %."""
-    robot = di.load_robot(SHARED / "lwr4" / "kuka_lwr4.urdf")
+    robot = di.load_robot(measured("lwr4/kuka_lwr4.urdf"))
     columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
     slow, fast = (
         prepare(
-            di.read_log(SHARED / "lwr4" / f"measurements_{k}.npz", robot, columns=columns),
+            di.read_log(measured(f"lwr4/measurements_{k}.npz"), robot, columns=columns),
             bandwidth=10.0,
         )
         for k in (1, 3)

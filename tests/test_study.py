@@ -287,17 +287,8 @@ def test_keys_of_another_kind_are_refused_and_missing_ones_named(tmp_path, lines
     ("lines", "words"),
     [
         ('kind = "bounds"\nparameters = "fv2"\nlower = [1.0, 2.0, 3.0]', "1 finite number"),
-        ('kind = "mass"\nlinks = "all"\nupper = [1.0, 2.0, inf]', "1 finite number"),
-        ('kind = "total-mass"\nlower = [1.0, 2.0, 3.0]', "1 finite number"),
-        ('kind = "bounds"\nparameters = "fv2"\nupper = 1e20', "more than 1e+09"),
         ('kind = "box"\nlinks = "a"\nlower = 0.0\nupper = 1.0', "3 numbers"),
         ('kind = "equal"\nlinks = ["a", "a"]', "'a' twice"),
-        ('kind = "symmetric"\nleft = "a"\nright = "a"', "'a' twice"),
-        ('kind = "payload"\nlink = "a"\ncom = [0.0, 0.0, 0.1]', "give its mass"),
-        (
-            'kind = "payload"\nlink = "a"\nmass = 0.5\ninertia = [-1.0, 0.0, -1.0, 0.0, 0.0, -1.0]',
-            "no mass has its inertia",
-        ),
     ],
 )
 def test_constraints_that_cannot_be_are_refused_by_their_number(tmp_path, lines, words):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import EXAMPLES, SHARED, fall
+from robots import EXAMPLES, fall
 from scipy.io import loadmat
 
 from dynident.api import Fit, identify
@@ -222,18 +223,18 @@ def test_tx40_iv_with_a_reconstructed_reference_agrees_with_wls():
     assert iv.tests[0].rejected
 
 
-LWR4 = SHARED / "lwr4"
-needs_lwr4 = pytest.mark.skipif(
-    not LWR4.is_dir(), reason="the LWR4+ logs are not beside the project and may not be shipped"
-)
-
-
 @cache
-def lwr4(train: tuple[int, ...], test: int, method: str, **options: str | int) -> Fit:
-    robot = load_robot(LWR4 / "kuka_lwr4.urdf")
+def lwr4(
+    measured: Callable[[str], Path],
+    train: tuple[int, ...],
+    test: int,
+    method: str,
+    **options: str | int,
+) -> Fit:
+    robot = load_robot(measured("lwr4/kuka_lwr4.urdf"))
     columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
     samples = {
-        k: prepare(read_log(LWR4 / f"measurements_{k}.npz", robot, columns=columns))
+        k: prepare(read_log(measured(f"lwr4/measurements_{k}.npz"), robot, columns=columns))
         for k in (*train, test)
     }
     problem = Problem(robot, [samples[k] for k in train])
@@ -250,29 +251,28 @@ def held_out(fit: Fit) -> float:
     return figure.overall_percent
 
 
-@needs_lwr4
 @pytest.mark.parametrize(
     ("train", "test", "bound"), [((1,), 3, 5.64), ((1, 2), 3, 4.99), ((2, 3), 1, 2.99)]
 )
-def test_lwr4_default_beats_the_best_known_on_held_out_logs(train, test, bound, tmp_path):
-    fit = lwr4(train, test, "pc-idim-ls")
+def test_lwr4_default_beats_the_best_known_on_held_out_logs(measured, train, test, bound, tmp_path):
+    fit = lwr4(measured, train, test, "pc-idim-ls")
     assert held_out(fit) < bound
     assert fit.consistent
     assert independently_consistent(fit)
     assert rigid_body_torques_of_the_urdf(fit, tmp_path / "lwr4.urdf") < 1e-9
 
 
-@needs_lwr4
-def test_lwr4_plain_least_squares_overfits():
-    assert held_out(lwr4((1,), 3, "ols")) > 11.0
-    assert held_out(lwr4((1,), 3, "pc-idim-ls", prior="none")) < 6.1
-    assert held_out(lwr4((1, 2), 3, "pc-idim-ls", prior="none")) < 5.3
+def test_lwr4_plain_least_squares_overfits(measured):
+    assert held_out(lwr4(measured, (1,), 3, "ols")) > 11.0
+    assert held_out(lwr4(measured, (1,), 3, "pc-idim-ls", prior="none")) < 6.1
+    assert held_out(lwr4(measured, (1, 2), 3, "pc-idim-ls", prior="none")) < 5.3
 
 
-@needs_lwr4
 @pytest.mark.parametrize("metric", METRICS)
-def test_lwr4_every_prior_beats_least_squares_and_the_file_where_the_motion_differs(metric):
-    fit = lwr4((1,), 3, "pc-idim-ls", metric=metric)
+def test_lwr4_every_prior_beats_least_squares_and_the_file_where_the_motion_differs(
+    measured, metric
+):
+    fit = lwr4(measured, (1,), 3, "pc-idim-ls", metric=metric)
     assert held_out(fit) < 5.8
     assert independently_consistent(fit)
 
@@ -292,6 +292,5 @@ def test_tx40_falls_without_gaining_energy(tmp_path):
 
 
 @pytest.mark.long
-@needs_lwr4
-def test_lwr4_falls_without_gaining_energy(tmp_path):
-    falls(lwr4((1,), 3, "pc-idim-ls"), tmp_path / "lwr4.urdf")
+def test_lwr4_falls_without_gaining_energy(measured, tmp_path):
+    falls(lwr4(measured, (1,), 3, "pc-idim-ls"), tmp_path / "lwr4.urdf")
