@@ -22,9 +22,10 @@ from legged_files import (
 from robots import EXAMPLES, urdf
 
 from dynident.cli import run
-from dynident.cli.identify import write_output
+from dynident.cli.identify import render_output
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.files import write_files
 from dynident.dynamics.contacts import follow_contact
 from dynident.recording.floating import convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
@@ -625,7 +626,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
         identify='prior = "none"\nbootstrap = 0',
     )
     result = run_study(read_study(path))
-    write_output(result, folder / "out", report=False)
+    write_files(render_output(result, folder / "out", report=False)[0])
     with pytest.MonkeyPatch.context() as patched:
         for drawing in ("plot_ground_support", "plot_autocorrelation", "plot_precision"):
             patched.setattr(html, drawing, lambda *_: "")

@@ -96,7 +96,7 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("fc1 = 1.0", "fc1 = 1e300", "[simulation]: "),
         ("Ia1 = 0.3", "Ia1 = 1e300", "[simulation]: "),
         ("Ia1 = 0.3", "Ia9 = 1.0", "[simulation] parameters"),
-        ("kp = 400.0", "kp = 1e300", "[simulation]: "),
+        ("kp = 400.0", "kp = 1e300", "controller.kp"),
         ("torque = 0.1", "torque = [0.1, 0.1, 0.1]", "[noise] torque"),
         ("torque = 0.1", "ripple = 1.0", "[noise]: "),
         ("frequency = 0.5", "frequency = 1e300", "reference"),

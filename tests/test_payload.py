@@ -294,4 +294,4 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert '<parent link="tool0"/>' in text
     assert "gains       true torque over that of the log" in text
     assert run([*arguments, "--gains", "some"]) == 2
-    assert "error: gains 'some' is not known; choose from all, joint" in capsys.readouterr().err
+    assert "gains 'some' is not known; choose from all, joint" in capsys.readouterr().err

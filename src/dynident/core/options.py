@@ -24,17 +24,23 @@ def to_plain_values(values: object) -> object:
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-HUGE = 1e12
-"""No quantity in SI units that an option asks for is larger, or smaller than one over it."""
+HUGE = 1e9
+"""Magnitude of a number, and the inverse of the smallest that is not zero, in SI units."""
+
+
+def refuse_extreme(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Refuse numbers that no robot has, and whose powers leave the range of doubles."""
+    sizes = np.abs(np.asarray(values, dtype=float))
+    if np.any(sizes > HUGE) or np.any((sizes > 0.0) & (sizes < 1.0 / HUGE)):
+        most = f"has to be 0, or from {1.0 / HUGE:g} to {HUGE:g} in magnitude"
+        raise ValueError(f"{most}, got {format_toml_value(values)}")
+    return values
 
 
 def refuse_nonpositive(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
     """Refuse what is not positive, and lists of none."""
     if not np.size(values) or np.min(values) <= 0.0:
         raise ValueError(f"has to be positive, got {format_toml_value(values)}")
-    if np.min(values) < 1.0 / HUGE or np.max(values) > HUGE:
-        words = f"has to be from {1.0 / HUGE:g} to {HUGE:g}"
-        raise ValueError(f"{words}, got {format_toml_value(values)}")
     return values
 
 
@@ -42,8 +48,6 @@ def refuse_negative(values: float | tuple[float, ...]) -> float | tuple[float, .
     """Refuse what is negative, and lists of none."""
     if not np.size(values) or np.min(values) < 0.0:
         raise ValueError(f"must not be negative, got {format_toml_value(values)}")
-    if np.max(values) > HUGE:
-        raise ValueError(f"has to be at most {HUGE:g}, got {format_toml_value(values)}")
     return values
 
 
@@ -52,7 +56,9 @@ def format_toml_value(values: float | tuple[float, ...]) -> str:
     return str(list(values)) if isinstance(values, tuple) else f"{values:g}"
 
 
-PerJoint = Annotated[Number | tuple[Number, ...], BeforeValidator(to_plain_values)]
+PerJoint = Annotated[
+    Number | tuple[Number, ...], BeforeValidator(to_plain_values), AfterValidator(refuse_extreme)
+]
 """One finite number for all joints, or one for each."""
 Positives = Annotated[PerJoint, AfterValidator(refuse_nonpositive)]
 NotNegatives = Annotated[PerJoint, AfterValidator(refuse_negative)]

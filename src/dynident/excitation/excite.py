@@ -27,7 +27,7 @@ from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
 from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
-from dynident.excitation.trajectories import Family, Trajectory, count_samples
+from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 from dynident.simulation.reference import Reference
@@ -230,7 +230,6 @@ def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Referenc
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
-    count_samples(family, aim.rate, aim.periods)
 
 
 def refuse_length(family: Family, aim: Aim) -> None:

@@ -10,40 +10,24 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
-from dynident.core.options import NotNegatives as AnyNotNegatives
 from dynident.core.options import (
+    NotNegatives,
     Options,
-    format_toml_value,
+    PerJoint,
+    Positives,
     list_options,
+    refuse_extreme,
     refuse_negative,
     refuse_nonpositive,
 )
-from dynident.core.options import PerJoint as AnyPerJoint
-from dynident.core.options import Positives as AnyPositives
 from dynident.core.schema import File, Flag, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import FARTHEST
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
-LARGEST = 1e9
-"""Magnitude of a number, and the inverse of the smallest that is not zero, in SI units."""
-
-
-def refuse_extreme(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    """Refuse numbers with which no robot moves, and whose powers leave the range of doubles."""
-    sizes = np.abs(np.asarray(values, dtype=float))
-    if np.any(sizes > LARGEST) or np.any((sizes > 0.0) & (sizes < 1.0 / LARGEST)):
-        most = f"has to be 0, or from {1.0 / LARGEST:g} to {LARGEST:g} in magnitude"
-        raise ValueError(f"{most}, got {format_toml_value(values)}")
-    return values
-
-
 Usual = AfterValidator(refuse_extreme)
 Positive = Annotated[Number, AfterValidator(refuse_nonpositive), Usual]
 NotNegative = Annotated[Number, AfterValidator(refuse_negative), Usual]
-Positives = Annotated[AnyPositives, Usual]
-NotNegatives = Annotated[AnyNotNegatives, Usual]
-PerJoint = Annotated[AnyPerJoint, Usual]
 Share = Annotated[Number, Field(gt=0.0, le=1.0), Usual]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Size = Annotated[int, Field(strict=True, ge=1, le=1000)]
