@@ -20,7 +20,7 @@ from robots import fall
 import dynident as di
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.recording.prepare import Samples
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 
 STEP = 2.5e-4

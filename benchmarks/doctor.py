@@ -23,13 +23,13 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
+from dynident.diagnosis.examine import Finding, examine_logs
+from dynident.diagnosis.signals import find_signs
 from dynident.dynamics.idim import build_idim
+from dynident.fit.verdict import TRUSTED, list_finding_reasons, reach_verdict
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
-from dynident.results.diagnosis.examine import Finding, examine_logs
-from dynident.results.diagnosis.signals import find_signs
-from dynident.results.diagnosis.verdict import TRUSTED, list_finding_reasons, reach_verdict
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident_papers.twin import load_twin
@@ -752,9 +752,7 @@ class Outcome:
 REFUSED = "refused"
 
 
-def identified(
-    robot: Robot, log: Recording, held: Recording, doctor: bool = True
-) -> Fit:
+def identified(robot: Robot, log: Recording, held: Recording, doctor: bool = True) -> Fit:
     """By the default method."""
     problem = di.Problem(robot, di.prepare(log, bandwidth=BANDWIDTH))
     others = [di.prepare(held, bandwidth=BANDWIDTH)]

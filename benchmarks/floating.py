@@ -264,7 +264,7 @@ def weighs(problem: di.Problem) -> bool:
 def across(fit: Any, judged: di.Samples) -> Any:
     """Errors of a fit on all equations, whichever it was made from."""
     whole = di.Problem(fit.robot, judged, FRICTION)
-    figures = importlib.import_module("dynident.results.figures")
+    figures = importlib.import_module("dynident.fit.figures")
     return figures.model_figures(whole, fit.theta, fit.lowpass_hz)[0]
 
 

@@ -24,9 +24,9 @@ from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.estimators import ESTIMATORS
+from dynident.fit.figures import score_all_samples, score_fitted_rows
 from dynident.recording.prepare import Samples
 from dynident.regression.essential import select_essential_parameters
-from dynident.results.figures import score_all_samples, score_fitted_rows
 from dynident_papers.report import join_words
 from dynident_papers.routes import (
     ROUTES,

@@ -12,16 +12,14 @@ from common import EMPS, FIGURES, TX40, markdown
 from logs import HALVES, LWR4, LWR4_MISSING, lwr4_logs
 
 import dynident as di
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.study.study import LogSection
 from dynident_papers import published
 
 SLOW = (0.050, 0.050, 0.075, 0.072, 0.056, 0.122)
 
 
-def tx40(
-    prepare: dict, logs: tuple[LogSection, ...] | None = None, **identify: object
-) -> Fit:
+def tx40(prepare: dict, logs: tuple[LogSection, ...] | None = None, **identify: object) -> Fit:
     study = di.read_study(TX40 / "study.toml")
     return di.run_study(
         study.model_copy(

@@ -13,7 +13,7 @@ import toy
 from dynident.cli import run
 from dynident.core.text import LONGEST
 from dynident.dynamics.idim import build_idim
-from dynident.results.urdf import render_fresh_urdf
+from dynident.export.urdf import render_fresh_urdf
 
 STUDY = """[robot]
 file = "arm.urdf"

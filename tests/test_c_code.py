@@ -24,9 +24,9 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
+from dynident.export.c_code import C_LAWS, Arithmetic, c_code
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
-from dynident.results.c_code import C_LAWS, Arithmetic, c_code
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 COMPILER = shutil.which("cc")

@@ -25,7 +25,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.results.urdf import render_fresh_urdf
+from dynident.export.urdf import render_fresh_urdf
 from dynident.robot import load_robot
 from dynident.study import run as facade
 

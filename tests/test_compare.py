@@ -17,21 +17,21 @@ from tables import write_table
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
+from dynident.export.urdf import render_fresh_urdf
+from dynident.fit.json import replace_nonfinite
+from dynident.fit.verdict import STATES
 from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.results.comparison import (
+from dynident.report.comparison import (
     Comparison,
     Scores,
     jackknife_statistic,
     select_best_verdicts,
     serialise_comparison,
 )
-from dynident.results.diagnosis.verdict import STATES
-from dynident.results.html import render_comparison_page
-from dynident.results.json import replace_nonfinite
-from dynident.results.plots import average_friction_by_speed, plot_friction
-from dynident.results.urdf import render_fresh_urdf
+from dynident.report.html import render_comparison_page
+from dynident.report.plots import average_friction_by_speed, plot_friction
 from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
 from dynident.study.study import Study, read_study
 

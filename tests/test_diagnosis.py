@@ -13,30 +13,30 @@ from thin import first
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
 from dynident.core.errors import InputError
-from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import build_idim
-from dynident.recording.mend import Mending, mend
-from dynident.recording.prepare import prepare
-from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
-from dynident.results.diagnosis.diagnoses import (
+from dynident.diagnosis.diagnoses import (
     DIAGNOSES,
     build_gravity_columns,
     fit_difference,
     has_corner,
 )
-from dynident.results.diagnosis.examine import examine_logs
-from dynident.results.diagnosis.screening import evaluate_free_errors
-from dynident.results.diagnosis.signals import Sign, estimate_smallest_step, find_signs
-from dynident.results.diagnosis.snapshot import take_snapshot
-from dynident.results.diagnosis.springs import (
+from dynident.diagnosis.examine import examine_logs
+from dynident.diagnosis.screening import evaluate_free_errors
+from dynident.diagnosis.signals import Sign, estimate_smallest_step, find_signs
+from dynident.diagnosis.snapshot import take_snapshot
+from dynident.diagnosis.springs import (
     SURE,
     build_spring_family,
     find_sure_spring,
     fit_under_constraints,
 )
-from dynident.results.diagnosis.suspicion import Reading, fit_consistent_model
-from dynident.results.diagnosis.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
+from dynident.diagnosis.suspicion import Reading, fit_consistent_model
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
+from dynident.recording.mend import Mending, mend
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 
 N = 4
 

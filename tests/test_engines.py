@@ -17,12 +17,12 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
+from dynident.export.mjcf import render_identified_mjcf
+from dynident.export.mujoco import find_velocity_rows, mujoco_model
+from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
+from dynident.export.softness import SLOPE
+from dynident.export.terms import make_simulable, sort_joint_terms
 from dynident.friction.elements import ELEMENTS
-from dynident.results.mjcf import render_identified_mjcf
-from dynident.results.mujoco import find_velocity_rows, mujoco_model
-from dynident.results.pinocchio import PinocchioModel, build_pinocchio_model
-from dynident.results.softness import SLOPE
-from dynident.results.terms import make_simulable, sort_joint_terms
 from dynident.robot import load_robot
 
 ROBOTS = {

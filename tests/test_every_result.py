@@ -17,10 +17,10 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
+from dynident.export.urdf import render_fresh_urdf
+from dynident.fit.json import serialise_result
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
-from dynident.results.json import serialise_result
-from dynident.results.urdf import render_fresh_urdf
 
 RATE, SECONDS = 250.0, 5.0
 ELEMENT = {

@@ -38,10 +38,10 @@ from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
+from dynident.fit.json import replace_nonfinite, to_json
 from dynident.recording.floating import BaseMotion
-from dynident.results.json import replace_nonfinite, to_json
-from dynident.results.scene import build_scene, place_bodies
-from dynident.results.trajectory import serialise_trajectory, summarise_excitation
+from dynident.report.scene import build_scene, place_bodies
+from dynident.report.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.geometry import locate_frame, read_disabled_pairs
@@ -1084,7 +1084,7 @@ def test_a_limb_is_excited_by_the_whole_robot(panda):
 
 def test_the_command_writes_its_files_and_they_are_read_back(tmp_path, capfd, panda):
     from dynident.cli import run
-    from dynident.results.excitation import OUTPUTS
+    from dynident.report.excitation import OUTPUTS
     from dynident.study.excitation import trajectory
 
     (tmp_path / "study.toml").write_text(
@@ -1141,7 +1141,7 @@ offset = -0.2
 def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch):
     """There is one for robots of six joints alone."""
     from dynident.cli import run
-    from dynident.results import excitation, trajectory
+    from dynident.report import excitation, trajectory
     from dynident.study import excite as exciting
 
     monkeypatch.setattr(exciting, "excite_study", lambda *_: None)

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com, is_consistent
 from dynident.dynamics import build_tree, evaluate_inverse_dynamics
-from dynident.results.urdf import patch_urdf, render_fresh_urdf, render_urdf
+from dynident.export.urdf import patch_urdf, render_fresh_urdf, render_urdf
 from dynident.robot import Robot, load_robot
 
 ROBOTS = {

@@ -20,18 +20,18 @@ from dynident.consistency.constraints import CONSISTENCY
 from dynident.consistency.constraints.consistency import MassInertia, PositiveDrives
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.diagnosis.afloat import examine_floating
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion, follow_frame
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
+from dynident.fit.determined import find_determined_parameters
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.determined import find_determined_parameters
-from dynident.results.diagnosis.afloat import examine_floating
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import WRENCH, Contact, Robot

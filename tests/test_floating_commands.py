@@ -18,23 +18,23 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
+from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.afloat_scene import find_null_spaces
+from dynident.diagnosis.afloat_suspects import (
+    compute_lever_acceleration,
+    find_equal_limbs,
+    list_column_orders,
+    list_right_angled_turns,
+)
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.recording.floating import convert_rpy, multiply_by_conjugate
 from dynident.recording.prepare import Samples, prepare
 from dynident.regression.problem import Problem
-from dynident.results import html
-from dynident.results.comparison import Comparison, serialise_comparison
-from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.afloat_scene import find_null_spaces
-from dynident.results.diagnosis.afloat_suspects import (
-    compute_lever_acceleration,
-    find_equal_limbs,
-    list_column_orders,
-    list_right_angled_turns,
-)
-from dynident.results.html import render_comparison_page
+from dynident.report import html
+from dynident.report.comparison import Comparison, serialise_comparison
+from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 from dynident.study.compare import compare

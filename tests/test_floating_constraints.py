@@ -15,7 +15,7 @@ from dynident.consistency.constraints import Constraint, Symmetric, TotalMass
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
 from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 
 LEFT = tuple(
     f"{leg}_{part}" for leg in ("FL", "HL") for part in ("SHOULDER", "UPPER_LEG", "LOWER_LEG")

@@ -27,13 +27,13 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.dynamics.contacts import follow_contact
+from dynident.fit.figures import FitFigure, JointError
 from dynident.recording.floating import convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
-from dynident.results import html, plots
-from dynident.results.figures import FitFigure, JointError
-from dynident.results.fit import Fit
-from dynident.results.plots import plot_torques
-from dynident.results.text import merge_contact_sets
+from dynident.report import html, plots
+from dynident.report.fit import Fit
+from dynident.report.plots import plot_torques
+from dynident.report.text import merge_contact_sets
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 

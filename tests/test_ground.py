@@ -15,9 +15,9 @@ from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results import html
-from dynident.results.ground import Ground, find_ground_support
-from dynident.results.plots import plot_contact_forces, plot_footholds
+from dynident.report import html
+from dynident.report.ground import Ground, find_ground_support
+from dynident.report.plots import plot_contact_forces, plot_footholds
 
 LOWPASS = 20.0
 

@@ -23,7 +23,7 @@ from dynident.core.inertia import (
 )
 from dynident.estimators.payload import Rest, discount_model_covariance, to_central_inertia
 from dynident.estimators.payload import fit_load_columns as estimated
-from dynident.results.payload import to_abc_angles
+from dynident.report.payload import to_abc_angles
 
 
 @cache

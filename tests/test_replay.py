@@ -27,12 +27,12 @@ from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.trajectories import Trajectory, fourier
-from dynident.results.replay import (
+from dynident.report.replay import (
     MOST_FRAMES,
     choose_frame_times,
     render_replay_page,
 )
-from dynident.results.scene import (
+from dynident.report.scene import (
     SIDES,
     STEADY,
     build_capsule_points,

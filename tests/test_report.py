@@ -15,20 +15,20 @@ import toy
 from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
+from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
+from dynident.fit.figures import Series
+from dynident.fit.parameters import list_base_parameters
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.results.figures import Series
-from dynident.results.fit import Fit
-from dynident.results.html import list_result_statements, render_result_page
-from dynident.results.parameters import list_base_parameters
-from dynident.results.plots import find_time_gaps, insert_gaps, plot_torques
-from dynident.results.repair import format_repair, measure_com_shift, serialise_repair
-from dynident.results.text import (
+from dynident.report.fit import Fit
+from dynident.report.html import list_result_statements, render_result_page
+from dynident.report.plots import find_time_gaps, insert_gaps, plot_torques
+from dynident.report.repair import format_repair, measure_com_shift, serialise_repair
+from dynident.report.text import (
     format_fit_figures,
     format_regroupings,
     summarise_result,
 )
-from dynident.results.words import LONGEST_NAME, format_number, format_percent, shorten_line
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 
@@ -212,7 +212,7 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
 
 @pytest.mark.long
 def test_large_figures_become_images(monkeypatch):
-    monkeypatch.setattr("dynident.results.plots.LARGEST", 1000)
+    monkeypatch.setattr("dynident.report.plots.LARGEST", 1000)
     series = result().series(200)[0]
     first = replace(series, measured=np.where([True, False], series.measured, np.nan))
     figures = [plot_torques(result().robot, first) for _ in range(2)]

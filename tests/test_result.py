@@ -16,17 +16,17 @@ from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payl
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue, from_com
 from dynident.estimators.estimate import Shape, Track
-from dynident.recording.prepare import prepare
-from dynident.recording.read import read_log
-from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
-from dynident.results.json import (
+from dynident.fit.json import (
     SCHEMA,
     replace_nonfinite,
     serialise_restriction,
     serialise_result,
     to_json,
 )
+from dynident.recording.prepare import prepare
+from dynident.recording.read import read_log
+from dynident.regression.problem import Problem
+from dynident.report.fit import Fit
 from dynident.robot import load_robot
 
 NUMBER = (int, float)

@@ -9,11 +9,11 @@ import pytest
 import toy
 
 import dynident as di
+from dynident.fit.json import serialise_result
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.html import render_result_page
-from dynident.results.json import serialise_result
+from dynident.report.html import render_result_page
 
 RATE = 500.0
 

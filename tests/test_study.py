@@ -25,7 +25,7 @@ from dynident.consistency.constraints import (
 )
 from dynident.core.errors import InputError
 from dynident.core.schema import list_file_names, validate_data
-from dynident.results.json import replace_nonfinite
+from dynident.fit.json import replace_nonfinite
 from dynident.study.constraints import build_constraints
 from dynident.study.run import run_study
 from dynident.study.study import (

@@ -20,11 +20,11 @@ from dynident.dynamics.base import base_parameters, find_observed_base
 from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.equations import Observed, Sensor
 from dynident.dynamics.idim import build_idim
+from dynident.fit.json import serialise_result
 from dynident.recording.floating import convert_rpy, to_rpy
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results import html
-from dynident.results.json import serialise_result
+from dynident.report import html
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Robot, Unknown
 

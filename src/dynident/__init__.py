@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dynident.recording.read import read_log as read_log
     from dynident.recording.recording import Recording as Recording
     from dynident.regression.problem import Problem as Problem
-    from dynident.results.fit import Fit as Fit
+    from dynident.report.fit import Fit as Fit
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.controller import Controller as Controller
@@ -64,7 +64,7 @@ _PUBLIC = {
     "Controller": "dynident.simulation.controller",
     "DynidentError": "dynident.core.errors",
     "Excitation": "dynident.excitation.excite",
-    "Fit": "dynident.results.fit",
+    "Fit": "dynident.report.fit",
     "InfeasibleError": "dynident.core.errors",
     "InputError": "dynident.core.errors",
     "Loop": "dynident.simulation.loop",

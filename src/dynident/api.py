@@ -13,6 +13,8 @@ from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.options import Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.examine import Doctor, Finding, examine_logs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
@@ -38,17 +40,7 @@ from dynident.estimators.options import (
 from dynident.estimators.ranges import Region
 from dynident.estimators.shape_search import EXACT, search_start_shapes
 from dynident.estimators.shapes import estimate_with_shapes
-from dynident.recording.prepare import Samples
-from dynident.recording.recording import Recording
-from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.problem import Problem
-from dynident.regression.row_kinds import ROWS, RowKind
-from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
-from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.examine import Doctor, Finding, examine_logs
-from dynident.results.diagnosis.standing import check_bearing
-from dynident.results.diagnosis.verdict import reach_verdict
-from dynident.results.figures import (
+from dynident.fit.figures import (
     MOVING,
     NO_TORQUE,
     FitFigure,
@@ -56,14 +48,14 @@ from dynident.results.figures import (
     check_lowpass,
     score_model,
 )
-from dynident.results.fit import Fit
-from dynident.results.logs import LogsAtHand, put_logs_into_words
-from dynident.results.provenance import carry_robot_files, record_provenance
-from dynident.results.reasons import list_position_reasons, list_torque_reasons
-from dynident.results.residuals import summarise_residuals
-from dynident.results.result import ValidationFigures
-from dynident.results.settings import collect_log_settings, collect_model_settings
-from dynident.results.warnings import (
+from dynident.fit.logs import LogsAtHand, put_logs_into_words
+from dynident.fit.provenance import carry_robot_files, record_provenance
+from dynident.fit.reasons import list_position_reasons, list_torque_reasons
+from dynident.fit.residuals import summarise_residuals
+from dynident.fit.result import ValidationFigures
+from dynident.fit.settings import collect_log_settings, collect_model_settings
+from dynident.fit.verdict import reach_verdict
+from dynident.fit.warnings import (
     find_repeated_logs,
     warn_of_disbelief,
     warn_of_lack_of_fit,
@@ -74,6 +66,14 @@ from dynident.results.warnings import (
     warn_of_unfitted_joints,
     warn_of_weak_excitation,
 )
+from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.regression.row_kinds import ROWS, RowKind
+from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
+from dynident.regression.standing import check_bearing
+from dynident.report.fit import Fit
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""

@@ -49,12 +49,12 @@ def base(
     """Print the identifiable combinations of a robot's parameters and their count."""
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.idim import FRICTION, build_idim
-    from dynident.results.determined import (
+    from dynident.fit.determined import (
         find_determined_parameters,
         format_determined_table,
         serialise_determined,
     )
-    from dynident.results.json import to_json
+    from dynident.fit.json import to_json
     from dynident.robot import load_robot
     from dynident.robot.contacts import add_contacts, parse_contacts
     from dynident.robot.cut import cut_off_limb as cut
@@ -89,7 +89,7 @@ def base(
         }
         typer.echo(to_json(document), nl=False)
         return
-    from dynident.results.text import format_regroupings
+    from dynident.report.text import format_regroupings
 
     for warning in model.warnings:
         typer.echo(f"warning: {warning}", err=True)

@@ -24,7 +24,7 @@ from dynident.cli.options import (
 from dynident.core.errors import name_study_in_errors
 
 if TYPE_CHECKING:
-    from dynident.results.comparison import Comparison
+    from dynident.report.comparison import Comparison
 
 OUTPUTS = ("comparison.json", "comparison.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
@@ -66,8 +66,8 @@ def compare(
     """Compare methods and friction models by their held-out errors, and recommend."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs
-    from dynident.results.comparison import serialise_comparison
-    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.comparison import serialise_comparison
     from dynident.study import compare as comparing
     from dynident.study.study import list_input_files
 
@@ -109,9 +109,9 @@ def split_names(text: str) -> tuple[str, ...]:
 def write_output(found: Comparison, directory: Path) -> None:
     """Write comparison.json and comparison.html."""
     from dynident.core.files import write_files
-    from dynident.results.comparison import serialise_comparison
-    from dynident.results.html import render_comparison_page
-    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.comparison import serialise_comparison
+    from dynident.report.html import render_comparison_page
 
     contents = (
         to_json(replace_nonfinite(serialise_comparison(found))),

@@ -81,7 +81,7 @@ def doctor(
 
 def format_report_lines(report: Report) -> list[str]:
     """What was found in one log."""
-    from dynident.results.words import format_entry
+    from dynident.core.words import format_entry
 
     lines = format_entry("log", report.log)
     for found in report.findings:
@@ -99,7 +99,7 @@ def format_report_lines(report: Report) -> list[str]:
 
 def build_report_dict(report: Report) -> dict[str, Any]:
     """The same as plain data."""
-    from dynident.results.json import serialise_finding
+    from dynident.fit.json import serialise_finding
 
     return {
         "log": report.log,

@@ -69,9 +69,9 @@ def excite(
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.results.excitation import OUTPUTS, refuse_script, render_excitation_files
-    from dynident.results.json import replace_nonfinite, to_json
-    from dynident.results.trajectory import serialise_trajectory, summarise_excitation
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.excitation import OUTPUTS, refuse_script, render_excitation_files
+    from dynident.report.trajectory import serialise_trajectory, summarise_excitation
     from dynident.study.excite import excite_study
     from dynident.study.study import list_input_files, load_study_robot
 

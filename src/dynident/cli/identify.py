@@ -29,7 +29,7 @@ from dynident.cli.options import (
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
-    from dynident.results.fit import Fit
+    from dynident.report.fit import Fit
     from dynident.study.study import Study
 
 OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
@@ -115,7 +115,7 @@ def identify(
         if write_study is not None:
             contents[write_study] = render_study(chosen, write_study.parent).encode()
         gone = write_files(contents, own.__contains__) if contents else ()
-    from dynident.results.json import serialise_result, to_json
+    from dynident.fit.json import serialise_result, to_json
 
     if json:
         typer.echo(to_json(serialise_result(result, output)), nl=False)
@@ -218,8 +218,8 @@ def render_output(
     result: Fit, directory: Path, report: bool, anyway: bool = False
 ) -> tuple[dict[Path, bytes], tuple[str, ...]]:
     """The contents of result.json, the model file and report.html, and notes on them."""
-    from dynident.results.json import serialise_result, to_json
-    from dynident.results.mjcf import is_mjcf
+    from dynident.export.mjcf import is_mjcf
+    from dynident.fit.json import serialise_result, to_json
 
     contents = {directory / OUTPUTS[0]: to_json(serialise_result(result, directory)).encode()}
     notes: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ def render_output(
     else:
         contents[directory / model], notes = result.model_urdf()
     if report:
-        from dynident.results.html import render_result_page
+        from dynident.report.html import render_result_page
 
         page = render_result_page(result, result.series(), result.simulate_positions())
         contents[directory / "report.html"] = page.encode(errors="backslashreplace")

@@ -27,8 +27,8 @@ def payload(
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
-    from dynident.results.json import replace_nonfinite, to_json
-    from dynident.results.text import format_trust
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.text import format_trust
     from dynident.study.fits import read_fit_log, read_result
     from dynident.study.payload import payload
 

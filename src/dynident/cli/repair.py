@@ -45,8 +45,8 @@ def repair(
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.results.json import replace_nonfinite, to_json
-    from dynident.results.mjcf import list_model_files
+    from dynident.export.mjcf import list_model_files
+    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.robot import load_robot
 
     if friction is not None and table is None:
@@ -75,8 +75,8 @@ Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
 def repair_robot_file(model: Robot, knowledge: Knowledge) -> Answer:
     """A robot file with the consistent inertials nearest to its own."""
     from dynident.consistency.nearest import nearest_consistent
-    from dynident.results.repair import format_repair, serialise_repair
-    from dynident.results.urdf import render_urdf
+    from dynident.export.urdf import render_urdf
+    from dynident.report.repair import format_repair, serialise_repair
 
     found = nearest_consistent(
         model, metric=knowledge.chosen_metric, constraints=knowledge.constraints
@@ -96,8 +96,8 @@ def repair_base_table(
     from dynident.dynamics.base import base_parameters
     from dynident.dynamics.base_table import read_base_table
     from dynident.dynamics.idim import FRICTION, build_idim
-    from dynident.results.repair import format_base_repair, serialise_base_repair
-    from dynident.results.urdf import render_standard_urdf
+    from dynident.export.urdf import render_standard_urdf
+    from dynident.report.repair import format_base_repair, serialise_base_repair
 
     base = base_parameters(build_idim(model, friction or FRICTION))
     beta, std = read_base_table(table, base)

@@ -26,8 +26,8 @@ def replay(
     told: LogFlags,
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
-    from dynident.results.json import replace_nonfinite, to_json
-    from dynident.results.text import format_trust
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import replay
 

@@ -33,8 +33,8 @@ def validate(
     told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
-    from dynident.results.json import replace_nonfinite, serialise_validation, to_json
-    from dynident.results.text import format_fit_figures, format_free_errors, format_trust
+    from dynident.fit.json import replace_nonfinite, serialise_validation, to_json
+    from dynident.report.text import format_fit_figures, format_free_errors, format_trust
     from dynident.study.fits import measure_log, read_result
 
     fit = read_result(result)
@@ -83,8 +83,8 @@ def export(
     from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.results.c_code import c_code
-    from dynident.results.text import format_trust
+    from dynident.export.c_code import c_code
+    from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result, repair_fit
 
     if options and not repair:

@@ -41,9 +41,9 @@ def sample(
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
-    from dynident.results.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
-    from dynident.results.json import replace_nonfinite, to_json
-    from dynident.results.text import format_trust
+    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.report.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
+    from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result
     from dynident.study.sample import Drawing, measure_calibration, sample
 

@@ -53,7 +53,7 @@ def select(
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
     from dynident.core.schema import validate_data
-    from dynident.results.json import replace_nonfinite, to_json
+    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.study import select as selecting
     from dynident.study.study import SelectSection, list_input_files
 

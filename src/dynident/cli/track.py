@@ -27,7 +27,7 @@ from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.dynamics.base import BaseParameters
-    from dynident.results.fit import Fit
+    from dynident.report.fit import Fit
     from dynident.study.study import Study
     from dynident.study.track import Noticed, Row
 
@@ -69,7 +69,7 @@ def track(
 ) -> None:
     """Follow a robot's parameters and load; estimates go to stdout as they come."""
     from dynident.core.files import refuse_outputs
-    from dynident.results.text import format_trust
+    from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs
     from dynident.study.study import list_input_files
     from dynident.study.track import Noticed, build_track_setting

@@ -26,8 +26,8 @@ from dynident.excitation.obstacles import FARTHEST
 from dynident.excitation.trajectories import TRAJECTORIES, Family
 
 Usual = AfterValidator(refuse_extreme)
-Positive = Annotated[Number, AfterValidator(refuse_nonpositive), Usual]
-NotNegative = Annotated[Number, AfterValidator(refuse_negative), Usual]
+Positive = Annotated[Number, Usual, AfterValidator(refuse_nonpositive)]
+NotNegative = Annotated[Number, Usual, AfterValidator(refuse_negative)]
 Share = Annotated[Number, Field(gt=0.0, le=1.0), Usual]
 Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Size = Annotated[int, Field(strict=True, ge=1, le=1000)]

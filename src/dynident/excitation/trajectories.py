@@ -522,7 +522,9 @@ class Trajectory:
         """
         family = self.family
         again = measure_repeats(family, periods)
-        times = family.start + np.arange(count_samples(family, rate, periods)) / rate
+        length = (family.stop - family.start + again) * rate
+        samples = check_sample_count(int(np.floor(min(length, 2.0 * MOST_SAMPLES) + 1e-6)) + 1)
+        times = family.start + np.arange(samples) / rate
         part = family.parts[family.main]
         if family.period is not None and again > 0.0:
             late = times - again
@@ -535,15 +537,3 @@ class Trajectory:
 def measure_repeats(family: Family, periods: int) -> float:
     """How long the periods after the first are [s]."""
     return 0.0 if family.period is None else (periods - 1) * family.period
-
-
-def count_samples(family: Family, rate: float, periods: int) -> int:
-    """Samples of all periods.
-
-    Raises
-    ------
-    InputError
-        When they are more than can be held.
-    """
-    length = (family.stop - family.start + measure_repeats(family, periods)) * rate
-    return check_sample_count(int(np.floor(min(length, 2.0 * MOST_SAMPLES) + 1e-6)) + 1)

@@ -8,7 +8,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.problem import Problem
-from dynident.results.draws import BAND, Calibration, Draws
+from dynident.report.draws import BAND, Calibration, Draws
 from dynident.simulation.rollout import rollout
 
 NORMAL = 1.959963984540054

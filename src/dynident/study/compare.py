@@ -24,8 +24,8 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
-from dynident.results.comparison import Candidate, Comparison, Failure, Scores
-from dynident.results.fit import Fit
+from dynident.report.comparison import Candidate, Comparison, Failure, Scores
+from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.loop import build_simulation
 from dynident.study.study import Study, load_study_robot, read_study_samples

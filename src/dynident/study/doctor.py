@@ -14,17 +14,17 @@ from dynident.core.errors import InputError
 from dynident.core.options import list_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.examine import USUAL, Finding, examine_logs
+from dynident.diagnosis.signals import Sign, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
+from dynident.regression.standing import check_bearing
 from dynident.regression.weighted import solve_wls
-from dynident.results.diagnosis.afloat import examine_floating
-from dynident.results.diagnosis.examine import USUAL, Finding, examine_logs
-from dynident.results.diagnosis.signals import Sign, find_signs
-from dynident.results.diagnosis.standing import check_bearing
 from dynident.robot.model import Robot
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples

@@ -11,10 +11,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
-from dynident.results.exported import describe_omissions
-from dynident.results.mujoco import find_velocity_rows, import_mujoco, mujoco_model, soften_friction
-from dynident.results.pinocchio import build_pinocchio_model
-from dynident.results.terms import sort_joint_terms
+from dynident.export.exported import describe_omissions
+from dynident.export.mujoco import find_velocity_rows, import_mujoco, mujoco_model, soften_friction
+from dynident.export.pinocchio import build_pinocchio_model
+from dynident.export.terms import sort_joint_terms
 from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
 from dynident.simulation.reference import average_held_signals

@@ -16,7 +16,7 @@ from dynident.core.schema import File, Name, Spec, make_choice_validator
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
-from dynident.results.trajectory import SCHEMA
+from dynident.report.trajectory import SCHEMA
 from dynident.simulation.reference import Reference
 
 

@@ -17,15 +17,15 @@ from dynident.core.schema import list_file_names, replace_file_names, validate_d
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
+from dynident.export.mjcf import list_model_files
+from dynident.fit.figures import check_lowpass
+from dynident.fit.logs import LogsGone, Use
+from dynident.fit.result import ValidationFigures
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.diagnosis.standing import check_bearing
-from dynident.results.figures import check_lowpass
-from dynident.results.fit import Fit, read_document, restore_fit
-from dynident.results.logs import LogsGone, Use
-from dynident.results.mjcf import list_model_files
-from dynident.results.repair import describe_base_shift
-from dynident.results.result import ValidationFigures
+from dynident.regression.standing import check_bearing
+from dynident.report.fit import Fit, read_document, restore_fit
+from dynident.report.repair import describe_base_shift
 from dynident.robot.model import Robot
 from dynident.study.loop import build_simulation
 from dynident.study.study import LogSection, PrepareSection, Study, read_study_samples

@@ -12,8 +12,8 @@ from dynident.estimators.payload import Loading, identify_load
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
-from dynident.results.payload import Payload
+from dynident.report.fit import Fit
+from dynident.report.payload import Payload
 from dynident.robot.geometry import locate_frame
 
 

@@ -12,13 +12,13 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
+from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
-from dynident.results.words import format_entry, format_number, format_table
+from dynident.report.fit import Fit
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, build_drive
 from dynident.study.fits import (

@@ -14,7 +14,7 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.options import SIMULATION, check_options, list_option_names
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.loop import build_simulation

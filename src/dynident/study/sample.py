@@ -26,8 +26,8 @@ from dynident.core.options import Options
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import fill_missing_torque
 from dynident.regression.problem import Problem
-from dynident.results.draws import Calibration, Draws, certify_draws
-from dynident.results.fit import Fit
+from dynident.report.draws import Calibration, Draws, certify_draws
+from dynident.report.fit import Fit
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
 from dynident.study.fits import AS_FITTED, Layout, read_fit_log, rebuild_loop
 

@@ -11,14 +11,14 @@ import tomlkit
 from dynident.core.options import build_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import format_count
-from dynident.excitation.selection import Selecting, Selection, select_blocks
-from dynident.regression.problem import Problem
-from dynident.results.words import (
+from dynident.core.words import (
     format_entry,
     format_number,
     format_percent,
     format_table,
 )
+from dynident.excitation.selection import Selecting, Selection, select_blocks
+from dynident.regression.problem import Problem
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, load_study_robot, read_study_samples
 

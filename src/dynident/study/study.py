@@ -34,6 +34,7 @@ from dynident.estimators.options import list_all_options, list_option_names
 from dynident.estimators.recursive import Drift, Forgetting, Weights
 from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
+from dynident.export.mjcf import list_model_files
 from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, convert_rpy
@@ -42,7 +43,6 @@ from dynident.recording.prepare import Count, Period, Preparation, Samples, prep
 from dynident.recording.read import read_log
 from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
-from dynident.results.mjcf import list_model_files
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb

@@ -25,7 +25,7 @@ from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.study.fits import relocate_log_section
 from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording

@@ -18,7 +18,7 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.options import estimate
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.results.comparison import TORQUE_LEVELS, grade_value
+from dynident.report.comparison import TORQUE_LEVELS, grade_value
 from dynident.simulation.reference import Reference
 from dynident_papers.zhang2018.instance import Instance, fit_friction_models
 from dynident_papers.zhang2018.simulated import (

@@ -16,7 +16,7 @@ from dynident.core.errors import ComputationError
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
-from dynident.results.fit import Fit
+from dynident.report.fit import Fit
 from dynident.robot import load_robot
 
 MODELS = {

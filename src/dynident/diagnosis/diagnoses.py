@@ -1,0 +1,599 @@
+"""What can be wrong with a log: each a way to read its columns otherwise.
+
+A diagnosis proposes suspicions: what may be wrong, how to mend it, and a `Reading` of a snapshot
+as it would be then. Whether one of them explains the log, `examine` finds out. To add a
+diagnosis: a function and a line in `DIAGNOSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dynident.core.arrays import Array
+from dynident.core.inertia import INERTIAL
+from dynident.diagnosis.moments import RIDGE, scale_normal
+from dynident.diagnosis.sized import (
+    SMALLEST,
+    suspect_delays,
+    suspect_drifts,
+    suspect_encoder_offsets,
+    suspect_position_lags,
+    suspect_ripples,
+    suspect_slow_loggers,
+)
+from dynident.diagnosis.snapshot import Snapshot, low_pass_columns
+from dynident.diagnosis.springs import suspect_springs
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    compute_column_rms,
+    fit_consistent_model,
+    make_mendable_suspicion,
+    predict_torque,
+)
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Packing
+from dynident.recording.mend import Mending
+from dynident.robot.model import Robot
+
+
+def replace_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
+    """A snapshot of another robot, and those beside it; `packing` is of its base parameters."""
+    beside = tuple(other.of(base, packing) for other in snapshot.beside)
+    return replace(snapshot.of(base, packing), beside=beside)
+
+
+def replace_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
+    """Base parameters of a robot that differs in what they do not depend on."""
+    return replace(base, idim=base.idim.of(robot))
+
+
+def list_sign_flips(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
+    """One joint of the other sign, or all."""
+    names = case.names
+    for j, name in enumerate(names):
+        if j not in case.bad:
+            continue
+        yield f" of {name} has", tuple(-1.0 if k == j else 1.0 for k in range(len(names)))
+    if len(names) > 1 and case.bad:
+        yield "s of all joints have", -1.0
+
+
+def list_column_orders(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Two joints in each other's place, three in each other's, or all turned round."""
+    names = case.names
+    n = len(names)
+    for i, j in combinations(sorted(case.bad), 2):
+        order = list(range(1, n + 1))
+        order[i], order[j] = order[j], order[i]
+        yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
+    for chosen in combinations(sorted(case.bad), 3) if turned else ():
+        for i, j, k in (chosen, chosen[::-1]):
+            order = list(range(1, n + 1))
+            order[i], order[j], order[k] = order[j], order[k], order[i]
+            listed = ", ".join(names[joint] for joint in chosen)
+            yield f"of {listed} are in each other's columns", tuple(order)
+    if n > 2 and len(case.bad) > 1:
+        yield "are in the opposite order", tuple(range(n, 0, -1))
+
+
+def suspect_torque_signs(case: Case) -> Iterator[Suspicion]:
+    """Torques of the other sign."""
+    for which, sign in list_sign_flips(case):
+        what = f"the torque{which} the other sign"
+        yield make_mendable_suspicion(
+            "torque sign", what, Mending(sign={"tau": sign}), len(case.names)
+        )
+
+
+def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
+    """Torque columns in another order; what only combines them is cheap to read."""
+    for which, order in list_column_orders(case, turned=True):
+        yield make_mendable_suspicion(
+            "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
+        )
+
+
+def suspect_position_signs(case: Case) -> Iterator[Suspicion]:
+    """Positions of the other sign."""
+    for which, sign in list_sign_flips(case):
+        what = f"the position{which} the other sign"
+        mending = Mending(sign={"q": sign, "qref": sign})
+        yield make_mendable_suspicion("position sign", what, mending, len(case.names))
+
+
+def suspect_position_orders(case: Case) -> Iterator[Suspicion]:
+    """Position columns in another order."""
+    for which, order in list_column_orders(case):
+        yield make_mendable_suspicion(
+            "position order", f"the positions {which}", Mending(order={"q": order}), len(order)
+        )
+
+
+def suspect_joint_orders(case: Case) -> Iterator[Suspicion]:
+    """All columns of joints in another order."""
+    for which, order in list_column_orders(case):
+        mending = Mending(order={"q": order, "tau": order, "qref": order})
+        yield make_mendable_suspicion(
+            "joint order", f"positions and torques {which}", mending, len(order)
+        )
+
+
+UNITS = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi}
+"""Units of angle that logs have, in rad."""
+
+
+def suspect_position_units(case: Case) -> Iterator[Suspicion]:
+    """Positions in degrees or revolutions that were taken for radians, or the other way."""
+    revolute = np.array([joint.kind == "revolute" for joint in case.robot.joints])
+    n = len(revolute)
+    groups = [("the positions are", revolute)] if np.any(revolute) and case.bad else []
+    if np.sum(revolute) > 1:
+        groups += [
+            (f"the position of {case.names[j]} is", np.arange(n) == j)
+            for j in sorted(case.bad)
+            if revolute[j]
+        ]
+    for (whose, where), (unit, size) in product(groups, UNITS.items()):
+        for factor, what, right in (
+            (size, f"{whose} in {unit}", unit),
+            (1.0 / size, f"{whose} in rad, not in {unit}", "rad"),
+        ):
+            scale = np.where(where, factor, 1.0)
+
+            def motion(s: Snapshot, scale: Array = scale) -> Snapshot:
+                return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
+
+            others = unit if right == "rad" else "rad"
+            units = tuple(right if own else others for own in where)
+            yield Suspicion(
+                "position unit",
+                what,
+                replace(Reading.plain(n), change=motion),
+                unit=right if np.all(where == revolute) else units,
+            )
+
+
+def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
+    """A joint's position counted from the base, ``q_(j-1) + q_j``, or the other way round."""
+    names = case.names
+    for j in sorted(case.bad - {0}):
+        for share, word in ((-1.0, "has"), (1.0, "lacks")):
+            turn = np.eye(len(names))
+            turn[j, j - 1] = share
+
+            def motion(s: Snapshot, turn: Array = turn) -> Snapshot:
+                return s.along(s.q @ turn.T, s.dq @ turn.T, s.ddq @ turn.T)
+
+            yield Suspicion(
+                "absolute encoder",
+                f"the position of {names[j]} {word} that of {names[j - 1]} in it",
+                replace(Reading.plain(len(names)), change=motion),
+                advice=f"write the position of {names[j]} relative to its parent into the log",
+            )
+
+
+def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
+    """A log that runs backwards."""
+    yield Suspicion(
+        "reversed time",
+        "time runs backwards",
+        replace(Reading.plain(case.n), change=lambda s: s.along(s.q, -s.dq, s.ddq)),
+        advice="turn the log's rows round",
+    )
+
+
+def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
+    """Torques from which the controller's gravity compensation was taken out.
+
+    Where another log tells what gravity asks for, what is missing of it is found by least squares
+    and given back: the controller's idea of gravity need not be that of the robot.
+    """
+    robot = case.robot
+    if not np.any(robot.gravity):
+        return
+    s, base = case.snapshot, case.snapshot.base
+    floating = replace_robot(base, replace(robot, gravity=np.zeros(3)))
+
+    def change(s: Snapshot) -> Snapshot:
+        return s.of(floating, s.motion.packing)
+
+    freedom = 0
+    if s.beside:
+        beta = case.of_others
+        weight = build_gravity_columns(s)
+        missing, rows = fit_difference(s, beta, weight)
+        if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+            return
+        freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
+
+        def change(s: Snapshot) -> Snapshot:
+            q = s.samples.q[:: s.thin]
+            still = np.zeros_like(q)
+            return replace(
+                s, torque=s.torque - base.idim.torque(base.standard(missing), q, still, still)
+            )
+
+    yield Suspicion(
+        "gravity",
+        "gravity is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+        freedom=freedom,
+    )
+
+
+MISSING = 0.5
+"""Share of gravity that torques without it have at most."""
+
+
+def build_gravity_columns(s: Snapshot) -> Array:
+    """Columns of gravity, shape (instants, n, p)."""
+    still = np.zeros_like(s.q)
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    columns = np.zeros((*s.q.shape, s.base.count))
+    bodies = np.flatnonzero(kept < idim.inertial)
+    columns[:, :, bodies] = idim.regressor(s.q, still, still)[:, :, kept[bodies]]
+    return columns
+
+
+def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
+    """What of some columns stands in a snapshot's torques beyond a model, and their rows.
+
+    Parameters
+    ----------
+    s : Snapshot
+    beta : ndarray, shape (p,)
+    columns : ndarray, shape (instants, n, k)
+
+    Returns
+    -------
+    size : ndarray, shape (k,)
+    rows : ndarray, shape (instants n, k)
+        The columns, each joint counted in its torque.
+    """
+    known, size = predict_torque(s, beta), compute_column_rms(s.tau)
+    told = size > SMALLEST * compute_column_rms(known)  # next to no torque would count for all
+    scale: Array = np.where(s.moving & told, 1.0 / size, 0.0)
+    rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
+    rest = np.ravel(scale * (s.tau - known))
+    return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
+
+
+def suspect_loads(case: Case) -> Iterator[Suspicion]:
+    """Something at the last link that is not there in the other logs."""
+    s = case.snapshot
+    if not s.beside:
+        return
+    idim = s.base.idim
+    last = slice(idim.inertial - PER_BODY, idim.inertial)
+    columns = idim.regressor(s.q, s.dq, s.ddq)[:, :, last]
+    size, rows = fit_difference(s, case.of_others, columns)
+    theta = np.zeros(len(idim.parameters))
+    theta[last] = size
+
+    def change(s: Snapshot) -> Snapshot:
+        log = s.samples
+        q, dq, ddq = (signal[:: s.thin] for signal in (log.q, log.dq, log.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+
+    word = "more" if size[0] > 0.0 else "less"
+    yield Suspicion(
+        "load",
+        f"the last link carries {abs(size[0]):.2g} kg {word} than in the other log",
+        replace(Reading.plain(case.n), change=change),
+        advice="identify from logs with one load",
+        freedom=int(np.linalg.matrix_rank(rows, rtol=SMALLEST)),
+    )
+
+
+PER_BODY = len(INERTIAL)
+
+
+STANDARD = 9.81
+"""Gravity of a robot whose file has none [m/s^2]."""
+
+
+def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
+    """Torques from which a controller's friction compensation was taken out.
+
+    Where another log tells what friction asks for: what is missing of it is found by least
+    squares and given back.
+    """
+    s = case.snapshot
+    idim, kept = s.base.idim, np.array(s.base.kept)
+    own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
+    places = np.flatnonzero(np.isin(kept, own))
+    if not s.beside or not len(places):
+        return
+    columns = np.zeros((*s.q.shape, s.base.count))
+    columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
+    beta = case.of_others
+    missing, rows = fit_difference(s, beta, columns)
+    if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+        return
+    theta = np.zeros(len(idim.parameters))
+    theta[kept] = missing
+
+    def change(s: Snapshot) -> Snapshot:
+        q, dq, ddq = (x[:: s.thin] for x in (s.samples.q, s.samples.dq, s.samples.ddq))
+        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+
+    yield Suspicion(
+        "friction",
+        "friction is not in the torques",
+        replace(Reading.plain(case.n), change=change),
+        advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
+        freedom=len(places),
+    )
+
+
+SIGNED = 4
+"""Rounds after which the signs of a torque are settled."""
+
+
+def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
+    """A torque that lost its sign: that of the friction first, then that of a model's torque."""
+    s, n = case.snapshot, case.n
+    log, idim = s.samples, s.base.idim
+    cutoffs = tuple(f.cutoff for f in log.filters)
+    for j, name in enumerate(case.names):
+        tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
+        one_way = np.min(tau) >= 0.0 or np.max(tau) <= 0.0
+        if j not in case.bad or not (one_way and has_corner(np.abs(tau))):
+            continue
+        sign = np.sign(log.dq[:: s.thin, j])
+        for _ in range(SIGNED):
+            signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
+            own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
+            torque = s.torque.copy()
+            torque[:, j] = own[:, 0]
+            theta = s.base.standard(replace(s, torque=torque).normal.system.solve())
+            q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
+            before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
+            if np.array_equal(before, sign):
+                break
+
+        def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
+            torque = s.torque.copy()
+            torque[:, j] = own
+            return replace(s, torque=torque)
+
+        yield Suspicion(
+            "unsigned",
+            f"the torque of {name} lost its sign",
+            Reading.plain(n).changed(change),
+            advice=f"log the torque of {name} with its sign",
+            freedom=1,
+        )
+
+
+def has_corner(size: Array) -> bool:
+    """Whether a magnitude falls to zero within a sample, as that of what changes its sign does.
+
+    What only comes near zero turns there slowly.
+    """
+    least = int(np.argmin(size))
+    return bool(size[least] <= np.max(np.abs(np.diff(size[max(0, least - 1) : least + 2]))))
+
+
+def suspect_mountings(case: Case) -> Iterator[Suspicion]:
+    """Gravity along another axis: on a wall, on the ceiling; or there at all."""
+    now = case.robot.gravity
+    size = float(np.linalg.norm(now)) or STANDARD
+    idim = case.snapshot.base.idim
+    skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
+    base = base_parameters(idim.of(skew))
+    packing = idim.packing(base.kept)
+    for axis in (*np.eye(3), *-np.eye(3)):
+        gravity = size * axis
+        if np.allclose(gravity, now):
+            continue
+        robot = replace(case.robot, gravity=gravity)
+
+        def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
+            return replace_base(s, replace_robot(base, robot), packing)
+
+        along = ", ".join(f"{g:g}" for g in gravity + 0.0)
+        yield Suspicion(
+            "mounting",
+            f"the robot is mounted otherwise: gravity is along [{along}]",
+            replace(Reading.plain(case.n), change=change),
+            gravity=tuple(gravity.tolist()),
+            advice=f"set gravity = [{along}] in [robot]",
+        )
+
+
+WORST = 3
+"""Joints whose drives may be coupled otherwise: those with the largest errors."""
+
+
+def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
+    """A drive that turns with the joint before, too, and the file does not say so; or does."""
+    names, turns = case.names, case.robot.drives.turns
+    worst = set(np.argsort(-case.errors[: case.n])[:WORST].tolist())
+    for j in range(1, case.n):
+        if not {j - 1, j} <= worst and case.n > WORST:
+            continue
+        for share in (0.0,) if turns[j, j - 1] != 0.0 else (1.0, -1.0):
+            other = turns.copy()
+            other[j, j - 1] = share
+            robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
+
+            @cache
+            def coupled(robot: Robot = robot) -> tuple[BaseParameters, Packing]:
+                known = case.snapshot.base.idim
+                other = build_idim(robot, known.friction, known.rotor, elements=known.elements)
+                base = base_parameters(other)
+                return base, other.packing(base.kept)
+
+            def change(s: Snapshot, of: Callable[[], Any] = coupled) -> Snapshot:
+                return replace_base(s, *of())
+
+            row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
+            word = f"turns with {names[j - 1]}, too" if share else "turns alone"
+            yield Suspicion(
+                "coupled drive",
+                f"the drive of {names[j]} {word}",
+                replace(Reading.plain(case.n), change=change),
+                advice=f"write row = {row} of [[drive]] {names[j]} in the robot file",
+            )
+
+
+RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
+"""By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
+SLOWEST_RATE, FASTEST_RATE = 5.0, 2e4
+"""Rates at which a robot may be logged [Hz]."""
+
+
+def suspect_rates(case: Case) -> Iterator[Suspicion]:
+    """A time axis that is another: inertia and gravity do not go together.
+
+    Of positions that no filter smooths none that is slower: it would only make their noise less.
+    """
+    log = case.snapshot.samples
+    for factor in (*RATES, *(1.0 / rate for rate in RATES)):
+        right = factor * log.rate
+        if not SLOWEST_RATE <= right <= FASTEST_RATE or (log.rough and factor < 1.0):
+            continue
+
+        def change(s: Snapshot, factor: float = factor) -> Snapshot:
+            return s.quicker(factor)
+
+        yield Suspicion(
+            "rate",
+            f"time runs {factor:.4g} times as fast as the log says",
+            replace(Reading.plain(case.n), change=change),
+            rate=right,
+            advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
+        )
+
+
+SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 1.06, 21)
+"""Factors of a joint's torque that are tried, and those about the best of them."""
+
+
+def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
+    """The torque of one joint in another unit, or on the other side of its gear.
+
+    The joint's rows lose weight as its torque grows. In the basis that makes the normal matrix
+    ``A^T A`` the unit matrix and that joint's share of it diagonal, the error is a sum for each
+    factor, over the directions that the joint sees.
+    """
+    normal = case.own.read(np.eye(case.n))
+    weights, system = normal.scale, normal.system
+    for j, name in enumerate(case.names):
+        if weights[j] == 0.0:
+            continue
+        columns, _ = case.snapshot.motion.rows[j]
+        known, lengths = scale_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
+        root = np.zeros((normal.base.count, len(columns)))
+        root[columns] = lengths[:, None] * np.linalg.cholesky(known)
+        root = solve_triangular(system.A, root, trans="T")
+        values, vectors = np.linalg.eigh(root.T @ root)
+        told = values > RIDGE
+        shares, basis = values[told], root @ (vectors[:, told] / np.sqrt(values[told]))
+        part = basis.T @ solve_triangular(system.A, weights[j] * normal.Xy[j], trans="T")
+        rest = basis.T @ system.b - part
+
+        factor = 1.0
+        for factors in (SCALES, FINER):
+            size = factor * factors
+            left = 1.0 + shares * (size[:, None] ** -2.0 - 1.0)
+            explained = (rest + part / size[:, None]) ** 2 / np.maximum(left, RIDGE)
+            factor = float(size[int(np.argmax(np.sum(explained, axis=1)))])
+        torque = np.eye(case.n)
+        torque[j, j] = factor
+        yield Suspicion(
+            "torque scale of a joint",
+            f"the torque of {name} is {1.0 / factor:.3g} times what the others ask for",
+            replace(Reading.plain(case.n), torque=torque),
+            freedom=1,
+            advice=f"check the gain, the unit and the reduction of {name}",
+        )
+
+
+OTHER = 0.1
+"""By how much a torque has to be off those that other logs ask for."""
+
+
+def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
+    """Torques in another unit than those of the other logs, or on the other side of gears.
+
+    Each joint's factor is that on the torque which the other logs' model asks for; then on that
+    which all logs' model asks for, once this log is read so.
+    """
+    s = case.snapshot
+    if not s.beside:
+        return
+    beta = case.of_others
+    for _ in range(SETTLED):
+        asked = np.where(s.moving, predict_torque(s, beta), 0.0)
+        factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
+        if not np.all(np.abs(factor) > 0.0):
+            return
+        beta = fit_consistent_model(case.own.read(np.diag(1.0 / factor)))
+    off = np.abs(np.abs(factor) - 1.0) > OTHER
+    joint = np.flatnonzero(off)
+    reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
+    if len(joint) == 1:
+        j = int(joint[0])
+        reading = replace(reading, torque=np.diag(np.where(off, 1.0 / factor, 1.0)))
+        yield Suspicion(
+            "torque scale of a joint",
+            f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
+            reading,
+            freedom=1,
+            advice=f"check the gain, the unit and the reduction of {case.names[j]}",
+        )
+    elif len(joint):
+        alike = np.ptp(factor) <= OTHER * abs(float(np.mean(factor)))
+        times = f"{np.median(factor):.3g}" if alike else ", ".join(f"{f:.3g}" for f in factor)
+        yield Suspicion(
+            "torque scale",
+            f"the torques are {times} times those of the other log",
+            reading,
+            freedom=1 if alike else case.n,
+            advice="check their unit, gains and the side of the reduction in both logs",
+        )
+
+
+SETTLED = 3
+"""Rounds after which factors of torques are settled."""
+
+DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
+    "torque sign": suspect_torque_signs,
+    "torque order": suspect_torque_orders,
+    "delay": suspect_delays,
+    "position delay": suspect_position_lags,
+    "encoder offset": suspect_encoder_offsets,
+    "drift": suspect_drifts,
+    "position sign": suspect_position_signs,
+    "position order": suspect_position_orders,
+    "joint order": suspect_joint_orders,
+    "position unit": suspect_position_units,
+    "absolute encoder": suspect_absolute_encoders,
+    "reversed time": suspect_reversed_time,
+    "gravity": suspect_missing_gravity,
+    "mounting": suspect_mountings,
+    "coupled drive": suspect_coupled_drives,
+    "rate": suspect_rates,
+    "torque scale of a joint": suspect_torque_scales,
+    "load": suspect_loads,
+    "friction": suspect_missing_friction,
+    "spring": suspect_springs,
+    "ripple": suspect_ripples,
+    "unsigned": suspect_lost_signs,
+    "torque scale": suspect_foreign_scales,
+    "slow logger": suspect_slow_loggers,
+}
+"""What is looked for."""

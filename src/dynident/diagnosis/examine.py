@@ -1,0 +1,593 @@
+"""The doctor: which other reading of a log explains it, and by how much better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import ComputationError
+from dynident.core.options import Options
+from dynident.core.schema import Flag
+from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.moments import Moments, Normal
+from dynident.diagnosis.screening import (
+    CLEAR,
+    CONTRADICTED,
+    NO_ERROR,
+    SOUND,
+    average_errors,
+    build_normal,
+    is_clearly_better,
+    screen_suspects,
+    settles_contradictions,
+)
+from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
+from dynident.diagnosis.springs import find_sure_spring
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    fit_consistent_model,
+    predict_torque,
+)
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.recording.mend import Mending
+from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
+
+WORTH = 0.75
+"""Share of the error that a finding has to leave at most."""
+WORTH_AGAINST = 0.9
+"""The same where it settles what logs contradict each other."""
+WHITE = 0.3
+"""Correlation of neighbouring residuals below which there is nothing to explain."""
+UNSURE = 1.5
+"""How many times as large noise may be as correlations of residuals make it."""
+FITTED = 5
+"""Suspects at most that are fitted with consistent bodies in passing."""
+SCREENED = 3
+"""For each of these, how many are read at all instants, by what they leave at few."""
+DOUBTFUL = 0.1
+"""Relative error from which a joint may be another, or turned round."""
+ROUNDS = 4
+"""Findings at most."""
+APART = 1.05
+"""Error of one model of some logs over that of models of their own from which they disagree."""
+JOINT_APART = 1.25
+"""The same of a joint."""
+TIED = 1.05
+"""Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
+HOPELESS = 2.0
+"""Error of least squares over that of the best explanation from which nothing more is fitted."""
+UNRELATED = 0.6
+"""Mean relative error that, without a finding, means that torque and motion do not belong."""
+BEYOND = 5.0
+"""How many times the file's inertials may be in a log's torques, or one over so many."""
+QUIET = 0.01
+"""Share of a drive's effort limit below which what is left of a torque tells little."""
+AT_WORK = 0.05
+"""Share of its limit that some drive has to use, for limits and torques to be in one unit."""
+SEEN = 0.1
+"""Share of a joint's squared torque that they have to explain to tell."""
+
+
+@dataclass(frozen=True)
+class Doctor(Options):
+    """Whether logs are looked at."""
+
+    doctor: Annotated[
+        Flag, "look for another reading of each log that explains it better; nothing is repaired"
+    ] = True
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a log.
+
+    Attributes
+    ----------
+    log : str
+    diagnosis : str
+    what : str
+        In words, with the size.
+    mend : str
+        What to write into the log's table, or to do.
+    before, after : float
+        Mean relative error of the joints with and without it [%].
+    other : str
+        The next best explanation with its error; empty for none.
+    mending : Mending or None
+        What mends the log.
+    unit : str, tuple of str, or None
+        Of its positions, all or each, where that was wrong.
+    rate : float or None
+        Of the log, where that was wrong [Hz].
+    gravity : tuple of float, or None
+        Of the robot, where that was wrong [m/s^2].
+    error : float
+        Standard error of a delay or an offset [s, rad or m]; 0 for none.
+    against : str
+        Names of the logs without which it would not show; empty for none. The errors are then of
+        all together, and what is wrong may be wrong with those.
+    quiet : bool
+        Whether it explains better only torques that are next to nothing for their drives, and
+        leaves nothing but noise of them.
+    """
+
+    log: str
+    diagnosis: str
+    what: str
+    mend: str
+    before: float
+    after: float
+    other: str = ""
+    mending: Mending | None = None
+    unit: str | tuple[str, ...] | None = None
+    error: float = 0.0
+    rate: float | None = None
+    gravity: tuple[float, ...] | None = None
+    against: str = ""
+    quiet: bool = False
+
+    @property
+    def share(self) -> float:
+        """Share of the error that it leaves."""
+        return self.after / self.before if self.before > 0.0 else 1.0
+
+    @property
+    def found(self) -> str:
+        """What is wrong, and with which other log it might be instead."""
+        return f"{self.what}, or else {self.against} is wrong" if self.against else self.what
+
+    @property
+    def gain(self) -> str:
+        """What is gained, with what makes that worth little."""
+        errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
+        limits = f", of what is below {100.0 * QUIET:g} % of the drives' limits"
+        return f"{errors}{limits}" if self.quiet else errors
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        gain = "" if self.before == self.after else f" ({self.gain})"
+        return f"{self.log}: {self.found}{gain}: {self.mend}"
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A suspect with the error that it leaves."""
+
+    suspicion: Suspicion
+    errors: Array
+    normal: Normal
+
+
+USUAL = "coulomb-viscous"
+"""Friction in the place of what depends on more than an instant."""
+
+
+def examine_logs(
+    base: BaseParameters,
+    logs: Sequence[Samples],
+    held_out: Sequence[Samples] = (),
+    thorough: bool = False,
+) -> tuple[tuple[Finding, ...], ...]:
+    """Find what is wrong with some logs of one robot, each beside the others.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    logs : sequence of Samples
+    held_out : sequence of Samples
+        Logs that stand beside the others, and are looked at themselves where nothing is wrong
+        with those though they disagree.
+    thorough : bool
+        Look at more of the logs, for everything, even where they are explained well, and for more
+        than one thing.
+
+    Returns
+    -------
+    tuple of tuple of Finding
+        One each of the logs, and of held-out ones that were looked at. The most telling first;
+        each is of the log after those before it were mended.
+    """
+    most = MOST if thorough else FEW
+    base = simplify_friction(base)
+    snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
+    places = range(len(logs))
+    found = examine_snapshots(list(snapshots), places, thorough)
+    if any(found) or not held_out or not measure_disagreement(snapshots)[1]:
+        return found
+    fitted = tuple(snapshots[: len(logs)])
+    return (
+        *found,
+        *(examine_held_out(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
+    )
+
+
+def examine_held_out(
+    snapshot: Snapshot, fitted: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, ...]:
+    """What is wrong with a held-out log, if that shows by itself.
+
+    What shows only against the fitted logs was looked for with those.
+    """
+    if not look_at_log(snapshot, (), thorough).findings:
+        return ()
+    return look_at_log(snapshot, fitted, thorough).findings
+
+
+def examine_snapshots(
+    snapshots: list[Snapshot], places: Sequence[int], thorough: bool
+) -> tuple[tuple[Finding, ...], ...]:
+    """What is wrong with some of the logs.
+
+    What two logs say against each other is said of one of them: first comes what a log shows by
+    itself, then what explains most, and the others are held against the mended log.
+    """
+    found: dict[int, tuple[Finding, ...]] = dict.fromkeys(places, ())
+    pending = list(places)
+    while pending:
+        looks = {
+            k: look_at_log(snapshots[k], (*snapshots[:k], *snapshots[k + 1 :]), thorough)
+            for k in pending
+        }
+        telling = [k for k in pending if looks[k].findings]
+        if not telling:
+            break
+        alone = [k for k in telling if not looks[k].against]
+        taken = alone or [min(telling, key=lambda k: looks[k].share)]
+        for k in taken:
+            found[k], snapshots[k] = looks[k].findings, looks[k].log
+            others = (i for i in range(len(snapshots)) if i != k)
+            for i, other in zip(others, looks[k].others, strict=True):
+                if i not in taken:  # what is wrong with the robot is wrong in all logs
+                    snapshots[i] = other
+        pending = [k for k in telling if k not in taken]
+    return tuple(found[k] for k in places)
+
+
+def measure_disagreement(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
+    """Mean error of logs with models of their own, and whether one model is clearly worse."""
+    apart = np.concatenate([s.normal.free_errors() for s in snapshots])
+    first, *others = snapshots
+    together = replace(first, beside=tuple(others)).normal.free_errors()
+    joint = np.any(together >= JOINT_APART * np.maximum(apart, SOUND))
+    worse = average_errors(together) >= APART * max(average_errors(apart), NO_ERROR)
+    return average_errors(apart), bool(worse or joint)
+
+
+def simplify_friction(base: BaseParameters) -> BaseParameters:
+    """The model with friction that depends on the motion of an instant alone.
+
+    Loads and states are those of one reading of a log; other readings are told apart without.
+    """
+    idim = base.idim
+    if not any(f.model.state or f.model.needs for f in idim.frictions):
+        return base
+    return base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is wrong with a log, and how it and the others read without that.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Of readings, before and after them what none explains.
+    log : Snapshot
+    others : tuple of Snapshot
+    against : bool
+        Whether the first reading shows against the others alone.
+    share : float
+        Of the error that it leaves; 1 without one.
+    """
+
+    findings: tuple[Finding, ...]
+    log: Snapshot
+    others: tuple[Snapshot, ...]
+    against: bool
+    share: float
+
+
+def look_at_log(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
+    """What is wrong with a log: with it alone, or with how it stands to the others."""
+    findings: list[Finding] = []
+    for _ in range(ROUNDS if thorough else 1):
+        found = reconcile_logs(snapshot, others, thorough) or find_best_explanation(
+            snapshot, thorough
+        )
+        found = found or find_unnoticed_spring(replace(snapshot, beside=others))
+        if found is None:
+            break
+        finding, reading = found
+        read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        if finding.quiet and not leaves_only_noise(read):
+            break  # so little torque has much in it that no model has
+        findings.append(finding)
+        snapshot, others = read.alone, read.beside
+        if finding.quiet:
+            break  # what is next to nothing tells nothing of the rest
+    log = snapshot.samples.name
+    lost = tuple(find_unrelated_torque(log, snapshot.normal, findings))
+    of_file = () if lost else tuple(find_torque_scale(log, snapshot.normal))
+    every = (*of_file, *findings, *lost)
+    if not findings:
+        return Look(every, snapshot, others, False, 1.0)
+    return Look(every, snapshot, others, bool(findings[0].against), findings[0].share)
+
+
+def reconcile_logs(
+    snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool
+) -> tuple[Finding, Reading] | None:
+    """The reading under which a log and the others have the same model, if they have none."""
+    if not others:
+        return None
+    apart, disagree = measure_disagreement((snapshot, *others))
+    together = replace(snapshot, beside=others)
+    if not disagree:
+        return None
+    found = find_best_explanation(together, thorough, apart)
+    if found is None:
+        return None
+    finding, reading = found
+    alone = average_errors(snapshot.normal.free_errors())
+    if average_errors(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
+        names = " and ".join(other.samples.name for other in others)
+        finding = replace(finding, against=names)
+    return finding, reading
+
+
+def find_unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
+    """A spring that is sure, where what is left with it is noise."""
+    spring = find_sure_spring(snapshot)
+    if spring is None:
+        return None
+    told = spring.suspicion(snapshot)
+    read = told.reading.of(snapshot)
+    after = read.normal.system.solve()
+    if find_largest_correlation(read, after) > WHITE:
+        return None
+    errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
+    before, left = (100.0 * average_errors(each) for each in errors)
+    log = snapshot.samples.name
+    found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
+    return found, told.reading
+
+
+def find_torque_scale(log: str, normal: Normal) -> Iterator[Finding]:
+    """Torques that are far from what the robot file's inertials ask for."""
+    if not normal.base.idim.robot.has_nominal:
+        return
+    scale, share = normal.of_file()
+    if not np.any(share > SEEN):
+        return
+    times = float(np.median(scale[share > SEEN]))
+    if not 1.0 / BEYOND <= abs(times) <= BEYOND:
+        error = 100.0 * float(np.sqrt(normal.free()))
+        yield Finding(
+            log,
+            "torque scale",
+            f"the torques are {times:.3g} times what the robot file's inertials ask for",
+            "check their unit, gains and the side of the reduction, and the unit of time",
+            error,
+            error,
+        )
+
+
+def find_unrelated_torque(
+    log: str, normal: Normal, findings: Sequence[Finding]
+) -> Iterator[Finding]:
+    """Torque that nothing explains."""
+    error = np.sqrt(normal.free())
+    if error > UNRELATED and not findings:
+        yield Finding(
+            log,
+            "unrelated",
+            f"no reading explains the torque (error {100.0 * error:.0f} % a joint)",
+            "is it that of another run?",
+            100.0 * float(error),
+            100.0 * float(error),
+        )
+
+
+def find_best_explanation(
+    snapshot: Snapshot, thorough: bool, apart: float | None = None
+) -> tuple[Finding, Reading] | None:
+    """The reading that explains a snapshot best, where it is clearly better than the log's own.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    thorough : bool
+    apart : float, optional
+        Error of this log and those beside it with models of their own: most of what is between
+        that and the error with one model has to be explained.
+    """
+    own = snapshot.moments()
+    normal = own.read(np.eye(snapshot.n))
+    beta = fit_consistent_model(normal)
+    errors = normal.errors(beta)
+    before = average_errors(errors)
+    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
+    if apart is None and (
+        before < SOUND
+        or not (thorough or contradicted or find_largest_correlation(snapshot, beta) > WHITE)
+    ):
+        return None
+    bad = frozenset(range(snapshot.n))
+    if not thorough:
+        bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
+    worth = WORTH if apart is None else WORTH_AGAINST
+    unsettled, allowed = errors, np.full_like(errors, np.inf)
+    if has_only_quiet_gains(
+        snapshot, errors, np.zeros_like(errors)
+    ):  # nothing but noise has to be left
+        free = normal.system.solve()
+        rho = correlate_residuals(snapshot, free)
+        if np.max(rho) > WHITE:
+            unsettled = np.minimum(errors, normal.errors(free))
+            allowed[: snapshot.n] = bound_noise_errors(rho, unsettled[: snapshot.n])
+    case = Case(snapshot, own, beta, errors, bad)
+    suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
+    explained: list[Explained] = []
+    most = len(suspects) if thorough else FITTED
+    for free, raw in screen_suspects(
+        snapshot, suspects, unsettled, allowed, apart, worth, SCREENED * most
+    )[:most]:
+        hopeless = HOPELESS if thorough else TIED
+        if explained and average_errors(free) > hopeless * min(
+            average_errors(e.errors) for e in explained
+        ):
+            break  # consistent bodies leave no less than any
+        if has_only_quiet_gains(snapshot, errors, free) and not leaves_only_noise(
+            raw.reading.of(snapshot)
+        ):
+            continue
+        suspicion = raw if raw.measure is None else raw.measure(snapshot)
+        if suspicion is None:
+            continue
+        found = build_normal(snapshot, own, suspicion.reading)
+        if not found.as_many_as(normal):
+            continue
+        try:
+            left = suspicion.reading.errors(snapshot, found, found.consistent())
+        except ComputationError:
+            continue
+        clear = (
+            is_clearly_better(left, errors, worth)
+            and average_errors(left[: snapshot.n]) < UNRELATED
+        )
+        lost = has_unrelated_joints(left, snapshot.n, suspicion.reading.touched)
+        if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
+            explained.append(Explained(suspicion, left, found))
+    if not explained:
+        return find_unrelated_joint(snapshot, own, errors) if apart is None else None
+    least = min(average_errors(each.errors) for each in explained)
+    known = snapshot.base.idim.robot.has_nominal
+
+    files = [each.normal.file_error() if known else 0.0 for each in explained]
+
+    def order(k: int) -> tuple[bool, int, bool, float]:
+        error, far = average_errors(explained[k].errors), files[k] > TIED**2 * min(files)
+        return error > TIED * least, explained[k].suspicion.freedom, far, error
+
+    explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
+    best = explained[0]
+    if apart is None and np.max(best.errors) >= UNRELATED:
+        foreign = find_unrelated_joint(snapshot, own, errors)
+        if foreign is not None:
+            return foreign
+    after = average_errors(best.errors)
+    others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
+    other = (
+        f"{others[0].suspicion.what} ({100.0 * average_errors(others[0].errors):.3g} %)"
+        if others
+        else ""
+    )
+    s, quiet = best.suspicion, has_only_quiet_gains(snapshot, errors, best.errors)
+    finding = Finding(
+        snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
+        s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
+    )  # fmt: skip
+    return finding, s.reading
+
+
+def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
+    """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
+    own, *others = left.reshape(-1, n)
+    known = np.min(others, axis=0) < UNRELATED if others else np.zeros(n, dtype=bool)
+    return bool(np.any((own >= UNRELATED) & (touched | known)))
+
+
+def find_unrelated_joint(
+    snapshot: Snapshot, own: Moments, errors: Array
+) -> tuple[Finding, Reading] | None:
+    """A joint whose torque nothing explains, and without which the others' is explained."""
+    joint = int(np.argmax(errors[: snapshot.n]))
+    if errors[joint] <= UNRELATED or snapshot.n == 1:
+        return None
+    reading = Reading(np.diag(np.arange(snapshot.n) != joint).astype(float), np.zeros(snapshot.n))
+    normal = own.read(reading.torque)
+    if has_only_quiet_gains(snapshot, errors, normal.free_errors()) and not leaves_only_noise(
+        reading.of(snapshot)
+    ):
+        return None
+    left, others = normal.errors(fit_consistent_model(normal)), np.arange(len(errors)) != joint
+    if average_errors(left[others]) > CLEAR * average_errors(errors[others]):
+        return None
+    name = snapshot.base.idim.robot.joint_names[joint]
+    before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])
+    what = f"nothing explains the torque of {name}, and without it the others' is explained"
+    advice = "is it that of another run?"
+    log, quiet = snapshot.samples.name, has_only_quiet_gains(snapshot, errors, left)
+    return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
+
+
+def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Array:
+    """What is left of the joints' torques, as shares of their drives' effort limits.
+
+    Parameters
+    ----------
+    robot : Robot
+    torque : ndarray, shape (n,)
+        Root mean square [Nm or N].
+    errors : ndarray, shape (n,)
+        Shares of it that are left.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Infinite for joints without a limit, and of all where no drive is at work: then limits or
+        torques may be in another unit.
+    """
+    limits = np.array([joint.effort for joint in robot.joints])
+    known = np.isfinite(limits) & (limits > 0.0)
+    work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
+    if not np.any(work > AT_WORK):
+        return np.full(robot.n, np.inf)
+    return np.where(known, work * errors, np.inf)
+
+
+def has_only_quiet_gains(snapshot: Snapshot, before: Array, after: Array) -> bool:
+    """Whether no joint gains but those of which little was left, for their drives."""
+    shares = []
+    for k, s in enumerate((snapshot, *snapshot.beside)):
+        torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
+        own = before[k * s.n : (k + 1) * s.n]
+        shares.append(measure_unexplained_effort(s.base.idim.robot, torque, own))
+    loud = np.concatenate(shares) >= QUIET
+    return not np.any(loud & (after < WORTH_AGAINST * before))
+
+
+def leaves_only_noise(s: Snapshot) -> bool:
+    """Whether noise is all that least squares leaves."""
+    return find_largest_correlation(s, s.normal.system.solve()) <= WHITE
+
+
+def find_largest_correlation(s: Snapshot, beta: Array) -> float:
+    """Largest correlation of a joint's residuals with the next ones: noise has none."""
+    return float(np.max(correlate_residuals(s, beta)))
+
+
+def correlate_residuals(s: Snapshot, beta: Array) -> Array:
+    """Correlation of each joint's residuals with the next ones, shape (n,)."""
+    rest: Array = np.where(s.moving, s.tau - predict_torque(s, beta), 0.0)
+    square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
+    return np.asarray(np.sum(rest[1:] * rest[:-1], axis=0) / square)
+
+
+def bound_noise_errors(correlation: Array, errors: Array) -> Array:
+    """Errors above which what is left is more than noise, whatever explains the rest of it.
+
+    Of residuals with the correlation rho at most the share 1 - rho of the square is noise; with
+    what else is left their correlation may be `WHITE` again.
+    """
+    noise = np.sqrt(np.clip(1.0 - correlation, 0.0, 1.0) / (1.0 - WHITE))
+    return np.where(correlation > WHITE, UNSURE * noise * errors, np.inf)

@@ -1,0 +1,688 @@
+"""What has a size: delays, zeros, filters of the logger, ripples.
+
+Each is a `Family` of readings with some numbers, 0 for the log as it stands. By how much the torque
+that a model leaves changes with them is a column beside the regressor: what least squares leaves of
+it meets what it leaves of the torque (a score test), and steps of Gauss and Newton find the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dynident.core.arrays import Array
+from dynident.diagnosis.snapshot import Snapshot, low_pass_columns
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    compute_column_rms,
+    make_mendable_suspicion,
+    predict_torque,
+)
+from dynident.recording.mend import Mending, collapse_equal_values, undo_lowpass
+from dynident.regression.factors import System
+
+PROMISING = 0.8
+"""Share of the squared error that a first step has to leave at most."""
+UNSEEN = 1e-6
+"""Share of a column that the regressor leaves, below which it has it already."""
+TURNS, LAST_TURNS = 5, 2
+"""Steps of Gauss and Newton at few instants, and at all."""
+SETTLED = 0.1
+"""Step below which no other follows, over that of the differences."""
+SMALLEST = 1e-6
+"""Singular value over the largest below which a combination of columns is none."""
+
+
+Column = tuple[Array | None, ...]
+"""Of a log and of those beside it, shape (instants, n) each; None where it is zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Readings that differ by some numbers.
+
+    Attributes
+    ----------
+    read : callable
+        A snapshot as it was with such numbers, shape (k,).
+    tell : callable
+        The suspicion that they are so, from the snapshot, the numbers and their standard errors;
+        None for none.
+    step : float
+        Half of the step of differences.
+    longest : float
+        Step of a search at most.
+    count : int
+        How many numbers.
+    least : float
+        They are at least so much.
+    starts : tuple of float
+        Where a search may start, of one number that may be too large for a first step from 0.
+    """
+
+    read: Callable[[Snapshot, Array], Snapshot]
+    tell: Callable[[Snapshot, Array, Array], Suspicion | None]
+    step: float
+    longest: float
+    count: int = 1
+    least: float = -np.inf
+    starts: tuple[float, ...] = ()
+
+    def next(self, s: Snapshot, size: Array, turns: int) -> Array:
+        """A size after some more steps of Gauss and Newton."""
+        for _ in range(turns):
+            now = self.read(s, size)
+            beta = now.normal.system.solve()
+            step = score_columns(now, differentiate_residuals(s, beta, [(self, size)])).together()
+            size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
+            if np.all(np.abs(step) < SETTLED * self.step):
+                break
+        return size
+
+
+def differentiate_residuals(
+    s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]]
+) -> list[Column]:
+    """By how much what a model leaves shrinks with the numbers of some families.
+
+    Parameters
+    ----------
+    s : Snapshot
+    beta : ndarray, shape (p,)
+    families : sequence of (Family, ndarray)
+        With the numbers about which.
+
+    Returns
+    -------
+    list of Column
+        One a number.
+    """
+    steps, sides = [], []
+    for family, size in families:
+        for k in range(family.count):
+            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
+            pair = (family.read(s, each) for each in (size - turn, size + turn))
+            less, more = ((x, *x.beside) for x in pair)
+            sides.append(list(zip(less, more, strict=True)))
+            steps.append(2.0 * family.step)
+    moved = [x for pairs in sides for pair in pairs if have_different_motions(*pair) for x in pair]
+    torques = iter(predict_along_motions(moved, beta))
+
+    def fallen(less: Snapshot, more: Snapshot) -> Array:
+        if have_different_motions(less, more):
+            return (less.tau - next(torques)) - (more.tau - next(torques))
+        return less.tau - more.tau
+
+    return [
+        tuple(None if less is more else fallen(less, more) / step for less, more in pairs)
+        for pairs, step in zip(sides, steps, strict=True)
+    ]
+
+
+def have_different_motions(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two readings of a log have motions of their own."""
+    return one.motion is not other.motion
+
+
+def predict_along_motions(snapshots: Sequence[Snapshot], beta: Array) -> list[Array]:
+    """A model's torques along several motions of one robot, shape (instants, n) each."""
+    if not snapshots:
+        return []
+    base = snapshots[0].base
+    q, dq, ddq = (np.concatenate([getattr(s, x) for s in snapshots]) for x in ("q", "dq", "ddq"))
+    borders = np.cumsum([len(s.q) for s in snapshots])[:-1]
+    return np.split(base.idim.torque(base.standard(beta), q, dq, ddq), borders)
+
+
+def compute_residual_torque(s: Snapshot, beta: Array) -> Array:
+    """What a model leaves of the torque, shape (instants, n)."""
+    return np.asarray(s.tau - predict_torque(s, beta))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What least squares leaves of some columns and of the torque, products of these.
+
+    Attributes
+    ----------
+    blind : ndarray, shape (k, k)
+        Of the columns with each other.
+    cross : ndarray, shape (k,)
+        Of the columns with the torque.
+    squares : ndarray, shape (k,)
+        Of the columns before.
+    rest : float
+        Of the torque with itself.
+    """
+
+    blind: Array
+    cross: Array
+    squares: Array
+    rest: float
+
+    def together(self) -> Array:
+        """How much of the columns is in the torque, of all at once."""
+        scale = np.sqrt(np.maximum(self.squares, np.finfo(float).tiny))
+        blind = self.blind / np.outer(scale, scale)
+        return np.asarray(np.linalg.lstsq(blind, self.cross / scale, rcond=UNSEEN)[0] / scale)
+
+    @property
+    def gained(self) -> Array:
+        """By how much the square of the rest falls with each column alone, shape (k,)."""
+        seen = np.diag(self.blind) > UNSEEN * self.squares
+        own = np.where(seen, np.diag(self.blind), 1.0)
+        return np.asarray(np.where(seen, self.cross**2 / own, 0.0))
+
+    def share(self, some: Sequence[int]) -> float:
+        """Share of the squared error that is left with some of the columns."""
+        some = [k for k in some if self.blind[k, k] > UNSEEN * self.squares[k]]
+        if not some or self.rest <= 0.0:
+            return 1.0
+        own = Scores(self.blind[np.ix_(some, some)], self.cross[some], self.squares[some], 0.0)
+        return max(0.0, 1.0 - float(own.together() @ own.cross) / self.rest)
+
+
+def score_columns(s: Snapshot, columns: Sequence[Column]) -> Scores:
+    """Scores of columns, each given for the log and for those beside it.
+
+    Parameters
+    ----------
+    s : Snapshot
+    columns : sequence of tuple
+        As `differentiate_residuals` has them, along the model whose errors are tested.
+    """
+    return score_products(s.normal.system, *sum_column_products(s, s.normal.scale, columns))
+
+
+def sum_column_products(
+    s: Snapshot, weights: Array, columns: Sequence[Column]
+) -> tuple[Array, Array, Array]:
+    """Products of columns with the regressor, each other and the torque, joints weighed.
+
+    Returns
+    -------
+    products : ndarray, shape (p, k)
+    blind : ndarray, shape (k, k)
+    cross : ndarray, shape (k,)
+    """
+    count, p = len(columns), s.base.count
+    products, blind, cross = np.zeros((p, count)), np.zeros((count, count)), np.zeros(count)
+    for i, known in enumerate((s, *s.beside)):
+        given = np.array([k for k in range(count) if columns[k][i] is not None], dtype=np.int64)
+        if not len(given):
+            continue
+        every = np.stack([np.asarray(columns[k][i]) for k in given], axis=2)
+        own, tau = np.zeros((p, len(given))), known.tau
+        for j, (places, X) in enumerate(known.motion.rows):
+            at = known.moving[:, j]
+            rows = every[at, j]
+            weighed = weights[i * s.n + j] * rows
+            own[places] += X.T @ weighed
+            blind[given[:, None], given] += rows.T @ weighed
+            cross[given] += tau[at, j] @ weighed
+        products[:, given] += own
+    return products, blind, cross
+
+
+def score_products(system: System, products: Array, blind: Array, cross: Array) -> Scores:
+    """What least squares leaves of columns, by their products."""
+    solved = solve_triangular(system.A, products, trans="T", check_finite=False)
+    squares = np.diag(blind).copy()
+    return Scores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
+
+
+def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
+    """What families make of a log, those whose first step, or one of whose starts, helps."""
+    s, brief = case.snapshot, case.snapshot.brief
+    starts = [(family, np.zeros(family.count)) for family in families]
+    found = score_columns(brief, differentiate_residuals(brief, case.beta, starts))
+    last = np.cumsum([family.count for family in families]).tolist()
+    places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
+    for family, own in zip(families, places, strict=True):
+        start = np.zeros(family.count)
+        hopeful = found.share(own) < PROMISING
+        if family.starts:
+            reads = [family.read(brief, np.array([each])).normal for each in family.starts]
+            errors = [r.free() if r.as_many_as(brief.normal) else np.inf for r in reads]
+            if min(errors) < PROMISING * brief.normal.free():
+                start, hopeful = np.array([family.starts[int(np.argmin(errors))]]), True
+        if hopeful:
+            yield from suspect_size(s, family, family.next(brief, start, TURNS))
+
+
+def suspect_size(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
+    """What a family makes of a snapshot at about some size."""
+    if np.all(size == family.least):
+        return
+
+    def measure(s: Snapshot) -> Suspicion | None:
+        exact, error = measure_size(s, family, family.next(s, size, LAST_TURNS - 1))
+        return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
+
+    first = family.tell(s, size, np.zeros(family.count))
+    if first is not None:
+        yield replace(first, measure=measure)
+
+
+def measure_size(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
+    """A size after one more step, with its standard errors.
+
+    Rows are weighed by what least squares leaves of each joint. The errors are those of a sandwich
+    with the correlations of neighbouring instants, their weights falling to zero.
+
+    Returns
+    -------
+    size, error : ndarray, shape (k,)
+        The error is infinite where the model has the column already.
+    """
+    now = family.read(s, size)
+    beta = now.normal.system.solve()
+    columns = differentiate_residuals(s, beta, [(family, size)])
+    A, y, logs, instants = [], [], [], []
+    for i, known in enumerate((now, *now.beside)):
+        rest = compute_residual_torque(known, beta)
+        given = [np.zeros_like(rest) if (c := column[i]) is None else c for column in columns]
+        for j, (places, X) in enumerate(known.motion.rows):
+            at = known.moving[:, j]
+            sigma = float(compute_column_rms(rest[at, j])) if np.any(at) else 1.0
+            rows = np.zeros((int(np.sum(at)), now.base.count))
+            rows[:, places] = X / sigma
+            A.append(rows)
+            y.append(np.column_stack([rest[at, j], *(c[at, j] for c in given)]) / sigma)
+            logs.append(np.full(len(rows), i))
+            instants.append(np.flatnonzero(at))
+    rows, both = np.vstack(A), np.vstack(y)
+    before = np.sum(both[:, 1:] ** 2, axis=0)
+    both = both - project_onto_span(rows, both)
+    own = both[:, 1:]
+    blind = own.T @ own
+    if np.any(np.diag(blind) <= UNSEEN * before):
+        return size, np.full(family.count, np.inf)
+    inverse = np.linalg.pinv(blind, rcond=UNSEEN**2, hermitian=True)
+    step = inverse @ (own.T @ both[:, 0])
+    influence = (own @ inverse) * (both[:, 0] - own @ step)[:, None]
+    variance = np.zeros(family.count)
+    which, when = np.concatenate(logs), np.concatenate(instants)
+    for i, known in enumerate((now, *now.beside)):
+        scores_then = np.zeros((len(known.instant), family.count))
+        np.add.at(scores_then, when[which == i], influence[which == i])
+        squares = np.sum(scores_then**2, axis=0)
+        variance += squares * [sum_correlations(each) for each in scores_then.T]
+    size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
+    return size, np.sqrt(variance)
+
+
+def project_onto_span(rows: Array, columns: Array) -> Array:
+    """Columns as the span of a matrix has them."""
+    lengths = np.sqrt(np.sum(rows**2, axis=0))
+    unit = rows / np.where(lengths > 0.0, lengths, 1.0)
+    values, vectors = np.linalg.eigh(unit.T @ unit)
+    seen = values > SMALLEST**2 * values[-1]
+    span = vectors[:, seen] / np.sqrt(values[seen])
+    return np.asarray(unit @ (span @ (span.T @ (unit.T @ columns))))
+
+
+FARTHEST = 0.05
+"""Share of the instants over which residuals are correlated at most."""
+
+
+def sum_correlations(scores: Array) -> float:
+    """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
+    length = max(1, int(FARTHEST * len(scores)))
+    square = float(np.sum(scores**2))
+    if square == 0.0:
+        return 1.0
+    sums = [float(np.sum(scores[k:] * scores[:-k])) for k in range(1, length)]
+    weights = 1.0 - np.arange(1, length) / length
+    return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
+
+
+# ---- torque and motion at other times
+
+LATEST, COARSE = 0.1, 0.008
+"""Delays that are looked for, and the steps of the first search [s]."""
+SHORTEST_DELAY = 0.2
+"""In samples."""
+SOON = 1e-3
+"""Half of the step of differences of times [s]."""
+
+
+def suspect_delays(case: Case) -> Iterator[Suspicion]:
+    """Torques that stand later or earlier in the log than the motion: all, one joint's, or each."""
+    s, n = case.snapshot, case.n
+    times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
+    together, single = evaluate_delay_errors(s, times)
+    alike, rest = interpolate_minimum(times, together)
+    yield from suspect_size(s, build_delay_family(n, range(n)), np.array([alike]))
+    if n == 1:
+        return
+    now = s.normal.system.rest
+    each = [interpolate_minimum(times, single[j]) for j in range(n)]
+    some = [j for j in range(n) if each[j][1] < PROMISING * now]
+    for j in some:
+        yield from suspect_size(s, build_delay_family(n, (j,)), np.array([each[j][0]]))
+    if some or rest < PROMISING * now:
+        family = build_joint_delay_family(n)
+        start = np.array([time if j in some else 0.0 for j, (time, _) in enumerate(each)])
+        if len(some) < 2:  # short delays show together, not one by one
+            start = np.full(n, alike)
+        yield from suspect_size(s, family, family.next(s.brief, start, TURNS))
+
+
+def build_delay_family(n: int, joints: Sequence[int]) -> Family:
+    """Torques that are late by one time [s]."""
+    where = np.isin(np.arange(n), joints)
+
+    def read(s: Snapshot, size: Array) -> Snapshot:
+        return Reading(np.eye(n), np.where(where, size[0], 0.0)).of(s)
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+        return tell_delay(s, np.where(where, size[0], 0.0), float(error[0]))
+
+    return Family(read, tell, SOON, COARSE)
+
+
+def build_joint_delay_family(n: int) -> Family:
+    """Torques that are late by times of their own [s]."""
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+        found = tell_delay(s, size, float(np.max(error)))
+        return None if found is None else replace(found, freedom=n)
+
+    return Family(lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * COARSE, n)
+
+
+def tell_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
+    """Torques that are so late."""
+    delay = np.clip(delay, -LATEST, LATEST)
+    largest = float(delay[np.argmax(np.abs(delay))])
+    if abs(largest) * s.samples.rate < SHORTEST_DELAY:
+        return None
+    names, moved = s.base.idim.robot.joint_names, np.flatnonzero(delay)
+    if np.all(delay == largest) or len(moved) == 1:
+        whose = "the torque" if len(moved) == s.n else f"the torque of {names[moved[0]]}"
+        word = "lags" if largest > 0.0 else "leads"
+        what = f"{whose} {word} the motion by {1e3 * abs(largest):.2f} ± {1e3 * error:.2f} ms"
+    else:
+        times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
+        what = f"the torques lag the motion by {times} ± {1e3 * error:.1f} ms"
+    return make_mendable_suspicion(
+        "delay", what, Mending(delay=collapse_equal_values(np.round(delay, 6))), s.n, 1, error
+    )
+
+
+def evaluate_delay_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
+    """Squared errors of least squares with torques as they stand later in the log.
+
+    Parameters
+    ----------
+    s : Snapshot
+    times : ndarray, shape (m,)
+        [s]
+
+    Returns
+    -------
+    together : ndarray, shape (m,)
+        With all joints late.
+    single : ndarray, shape (n, m)
+        With one of them late.
+    """
+    normal, moved = s.normal, [s.delayed(time) for time in times]
+    weights = normal.scale
+    A = normal.system.A
+    solved = solve_triangular(A, (weights[:, None] * normal.Xy).T, trans="T")
+    total, squares = np.sum(solved, axis=1), weights * normal.squares
+    projected: Array = np.repeat(total[:, None], len(times), axis=1)
+    size: Array = np.full(len(times), np.sum(squares))
+    single = np.zeros((s.n, len(times)))
+    for j in range(s.n):
+        own = np.column_stack([torque[:, j] for torque in moved])
+        products = weights[j] * s.motion.products(j, own)
+        change = solve_triangular(A, products, trans="T") - solved[:, [j]]
+        more = weights[j] * np.sum(own[s.moving[:, j]] ** 2, axis=0) - squares[j]
+        single[j] = np.sum(squares) + more - np.sum((total[:, None] + change) ** 2, axis=0)
+        projected, size = projected + change, size + more
+    return size - np.sum(projected**2, axis=0), single
+
+
+def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
+    """Place and value of the smallest of evenly spaced values, by a parabola about it."""
+    k = int(np.clip(np.argmin(values), 1, len(values) - 2))
+    a, b, c = values[k - 1 : k + 2]
+    bend = a - 2.0 * b + c
+    shift = float(np.clip(0.5 * (a - c) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
+    value = b - 0.25 * (a - c) * shift if bend > 0.0 else min(a, b, c)
+    return float(places[k] + shift * (places[1] - places[0])), float(value)
+
+
+def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
+    """Positions of one joint that stand later or earlier in the log than all else."""
+    if case.snapshot.course is not None and case.n > 1:
+        yield from suspect_families(case, [build_lag_family(case.n, j) for j in range(case.n)])
+
+
+def build_lag_family(n: int, joint: int) -> Family:
+    """The position of a joint that lags [s]."""
+
+    def lag(size: Array) -> Array:
+        return np.where(np.arange(n) == joint, np.clip(size[0], -LATEST, LATEST), 0.0)
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+        time = float(lag(size)[joint])
+        if abs(time) * s.samples.rate < SHORTEST_DELAY:
+            return None
+        word = "lags" if time > 0.0 else "leads"
+        return make_mendable_suspicion(
+            "position delay",
+            f"the position of {s.base.idim.robot.joint_names[joint]} {word} all else by "
+            f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms",
+            Mending(lag=collapse_equal_values(np.round(lag(size), 6))),
+            n,
+            1,
+            float(error[0]),
+        )
+
+    return Family(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * COARSE)
+
+
+# ---- filters of the logger
+
+SLOWEST, QUICKEST = 0.2, 40.0
+"""Cutoffs of a logger's filter that are looked for [Hz]."""
+STARTS = tuple(1.0 / (2.0 * np.pi * hz) for hz in (0.6, 1.5, 3.0, 8.0))
+"""Where searches for them start [s]."""
+LEFT = 0.3
+"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
+
+
+def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
+    """Torques, or positions, that went through a low-pass of the logger."""
+    families = [build_filter_family("tau", 1), build_filter_family("tau", 2)]
+    if case.snapshot.course is not None:
+        families.append(build_filter_family("q", 1))
+    yield from suspect_families(case, families)
+
+
+def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
+    """Signals behind a Butterworth filter, by one over the angular frequency of its cutoff [s]."""
+    word = {"q": "position", "tau": "torque"}[signal]
+
+    def slowness(size: Array) -> tuple[float, ...]:
+        time = float(size[0])
+        return (time,) if order == 1 else (np.sqrt(2.0) * time, time**2)
+
+    def read(s: Snapshot, size: Array) -> Snapshot:
+        if signal == "q":
+            return s.quickened(slowness(size))
+        polynomial = np.array([*reversed(slowness(size)), 1.0])
+        return replace(s, torque=undo_lowpass(s.torque, polynomial, s.rate))
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+        hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
+        if not SLOWEST < hz < QUICKEST:
+            return None
+        if np.sum(np.std(read(s, size).torque, axis=0)) < LEFT * np.sum(np.std(s.torque, axis=0)):
+            return None
+        rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
+        return make_mendable_suspicion(
+            f"slow {word}",
+            f"the {word}s went through a low-pass of order {order} at {hz:.3g} ± "
+            f"{hz * float(error[0] / size[0]):.2g} Hz",
+            Mending(unfilter={signal: rounded}),
+            s.n,
+            2,  # its order, too
+            float(error[0]),
+        )
+
+    return Family(read, tell, SOON, 0.05, least=0.0, starts=STARTS)
+
+
+# ---- zeros, ripples, drifts
+
+TURN = 1e-4
+"""Half of the step of differences of positions [rad or m]."""
+LARGEST_STEP = 0.3
+"""[rad or m]"""
+
+
+def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
+    """An encoder whose zero is elsewhere."""
+    yield from suspect_families(case, [build_offset_family(case.n, j) for j in range(case.n)])
+
+
+def build_offset_family(n: int, joint: int) -> Family:
+    """A position that lacks something [rad or m]."""
+
+    def offset(size: Array) -> Array:
+        return np.where(np.arange(n) == joint, size[0], 0.0)
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
+        own = s.base.idim.robot.joints[joint]
+        turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
+        return make_mendable_suspicion(
+            "encoder offset",
+            f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
+            Mending(offset=collapse_equal_values(np.round(offset(size), 6))),
+            n,
+            1,
+            float(error[0]),
+        )
+
+    return Family(
+        lambda s, size: s.along(s.q + offset(size), s.dq, s.ddq), tell, TURN, LARGEST_STEP
+    )
+
+
+MOST_PERIODS, FEWEST = 100.0, 1.5
+"""Periods a turn of a ripple at most, and periods that the motion has to cover."""
+BINS = 2048
+"""Of a joint's motion, in which what is left of its torque is added up."""
+
+
+def suspect_ripples(case: Case) -> Iterator[Suspicion]:
+    """Torques that go up and down with a joint's position: gears' teeth, motors' poles.
+
+    How often, is where the spectrum of what is left over the position is largest; sine and cosine
+    of that are columns beside the regressor.
+    """
+    s = case.snapshot
+    if s.course is None:
+        return
+    beta = s.normal.system.solve()
+    rest, weights = compute_residual_torque(s, beta), s.normal.scale
+    orders = {j: find_loudest_order(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
+    heard = {
+        j: (order, build_ripple_waves(s, j, order))
+        for j, order in orders.items()
+        if order is not None
+    }
+    if not heard:
+        return
+    alone = [(build_ripple_family(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
+    found = score_columns(s, differentiate_residuals(s, beta, alone))
+    gained = {j: (1.0 - found.share((2 * k, 2 * k + 1))) * found.rest for k, j in enumerate(heard)}
+    least = (1.0 - PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
+    waves = {j: wave for j, wave in heard.items() if gained[j] > least[j]}
+    if waves:
+        family = build_ripple_family(s.n, waves)
+        yield from suspect_size(s, family, family.next(s.brief, np.zeros(family.count), 1))
+
+
+def find_loudest_order(q: Array, rest: Array) -> float | None:
+    """How often a turn what is left of a torque goes up and down most, if the motion tells."""
+    width = float(np.ptp(q)) if len(q) else 0.0
+    if width * MOST_PERIODS < 2.0 * np.pi * FEWEST:
+        return None
+    place = np.minimum((BINS * (q - np.min(q)) / width).astype(int), BINS - 1)
+    slow = np.vander((q - np.mean(q)) / width, 3)  # changes that are not a ripple's
+    rest = rest - slow @ np.linalg.lstsq(slow, rest, rcond=None)[0]
+    sums = np.bincount(place, rest, BINS)
+    power = np.abs(np.fft.rfft(sums, 4 * BINS)) ** 2
+    order = 2.0 * np.pi * np.fft.rfftfreq(4 * BINS, width / BINS)
+    some = (order >= 2.0 * np.pi * FEWEST / width) & (order <= MOST_PERIODS)
+    if np.sum(some) < 3:
+        return None
+    return interpolate_minimum(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]
+
+
+def build_ripple_waves(s: Snapshot, joint: int, order: float) -> Array:
+    """Sine and cosine of a multiple of a position, low-passed like torque, (kept samples, 2)."""
+    log = s.samples
+    turns = order * log.q[:, joint]
+    waves = np.column_stack([np.sin(turns), np.cos(turns)])
+    return low_pass_columns(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
+
+
+def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
+    """Joints with sines and cosines of a multiple of their position in their torques."""
+
+    def read(s: Snapshot, size: Array) -> Snapshot:
+        torque = s.torque.copy()
+        for (j, (_, wave)), own in zip(waves.items(), size.reshape(-1, 2), strict=True):
+            torque[:, j] -= wave @ own
+        return replace(s, torque=torque)
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
+        names, amplitude = s.base.idim.robot.joint_names, np.hypot(size[0::2], size[1::2])
+        whose = ", ".join(
+            f"that of {names[j]} {order:.3g} times a turn by {own:.3g}"
+            for (j, (order, _)), own in zip(waves.items(), amplitude, strict=True)
+        )
+        return Suspicion(
+            "ripple",
+            f"the torques ripple with the position, {whose}",
+            Reading.plain(n).changed(lambda known: read(known, size)),
+            advice="add an [[element]] of kind 'ripple' at each",
+            freedom=3 * len(waves),
+            error=float(np.max(error)),
+        )
+
+    return Family(read, tell, 1.0, np.inf, 2 * len(waves))
+
+
+def suspect_drifts(case: Case) -> Iterator[Suspicion]:
+    """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
+    s, n = case.snapshot, case.n
+    ramp = np.linspace(-1.0, 1.0, len(s.torque))
+    zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
+    count = zero.shape[1]
+    found = s.moments(np.hstack([s.tau, zero[s.instant]]))
+    size = found.extra(np.eye(n, n + count), count)
+
+    def change(s: Snapshot) -> Snapshot:
+        return replace(s, torque=s.torque - zero @ size.T)
+
+    worst = int(np.argmax(np.abs(size[:, 0]) / compute_column_rms(s.tau)))
+    yield Suspicion(
+        "drift",
+        f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",
+        Reading.plain(n).changed(change),
+        freedom=n * count,
+        advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
+    )

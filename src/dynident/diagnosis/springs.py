@@ -1,0 +1,196 @@
+"""Springs and counterweights of which a robot's file knows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.arrays import Array
+from dynident.diagnosis.moments import factorise_normal
+from dynident.diagnosis.sized import (
+    Family,
+    compute_residual_torque,
+    differentiate_residuals,
+    score_products,
+    sum_column_products,
+    suspect_families,
+)
+from dynident.diagnosis.snapshot import Snapshot
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
+
+
+def suspect_springs(case: Case) -> Iterator[Suspicion]:
+    """A spring, or a counterweight, at a joint, of which the file knows nothing.
+
+    Masses that no body has may do the same. So where a consistent model leaves clearly more than
+    any, what it leaves is asked for a spring, too.
+    """
+    s, n = case.snapshot, case.n
+    yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
+    free = s.normal.free_errors()[:n]
+    forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
+    if np.sqrt(np.mean(case.errors**2)) < WRONG_ALTOGETHER:
+        for j in forced[np.argsort(-case.errors[forced])][:MOST_FORCED]:
+            family = build_spring_family(n, int(j))
+            told = family.tell(s, fit_under_constraints(s, family, case.beta), np.zeros(1))
+            if told is not None:
+                yield told
+
+
+SURE = 6.0
+"""Standard errors from which a spring is sure, though the error hardly falls with it."""
+FAINTEST = 1e-3
+"""Of a joint's torque, noise below which no more is told."""
+HALF = 0.5
+"""Share of what contradicts the robot file that a spring explains at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spring:
+    """A spring at a joint that the logs show, or the logs and the robot file together.
+
+    Attributes
+    ----------
+    joint : int
+    size, error : float
+        With its standard error [Nm/rad or N/m].
+    by_file : bool
+        Whether it takes the file's inertials to tell it from other bodies.
+    beta : ndarray, shape (p,)
+        What is believed without it.
+    """
+
+    joint: int
+    size: float
+    error: float
+    by_file: bool
+    beta: Array
+
+    def suspicion(self, s: Snapshot) -> Suspicion:
+        """The same as what is told of other springs."""
+        family = build_spring_family(s.n, self.joint)
+        found = family.tell(s, np.array([self.size]), np.array([self.error]))
+        assert found is not None
+        words = ", if the robot file's inertials are right" if self.by_file else ""
+        return replace(found, what=found.what + words)
+
+
+def find_sure_spring(s: Snapshot) -> Spring | None:
+    """The spring that what is known speaks for most, if it is far more than noise.
+
+    Bodies that the log alone allows may do what a spring does, and then no error falls with it.
+    What is believed of the bodies is rows beside those of the log: ``||(y - X beta - k c) /
+    sigma||^2 + ||P theta - t||^2`` falls by the square of the number k over its standard error.
+
+    Parameters
+    ----------
+    s : Snapshot
+        With logs beside it, which have the spring too.
+    """
+    normal, families = s.normal, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
+    columns = differentiate_residuals(s, np.zeros(0), families)
+    rows = np.concatenate([np.sum(each.moving, axis=0) for each in (s, *s.beside)])
+    noise = np.maximum(normal.free_errors(), FAINTEST) ** 2 * normal.squares
+    weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
+    products, blind, cross = sum_column_products(s, weights, columns)
+    G, g = normal.weighted(weights), weights @ normal.Xy
+    square = float(np.sum(weights * normal.squares))
+    free = score_products(factorise_normal(G, g, square), products, blind, cross)
+    found, beta = free, normal.system.solve()
+    prior = Knowledge().of(s.base.idim.robot)
+    if prior.weight > 0.0:
+        B = s.base.matrix
+        P, t = prior.rows(B.shape[1])
+        system = factorise_normal(B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t, square + float(t @ t))
+        found, beta = score_products(system, B.T @ products, blind, cross), B @ system.solve()
+    gained = found.gained
+    j = int(np.argmax(gained))
+    if gained[j] < max(SURE**2, HALF * (found.rest - free.rest)):
+        return None
+    size = float(found.cross[j] / found.blind[j, j])
+    error = float(found.blind[j, j] ** -0.5)
+    return Spring(j, size, error, bool(free.gained[j] < SURE**2), beta)
+
+
+FORCED, MOST_FORCED = 1.5, 2
+"""Error of a joint under constraints over that without, from which a spring is looked for, and for
+how many joints at most."""
+WRONG_ALTOGETHER = 0.3
+"""Error under constraints from which it is no spring that is missing."""
+
+
+def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
+    """A number of which the torque is a linear function, by the best consistent models.
+
+    The product of the column with what these leave falls with the number, and is zero at the best.
+
+    Parameters
+    ----------
+    s : Snapshot
+    family : Family
+        Of one number.
+    beta : ndarray, shape (p,)
+        The best consistent model of the snapshot.
+    """
+    from scipy.optimize import brentq  # a quarter of a second that few runs need
+
+    (column,) = differentiate_residuals(s, beta, [(family, np.zeros(1))])
+    weights = s.normal.scale.reshape(-1, s.n)
+
+    def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:
+        return sum(
+            float(np.sum(w * own * value * known.moving))
+            for known, own, w, value in zip(logs, column, weights, values, strict=True)
+            if own is not None and value is not None
+        )
+
+    def slope(size: float) -> float:
+        moved = family.read(s, np.array([size]))
+        best, logs = fit_consistent_model(moved.normal), (moved, *moved.beside)
+        return times_column(logs, [compute_residual_torque(known, best) for known in logs])
+
+    logs = (s, *s.beside)
+    now = times_column(logs, [compute_residual_torque(known, beta) for known in logs])
+    square = times_column(logs, column)
+    low, high, at_low = 0.0, now / square if square > 0.0 else 0.0, now
+    for _ in range(DOUBLINGS):
+        at_high = slope(high)
+        if at_high * at_low <= 0.0:
+            break
+        low, high, at_low = high, 2.0 * high, at_high
+    else:
+        return np.array([low])
+    found = brentq(slope, low, high, xtol=max(CLOSE * abs(high), TINY), rtol=CLOSE)
+    return np.array([float(found)])
+
+
+TINY = np.finfo(float).tiny
+DOUBLINGS, CLOSE = 7, 0.01
+"""How often a number is doubled in search of one that is too large, and how closely it is found."""
+
+
+def build_spring_family(n: int, joint: int) -> Family:
+    """A spring at a joint, in all logs [Nm/rad or N/m]."""
+
+    def read(s: Snapshot, size: Array) -> Snapshot:
+        torque = s.torque.copy()
+        torque[:, joint] -= size[0] * s.samples.q[:: s.thin, joint]
+        return replace(s, torque=torque, beside=tuple(read(other, size) for other in s.beside))
+
+    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
+        own = s.base.idim.robot.joints[joint]
+        unit = "Nm/rad" if own.kind == "revolute" else "N/m"
+        much = f"{size[0]:.3g} ± {error[0]:.2g}" if error[0] > 0.0 else f"about {size[0]:.3g}"
+        return Suspicion(
+            "spring",
+            f"a spring of {much} {unit} pulls at {own.name}",
+            Reading.plain(n).changed(lambda known: read(known, size)),
+            advice=f"add an [[element]] of kind 'spring' at {own.name}",
+            freedom=1,
+            error=float(error[0]),
+        )
+
+    return Family(read, tell, 1.0, np.inf)

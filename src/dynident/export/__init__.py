@@ -1,0 +1,1 @@
+"""The identified model in the words of other programs: URDF, MJCF, MuJoCo, Pinocchio, C."""

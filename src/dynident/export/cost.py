@@ -1,0 +1,99 @@
+"""What of a fit to positions a model file has no place for, and what that costs in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.core.errors import ComputationError
+from dynident.core.words import format_number
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
+from dynident.estimators.closed_loop import Simulation, measure_free_errors
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+
+HAS_PLACE = {"URDF": ("fv", "fc"), "MJCF": ("Ia", "fv", "fc", "Iam", "fvm", "fcm")}
+"""Symbols of the drives' parameters that model files have a place for."""
+
+
+def describe_export_cost(
+    base: BaseParameters,
+    logs: Sequence[Samples],
+    loop: Simulation,
+    whole: Model,
+    near: Model,
+    kind: str,
+) -> tuple[str, ...]:
+    """The note on errors of free simulations of the whole model, and of what a file has of it.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    logs : sequence of Samples
+        Without torque, that were fitted.
+    loop : Simulation
+        As it was fitted.
+    whole : Model
+    near : Model
+        As simulators are given it.
+    kind : {"URDF", "MJCF"}
+
+    Returns
+    -------
+    tuple of str
+        None where all of the model is in the file.
+    """
+    theta = near.theta.copy()
+    for k, parameter in enumerate(near.idim.parameters):
+        if k >= near.idim.inertial and parameter.symbol not in HAS_PLACE[kind]:
+            theta[k] = 0.0
+    if near is whole and np.array_equal(theta, whole.theta):
+        return ()
+    ours = simulate_overall_error(base, logs, loop, whole)
+    words = f"what the {kind} has no place for costs in free simulations of the fitted logs"
+    try:
+        theirs = simulate_overall_error(base, logs, loop, Model(near.idim, theta))
+    except ComputationError as error:
+        return (f"{words} more than can be said: {error}",)
+    return (f"{words} {theirs - ours:+.2g} mrad: {format_number(theirs, 3)}, by all of it "
+            f"{format_number(ours, 3)}",)  # fmt: skip
+
+
+def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
+    """The note on what was fitted of the law and the stand, which no file of a robot has.
+
+    Parameters
+    ----------
+    idim : Idim
+    names : sequence of str
+        Of all that was fitted to positions.
+    kind : {"URDF", "MJCF"}
+    """
+    own = {*idim.names, *(shape.name for shape in idim.shape_parameters)}
+    found = [name for name in names if name not in own]
+    if not found:
+        return ()
+    return (
+        f"not in the {kind}, but in result.json and in draws as npz or yaml, for it is of the "
+        f"loop: {', '.join(found)}",
+    )
+
+
+def simulate_overall_error(
+    base: BaseParameters, logs: Sequence[Samples], loop: Simulation, model: Model
+) -> float:
+    """Of the positions of all joints in all logs, simulated freely from the first samples [mrad].
+
+    Raises
+    ------
+    ComputationError
+    """
+    problem = Problem.of(replace(base, idim=model.idim), tuple(logs))
+    errors = measure_free_errors(problem, loop, model.theta, (None,))
+    counts = [sum(stop - start for start, stop in log.runs) for log in logs]
+    squares = [own.rms**2 for (own,) in errors]
+    return 1e3 * float(np.sqrt(np.mean(np.average(squares, axis=0, weights=counts))))

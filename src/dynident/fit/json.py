@@ -1,0 +1,373 @@
+"""result.json: what people and programs read of a fit, and behind it its whole state."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.consistency.active import Restriction
+from dynident.consistency.knowledge import WEIGHT
+from dynident.core.arrays import Array
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.plain import to_plain
+from dynident.core.schema import replace_file_names
+from dynident.diagnosis.examine import Finding
+from dynident.estimators.closed_loop import FreeError, SimulatedFigure
+from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
+from dynident.fit.figures import FitFigure
+from dynident.fit.parameters import list_base_parameters, list_sensor_parameters, serialise_body
+from dynident.fit.result import Result, ValidationFigures
+from dynident.fit.state import FORMS
+
+SCHEMA = "dynident.result/1"
+
+
+def serialise_result(result: Result, folder: Path | None = None) -> dict[str, Any]:
+    """The object of result.json (schema ``dynident.result/1``).
+
+    Parameters
+    ----------
+    result : Result
+    folder : Path, optional
+        Where it will stand: its names of files are as seen from there; the current directory.
+
+    Numbers that are not finite become null, as JSON has no word for them.
+
+    Raises
+    ------
+    InputError
+        When it has elements or constraints that no file can hold.
+    """
+    folder = Path() if folder is None else folder
+    estimate = result.estimate
+    certificate = estimate.certificate
+    document = {
+        "schema": SCHEMA,
+        "free_simulation": serialise_free_simulations(result),
+        "method": result.method,
+        "settings": serialise_settings(result, folder),
+        "provenance": {
+            "version": result.provenance.version,
+            "date": result.provenance.date,
+            "logs": result.provenance.logs,
+            "robot": {file.name: file.sha256 for file in result.robot_files.files},
+        },
+        "verdict": {
+            "state": result.verdict.state,
+            "reasons": [
+                {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
+            ],
+            "reserve": result.verdict.reserve,
+        },
+        "findings": [serialise_finding(found) for found in result.findings],
+        "warnings": list(result.warnings),
+        "covariance": estimate.covariance.name,
+        "covariance_matrix": list_lower_triangle(estimate.covariance.matrix),
+        "fitted_covariance": None
+        if estimate.fitted is None
+        else list_lower_triangle(estimate.fitted.matrix),
+        "prior_weight": find_prior_weight(estimate),
+        "base_count": result.base.count,
+        "rigid_body_count": result.base.rigid_body_count,
+        "essential_count": None if result.essential is None else len(result.essential),
+        "robot": {
+            "name": result.robot.name,
+            "joints": list(result.robot.joint_names),
+            "dof": result.robot.dof,
+        },
+        "equations": [
+            {**asdict(each), "base_count": count}
+            for each, count in zip(result.base.observed, result.base.counts, strict=True)
+        ],
+        "borne_kg": dict(result.borne),
+        "parameters": serialise_parameters(result),
+        "shape": serialise_shapes(estimate.shape),
+        "sensors": [row._asdict() for row in list_sensor_parameters(result)],
+        "fitted": serialise_fitted(estimate.fitted),
+        "track": serialise_track(estimate.track),
+        "standard": serialise_links(result),
+        "joints": [
+            serialise_joint(name, result.drive_parameters(j))
+            for j, name in enumerate(result.robot.joint_names)
+        ],
+        "fit": {
+            "torque": result.torque_source,
+            "identification": [serialise_figure(f) for f in result.identification],
+            "nominal": [serialise_figure(f) for f in result.nominal],
+            "validation": [
+                serialise_validation(figures, result.robot.joint_names)
+                for figures in result.validation
+            ],
+        },
+        "whiteness": [
+            {"name": group.name, "p_value": group.whiteness.p_value} for group in result.residuals
+        ],
+        "consistent": result.consistent,
+        "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
+        "certificate": None
+        if certificate is None
+        else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
+        "active_constraints": list(estimate.active),
+        "restriction": serialise_restriction(estimate.restriction),
+        "tests": [
+            {
+                "null": test.null,
+                "statistic": test.statistic,
+                "distribution": test.distribution,
+                "p_value": test.p_value,
+            }
+            for test in estimate.tests
+        ],
+        "singular_values": None
+        if estimate.singular_values is None
+        else estimate.singular_values.tolist(),
+        "simulation": [serialise_simulation(figure) for figure in result.simulated],
+        "iterations": estimate.iterations,
+        "converged": True,  # an estimate that is none is an error
+        "message": estimate.message,
+        "rank": result.rank,
+        "condition_number": result.condition_number,
+        "timings": result.timings,
+    }
+    cleaned: dict[str, Any] = replace_nonfinite(document)
+    return {**cleaned, "state": serialise_state(result, folder)}
+
+
+def serialise_settings(result: Result, folder: Path) -> dict[str, Any]:
+    """All that shaped a result; the study's files as seen from a folder."""
+    if result.study is None:
+        return result.settings
+    seen = replace_file_names(result.study, lambda name: relate_path(name, folder))
+    return {**result.settings, "study": seen.model_dump(mode="json", exclude_none=True)}
+
+
+def serialise_state(result: Result, folder: Path) -> dict[str, Any]:
+    """All of a fit that comes back to the last bit when it is read.
+
+    What differs between two runs of the same is beside it: the date, and seconds.
+    """
+    files = result.robot_files
+    place = relate_path(files.folder, folder) if files.files else ""
+    source = Path(files.files[0].name) if files.files else None
+    idim = replace(result.idim, robot=replace(result.robot, source=source))
+    told = replace(
+        result,
+        base=replace(result.base, idim=idim),
+        robot_files=replace(files, folder=place),
+        provenance=replace(result.provenance, date=""),
+        timings={},
+    )
+    found: dict[str, Any] = to_plain(Result, told, FORMS)
+    return found
+
+
+def relate_path(path: str, folder: Path) -> str:
+    """A file's name as seen from a folder."""
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def list_lower_triangle(matrix: Array) -> list[list[float]]:
+    """The lower triangle of a symmetric matrix, row by row."""
+    return [row[: k + 1] for k, row in enumerate(matrix.tolist())]
+
+
+def find_prior_weight(estimate: Estimate) -> float | None:
+    """Of the prior that acted, as it was given or chosen."""
+    known = estimate.knowledge
+    if known is None or estimate.prior in (None, "none"):
+        return None
+    return WEIGHT if known.prior_weight is None else float(known.prior_weight)
+
+
+def serialise_finding(found: Finding) -> dict[str, Any]:
+    """What is wrong with a log, and what mends it."""
+    return {
+        "diagnosis": found.diagnosis,
+        "log": found.log,
+        "what": found.what,
+        "against": found.against,
+        "mend": found.mend,
+        "error_percent": found.before,
+        "error_mended_percent": found.after,
+        "next_best": found.other,
+    }
+
+
+def serialise_restriction(found: Restriction | None) -> dict[str, Any] | None:
+    """What the active constraints do, and whether the data contradict them."""
+    if found is None:
+        return None
+    return {
+        "multipliers": [{"name": name, "value": value} for name, value in found.multipliers],
+        "gradient": found.gradient,
+        "cost": found.cost,
+        "freedom": found.freedom,
+        "p_value": found.p_value,
+        "shift": found.shift,
+        "moved": found.moved,
+        "by_data": found.by_data,
+        "verdict": found.verdict,
+    }
+
+
+def serialise_simulation(figure: SimulatedFigure) -> dict[str, Any]:
+    """How well the simulated closed loop reproduces one log."""
+    return {
+        "log": figure.log,
+        "position_rms": figure.position_rms.tolist(),
+        "position_percent": figure.position_percent.tolist(),
+        "torque_percent": figure.torque_percent.tolist(),
+        "torque": figure.torque,
+    }
+
+
+def serialise_parameters(result: Result) -> list[dict[str, Any]]:
+    """The base parameters with their errors; eliminated ones are zero without error."""
+    return [
+        {
+            "name": row.name,
+            "value": row.value,
+            "std": row.std,
+            "relative_std_percent": row.relative_percent,
+            "interval_95": [row.low, row.high],
+            "std_of_the_literature": row.literature_std,
+            "regrouping": row.regrouping,
+            "eliminated": not row.essential,
+        }
+        for row in list_base_parameters(result)
+    ]
+
+
+def serialise_links(result: Result) -> list[dict[str, Any]] | None:
+    """Each link's mass, centre of mass and inertia about it, in its joint frame."""
+    if result.phi is None:
+        return None
+    return [
+        {
+            "link": link,
+            **serialise_body(phi),
+            "min_eigenvalue": float(find_smallest_eigenvalue(phi)),
+            "from_data": serialise_data_shares(result, k),
+        }
+        for k, (link, phi) in enumerate(zip(result.robot.links, result.phi, strict=True))
+    ]
+
+
+def serialise_data_shares(result: Result, body: int) -> dict[str, float] | None:
+    """Shares of a link's inertials that the logs tell, and not the prior."""
+    shares = result.estimate.informed
+    if shares is None or not np.all(np.isfinite(shares[body])):
+        return None
+    mass, centre, inertia = shares[body].tolist()
+    return {"mass": mass, "first_moment": centre, "inertia": inertia}
+
+
+def serialise_shapes(found: Shape | None) -> list[dict[str, Any]]:
+    """Parameters that the torque is not linear in."""
+    if found is None:
+        return []
+    rows = zip(found.names, found.values, found.std, strict=True)
+    return [
+        {"name": name, "value": float(v), "std": None if np.isnan(s) else float(s)}
+        for name, v, s in rows
+    ]
+
+
+def serialise_fitted(found: Fitted | None) -> list[dict[str, Any]]:
+    """Drives and loop that were fitted with the links fixed."""
+    if found is None:
+        return []
+    rows = zip(found.names, found.units, found.values, found.std, strict=True)
+    return [
+        {"name": name, "unit": unit or None, "value": float(v), "std": float(s)}
+        for name, unit, v, s in rows
+    ]
+
+
+def serialise_free_simulations(result: Result) -> list[dict[str, Any]]:
+    """Errors of free simulations, held-out logs first."""
+    names = result.robot.joint_names
+    held_out = [(each.log, "validate", each.free) for each in result.validation]
+    fitted = [(each.log, "identify", each.free) for each in result.simulated]
+    return [
+        {**serialise_free_error(names, error), "log": log, "use": use}
+        for log, use, errors in (*held_out, *fitted)
+        for error in errors
+    ]
+
+
+def serialise_free_error(names: Sequence[str], error: FreeError) -> dict[str, Any]:
+    """Error of a free simulation [mrad or mm]."""
+    return {
+        "horizon_s": error.horizon,
+        "rms_mrad": {n: 1e3 * float(e) for n, e in zip(names, error.rms, strict=True)},
+        "overall_rms_mrad": error.overall_milli,
+    }
+
+
+def serialise_track(found: Track | None) -> dict[str, Any] | None:
+    """An estimate over time, one row an instant."""
+    if found is None:
+        return None
+    return {"time": found.time.tolist(), "beta": found.beta.tolist(), "std": found.std.tolist()}
+
+
+def serialise_joint(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
+    """A joint's rotor inertia and friction; a coupled drive's own carry an m."""
+    friction = {symbol: value for symbol, value in drive.items() if symbol not in ("Ia", "Iam")}
+    row: dict[str, Any] = {"name": name, "Ia": drive.get("Ia"), "friction": friction}
+    if "Iam" in drive:
+        row["Iam"] = drive["Iam"]
+    return row
+
+
+def serialise_figure(figure: FitFigure) -> dict[str, Any]:
+    """One set of torque errors."""
+    return {
+        "rows": figure.rows,
+        "lowpass_hz": figure.lowpass_hz,
+        "joints": [
+            {"name": j.name, "relative_error_percent": j.relative_percent, "rmse": j.rmse}
+            for j in figure.joints
+        ],
+        "overall_relative_error_percent": figure.overall_percent,
+    }
+
+
+def serialise_validation(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
+    """Errors on one held-out log: of free simulations, where there are any, and of torque."""
+    return {
+        "free_simulation": [serialise_free_error(names, error) for error in figures.free],
+        "log": figures.log,
+        "torque": figures.torque,
+        "entries": [serialise_figure(f) for f in figures.entries],
+        "nominal": [serialise_figure(f) for f in figures.nominal],
+    }
+
+
+def replace_nonfinite(value: Any) -> Any:
+    """Plain data without NaN or infinity."""
+    if isinstance(value, dict):
+        return {key: replace_nonfinite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_nonfinite(entry) for entry in value]
+    if isinstance(value, np.floating | float):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """Text of a JSON document, ending in a newline; what is a fit's state, in one line."""
+    told = {key: value for key, value in document.items() if key != "state"}
+    text = json.dumps(told, indent=2, allow_nan=False)
+    if "state" in document:
+        state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
+        text = f'{text[:-2]},\n  "state": {state}\n}}'
+    return text + "\n"

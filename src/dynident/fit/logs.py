@@ -1,0 +1,133 @@
+"""The logs of a fit: at hand, or in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dynident.core.errors import InputError
+from dynident.core.words import format_common_values
+from dynident.dynamics.idim import Idim
+from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.standing import measure_borne_weight
+
+Use = Literal["identify", "validate"]
+
+
+class Logs(Protocol):
+    """The logs that were fitted, and those held out; an `InputError` where they are gone."""
+
+    @property
+    def fitted(self) -> tuple[Samples, ...]:
+        """What was fitted."""
+        ...
+
+    @property
+    def held_out(self) -> tuple[Samples, ...]:
+        """What was not."""
+        ...
+
+
+@dataclass(frozen=True)
+class LogsAtHand:
+    """Logs in memory.
+
+    Attributes
+    ----------
+    fitted, held_out : tuple of Samples
+    """
+
+    fitted: tuple[Samples, ...]
+    held_out: tuple[Samples, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogsGone:
+    """Logs that nothing is known of but words.
+
+    Attributes
+    ----------
+    reason : str
+    """
+
+    reason: str
+
+    @property
+    def fitted(self) -> tuple[Samples, ...]:
+        """Nothing.
+
+        Raises
+        ------
+        InputError
+            Why.
+        """
+        raise InputError(self.reason)
+
+    held_out = fitted
+
+
+@dataclass(frozen=True)
+class LogWords:
+    """A log in words.
+
+    Attributes
+    ----------
+    name : str
+    use : {"identify", "validate"}
+    words : str
+        Name, length and rate.
+    cutoffs : str
+        Bandwidth, filters and decimation.
+    torque : {"measured", "law"}
+        Whence its torque is.
+    borne_kg : float or None
+        What contacts bear of a floating robot while it stands, where that is known [kg].
+    """
+
+    name: str
+    use: Use
+    words: str
+    cutoffs: str
+    torque: str
+    borne_kg: float | None = None
+
+
+def put_logs_into_words(idim: Idim, logs: Sequence[Samples], use: Use) -> tuple[LogWords, ...]:
+    """Logs in words."""
+    return tuple(
+        LogWords(
+            log.name,
+            use,
+            describe_log(log),
+            describe_cutoffs(log),
+            log.torque,
+            measure_borne_weight(idim, log) if isinstance(log, GeneralisedSamples) else None,
+        )
+        for log in logs
+    )
+
+
+def describe_log(samples: Samples) -> str:
+    """A log's name, length and rate."""
+    if samples.averaging is not None:
+        return f"{samples.name} ({samples.averaging.words})"
+    seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
+    derived = ", torque of the law" if samples.torque == "law" else ""
+    return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
+
+
+def describe_cutoffs(samples: Samples) -> str:
+    """Bandwidth, filters and decimation of a log."""
+    text = (
+        f"bandwidth {format_common_values(samples.bandwidth)} Hz, positions below "
+        f"{format_common_values(samples.position_hz)} Hz, torques below "
+        f"{format_common_values(f.cutoff for f in samples.filters)} Hz, one sample in "
+        f"{format_common_values(f.step for f in samples.filters)}"
+    )
+    if any(samples.drop_below):
+        text += (
+            f", slower rows dropped below {format_common_values(samples.drop_below)} rad/s or m/s"
+        )
+    return text

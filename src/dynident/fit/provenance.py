@@ -1,0 +1,171 @@
+"""Where a fit came from: the program, the day, the logs, and the text of the robot's files."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from dynident.core.errors import InputError
+from dynident.core.version import VERSION
+from dynident.export.mjcf import list_model_files
+from dynident.recording.prepare import Samples
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What made a fit, and of what.
+
+    Attributes
+    ----------
+    version : str
+        Of this program.
+    date : str
+        Of the identification, ISO 8601, UTC.
+    logs : dict of str to str
+        SHA-256 of each log's positions and torques as they were fitted, by its name.
+    """
+
+    version: str
+    date: str
+    logs: dict[str, str]
+
+
+def record_provenance(logs: Sequence[Samples]) -> Provenance:
+    """The provenance of a fit that is made now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Provenance(VERSION, now, {log.name: hash_log(log) for log in logs})
+
+
+def hash_log(log: Samples) -> str:
+    """SHA-256 of a log's positions and torques."""
+    digest = hashlib.sha256()
+    for signal in (log.measured, log.tau):
+        digest.update(np.ascontiguousarray(signal).tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class RobotFile:
+    """A file of a robot, whole.
+
+    Attributes
+    ----------
+    name : str
+        Relative to the folder of all of them, with slashes.
+    sha256 : str
+    text : str
+        Its content; of what is no UTF-8, in base 64.
+    encoding : {"utf-8", "base64"}
+    """
+
+    name: str
+    sha256: str
+    text: str
+    encoding: str = "utf-8"
+
+    @property
+    def content(self) -> bytes:
+        """As it was read."""
+        if self.encoding == "base64":
+            return base64.b64decode(self.text)
+        return self.text.encode()
+
+
+@dataclass(frozen=True)
+class RobotFiles:
+    """The files that a robot came from: one, or with those that it includes.
+
+    Attributes
+    ----------
+    folder : str
+        That has them all; of a fit in a file, as seen from there.
+    files : tuple of RobotFile
+        The robot's own first; none of a robot that came from no file.
+    """
+
+    folder: str = ""
+    files: tuple[RobotFile, ...] = ()
+
+
+def carry_robot_files(robot: Robot) -> RobotFiles:
+    """The files of a robot, read whole.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read any more.
+    """
+    paths = [path.resolve() for path in list_model_files(robot)]
+    if not paths:
+        return RobotFiles()
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    return RobotFiles(str(folder), tuple(carry_file(path, folder) for path in paths))
+
+
+def carry_file(path: Path, folder: Path) -> RobotFile:
+    """One file.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    try:
+        text, encoding = content.decode(), "utf-8"
+    except UnicodeDecodeError:
+        text, encoding = base64.b64encode(content).decode(), "base64"
+    name = path.relative_to(folder).as_posix()
+    return RobotFile(name, hashlib.sha256(content).hexdigest(), text, encoding)
+
+
+KEPT: list[tempfile.TemporaryDirectory[str]] = []
+"""Copies of robot files that are gone; they go with the process."""
+
+
+def restore_robot_files(found: RobotFiles, place: str) -> Path | None:
+    """The robot's own file: where it was, if all are unchanged, else a copy; None of none.
+
+    Raises
+    ------
+    InputError
+        When a name leads out of the folder, or a text is not what it was.
+    """
+    if not found.files:
+        return None
+    names = [PurePosixPath(file.name) for file in found.files]
+    for name, file in zip(names, found.files, strict=True):
+        if name.is_absolute() or ".." in name.parts:
+            raise InputError(f"{place}: the robot's file {file.name!r} is outside of its folder")
+        if hashlib.sha256(file.content).hexdigest() != file.sha256:
+            raise InputError(f"{place}: the text of {file.name} is not what it was; edited?")
+    folder = Path(found.folder)
+    own = [folder / name for name in names]
+    if all(is_unchanged(path, file) for path, file in zip(own, found.files, strict=True)):
+        return own[0]
+    KEPT.append(tempfile.TemporaryDirectory(prefix="dynident-robot-"))
+    copies = [Path(KEPT[-1].name, name) for name in names]
+    for path, file in zip(copies, found.files, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+    return copies[0]
+
+
+def is_unchanged(path: Path, file: RobotFile) -> bool:
+    """Whether a file is still there as it was."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+    except OSError:
+        return False

@@ -1,0 +1,188 @@
+"""What speaks against a result: the figures, limits and findings that the verdict weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.diagnosis.examine import Finding, measure_unexplained_effort
+from dynident.diagnosis.signals import find_signs
+from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.estimators.estimate import Estimate
+from dynident.fit.figures import NO_TORQUE, FitFigure, find_standstill_speeds, score_fitted_rows
+from dynident.fit.result import ValidationFigures
+from dynident.fit.verdict import (
+    DOUBTFUL,
+    GROWN,
+    Reason,
+    list_contradiction_reasons,
+    list_error_reasons,
+    list_excitation_reasons,
+    list_finding_reasons,
+    list_held_out_reasons,
+    list_limit_reasons,
+    list_negative_drive_reasons,
+    list_rough_log_reasons,
+    list_sign_reasons,
+    list_standstill_reasons,
+)
+from dynident.recording.prepare import find_moving_joints
+from dynident.regression.factors import System
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.robot.model import Robot
+
+
+def list_torque_reasons(
+    problem: Problem,
+    found: Estimate,
+    system: System,
+    findings: Sequence[Finding],
+    fitted: Sequence[FitFigure],
+    nominal: Sequence[FitFigure],
+    held_out: Sequence[ValidationFigures],
+) -> list[Reason]:
+    """All that speaks against a result that explains torques.
+
+    Parameters
+    ----------
+    problem : Problem
+    found : Estimate
+    system : System
+        Weighted rows.
+    findings : sequence of Finding
+    fitted, nominal : sequence of FitFigure
+        Errors of the model and of the robot file, first of the fitted rows.
+    held_out : sequence of ValidationFigures
+    """
+    every = list_finding_reasons(findings)
+    for log in problem.samples:
+        if isinstance(log, GeneralisedSamples):
+            continue
+        peaks = np.max([np.max(np.abs(log.tau[a:b]), axis=0) for a, b in log.runs], axis=0)
+        limits = np.array([joint.effort for joint in problem.robot.joints])
+        every += list_limit_reasons(log.name, peaks, limits)
+        every += list_sign_reasons(
+            log.name, problem.robot.joint_names, find_signs(problem.robot, log)
+        )
+    rows = sum(len(error) for error in found.residuals.error)
+    motion = max(
+        float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
+    )
+    every += list_excitation_reasons(system.condition()[1], problem.base.count, rows, motion)
+    rough = [log.name for log in problem.samples if log.rough]
+    held_back = found.restriction
+    every += list_rough_log_reasons(
+        rough, bool(held_back and held_back.rejected and held_back.by_data)
+    )
+    free = score_fitted_rows(problem.factors, system.solve())
+    error = fitted[0].overall_percent
+    # of a floating robot's joints the rows have what its contacts leave of the torques
+    told = int(problem.robot.floating)
+    own = fitted[told]
+    every += list_error_reasons(
+        "all samples" if told else "fitted rows",
+        [joint.name for joint in own.joints],
+        list_joint_percents(own),
+        list_joint_percents(*nominal[told : told + 1]),
+        measure_residual_shares(problem.robot, own),
+        count_spared_entries(problem.robot),
+    )
+    every += list_contradiction_reasons(error, free.overall_percent)
+    for figures in held_out:
+        own = figures.entries[told]
+        known = list_joint_percents(*figures.nominal[told : told + 1])
+        left = measure_residual_shares(problem.robot, own)
+        names = [joint.name for joint in own.joints]
+        wrench = count_spared_entries(problem.robot)
+        every += list_error_reasons(
+            figures.log, names, list_joint_percents(own), known, left, wrench
+        )
+        every += list_held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
+    return [
+        *every,
+        *list_drive_reasons(problem, found),
+        *list_rest_friction_reasons(problem, found),
+    ]
+
+
+def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Coulomb friction that is fitted to rows at standstill, too."""
+    idim, n, rest = problem.idim, problem.robot.n, found.residuals
+    rub = [c.turns for c in idim.drive_columns if c.parameter.symbol.startswith("fc")]
+    if problem.robot.floating or not rub:
+        return []
+    speeds = np.max([find_standstill_speeds(log) for log in problem.samples], axis=0)
+    drives = problem.robot.drives
+    moving = [find_moving_joints(log.dq, tuple(speeds), drives) for log in problem.samples]
+    shares, times = np.zeros(n), np.full(n, np.nan)
+    for j in np.flatnonzero(np.any(rub, axis=0)):
+        still = np.zeros(len(rest.error[j]), dtype=bool)
+        for k, own in enumerate(moving):
+            here = rest.log[j] == k
+            still[here] = ~own[rest.sample[j][here], j]
+        if 0 < np.sum(still) < len(still):
+            squares = rest.error[j] ** 2
+            shares[j] = np.mean(still)
+            times[j] = np.sqrt(np.mean(squares[still]) / np.mean(squares[~still]))
+    return list_standstill_reasons(problem.robot.joint_names, shares, times, speeds)
+
+
+def list_drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
+    """Rotors and friction that no drive can have."""
+    base, idim = problem.base, problem.idim
+    own = [
+        k
+        for k, place in enumerate(base.kept)
+        if idim.positive[place] and place >= idim.inertial and not np.any(base.K[k])
+    ]
+    names = [base.names[k] for k in own]
+    return list_negative_drive_reasons(names, found.beta[own], found.covariance.std[own])
+
+
+def list_position_reasons(
+    found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
+) -> list[Reason]:
+    """What speaks against drives that were fitted to positions."""
+    every = [Reason(DOUBTFUL, f"limited by {name}") for name in found.active]
+    if found.fitted is not None:
+        every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
+    squares = [each.free[-1].rms ** 2 for each in fitted]
+    known = float(np.sqrt(np.mean(squares)))
+    for figures in held_out:
+        error = float(np.sqrt(np.mean(figures.free[-1].rms ** 2)))
+        if error > GROWN * known:
+            words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * known:.2g} fitted"
+            every.append(Reason(DOUBTFUL, words))
+    return every
+
+
+def list_joint_percents(*figures: FitFigure) -> list[float]:
+    """Errors of the joints of a figure, or none."""
+    return [joint.relative_percent for figure in figures for joint in figure.joints]
+
+
+def measure_residual_shares(robot: Robot, figure: FitFigure) -> Array:
+    """What is left of each group's torques, as shares of what it can be.
+
+    Of joints that is their drives' effort limit; of a base's wrench the robot's weight, on a
+    limb's lever. Of combinations that are free of contacts, the last, nobody knows a limit.
+    """
+    rest = np.nan_to_num(np.array([joint.rmse for joint in figure.joints]))
+    errors = np.nan_to_num(np.array(list_joint_percents(figure))) / 100.0
+    size = np.divide(rest, errors, out=np.zeros_like(rest), where=errors > 0.0)
+    shares = np.full(len(rest), np.inf)
+    if robot.floating:
+        weight = max(float(np.max(size[:3])), NO_TORQUE)
+        shares[:3] = rest[:3] / weight
+        shares[3:6] = rest[3:6] / max(float(np.max(size[3:6])), weight * robot.reach)
+    joints = slice(robot.dof - robot.n, robot.dof)
+    shares[joints] = measure_unexplained_effort(robot, size[joints], errors[joints])
+    return shares
+
+
+def count_spared_entries(robot: Robot) -> int:
+    """First entries of a figure of which a small rest is the noise of force sensors."""
+    return 6 * robot.floating

@@ -1,0 +1,550 @@
+"""What an identification found, frozen: fresh or read from a file, all that its forms need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.files import refuse_outputs, write_files
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.schema import Spec
+from dynident.diagnosis.examine import Finding
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
+from dynident.estimators import Estimate
+from dynident.estimators.closed_loop import (
+    FreeError,
+    SimulatedFigure,
+    Simulation,
+    simulate_readings,
+)
+from dynident.export.c_code import c_code
+from dynident.export.cost import describe_export_cost, describe_loop_omissions
+from dynident.export.mjcf import list_model_files, render_identified_mjcf
+from dynident.export.mujoco import mujoco_model
+from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
+from dynident.export.terms import make_simulable, sort_joint_terms
+from dynident.export.urdf import render_standard_urdf
+from dynident.fit.figures import (
+    FitFigure,
+    PositionSeries,
+    Series,
+    decompose_torques,
+    thin_positions,
+)
+from dynident.fit.logs import Logs, LogWords
+from dynident.fit.provenance import Provenance, RobotFiles
+from dynident.fit.residuals import GroupResiduals
+from dynident.fit.verdict import REFUTED, Verdict
+from dynident.recording.prepare import Preparation, Samples, prepare_by_options
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class ValidationFigures:
+    """Errors on one held-out log, of the model and of the robot file's own inertials.
+
+    Beside those of torque, those of free simulations where drives were fitted to positions.
+    """
+
+    log: str
+    entries: tuple[FitFigure, ...]
+    nominal: tuple[FitFigure, ...]
+    free: tuple[FreeError, ...] = ()
+    torque: str = "measured"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A model with its certificate, its error bars and its errors.
+
+    Attributes
+    ----------
+    method : str
+    base : BaseParameters
+    estimate : Estimate
+    logs : Logs
+        What was fitted and what was held out.
+    log_words : tuple of LogWords
+        The same in words, fitted ones first.
+    residuals : tuple of GroupResiduals
+        Of the rows that were fitted.
+    preparation : Preparation
+        Of the fitted logs, as others are prepared.
+    lowpass_hz : float
+        Of the all-samples figures [Hz].
+    identification, nominal : tuple of FitFigure
+        Errors on the fitted logs, of the model and of the robot file's inertials.
+    validation : tuple of ValidationFigures
+    verdict : Verdict
+        Whether to trust it, with reasons.
+    findings : tuple of Finding
+        What is wrong with the fitted logs, where something explains them better.
+    simulated : tuple of SimulatedFigure
+        How well the simulated loop reproduces the fitted logs, where a method simulates.
+    condition_number : float
+        Of the sigma-weighted regressor with columns scaled to unit length.
+    rank : int
+    settings : dict
+        All that shaped the result.
+    warnings : tuple of str
+    timings : dict of str to float
+        Seconds per stage, with their total.
+    robot_files : RobotFiles
+        The text of the files that the robot came from.
+    provenance : Provenance
+    simulation : Simulation or None
+        The loop of methods that simulate it, without what is of one log.
+    study : Spec or None
+        Where a study was run.
+    """
+
+    method: str
+    base: BaseParameters
+    estimate: Estimate
+    logs: Logs
+    log_words: tuple[LogWords, ...]
+    residuals: tuple[GroupResiduals, ...]
+    preparation: Preparation
+    lowpass_hz: float
+    identification: tuple[FitFigure, ...]
+    nominal: tuple[FitFigure, ...]
+    validation: tuple[ValidationFigures, ...]
+    condition_number: float
+    rank: int
+    settings: dict[str, Any]
+    warnings: tuple[str, ...]
+    timings: dict[str, float]
+    verdict: Verdict
+    robot_files: RobotFiles
+    provenance: Provenance
+    findings: tuple[Finding, ...] = ()
+    simulated: tuple[SimulatedFigure, ...] = ()
+    simulation: Simulation | None = None
+    study: Spec | None = None
+
+    @property
+    def samples(self) -> tuple[Samples, ...]:
+        """The logs that were fitted; read again where the fit was.
+
+        Raises
+        ------
+        InputError
+            When they are not at hand any more.
+        """
+        return self.logs.fitted
+
+    @property
+    def held_out(self) -> tuple[Samples, ...]:
+        """The logs of `validation`; likewise."""
+        return self.logs.held_out
+
+    @property
+    def idim(self) -> Idim:
+        """The model that was identified."""
+        return self.base.idim
+
+    @property
+    def essential(self) -> tuple[int, ...] | None:
+        """Base parameters that survived elimination, where it was asked for."""
+        found = self.estimate.essential
+        return None if found is None else found.kept
+
+    @property
+    def robot(self) -> Robot:
+        """The robot that was identified."""
+        return self.base.idim.robot
+
+    @property
+    def torque_source(self) -> str:
+        """What torque errors are of: ``measured``, or of the ``law`` where a log has none."""
+        return "measured" if all(log.torque == "measured" for log in self.log_words) else "law"
+
+    @property
+    def encoder_only(self) -> bool:
+        """Whether positions were fitted and no torque measured: then no torque has an error."""
+        return self.estimate.fitted is not None and self.torque_source == "law"
+
+    @property
+    def borne(self) -> tuple[tuple[str, float], ...]:
+        """What contacts bear of a floating robot while it stands, by log [kg]."""
+        return tuple((log.name, log.borne_kg) for log in self.log_words if log.borne_kg is not None)
+
+    @cached_property
+    def theta(self) -> Array:
+        """Standard parameters that give the model's torques.
+
+        Physically meaningful link by link only where the method determines them; else the
+        base parameters in the places of those they keep.
+        """
+        theta = self.estimate.theta
+        return self.base.standard(self.estimate.beta) if theta is None else theta
+
+    @cached_property
+    def phi(self) -> Array | None:
+        """Inertial parameters, shape (bodies, 10), where the method determines them."""
+        theta = self.estimate.theta
+        return None if theta is None else self.idim.split(theta)[0]
+
+    @cached_property
+    def smallest_eigenvalue(self) -> float | None:
+        """Smallest pseudo-inertia eigenvalue over all bodies."""
+        return None if self.phi is None else float(find_smallest_eigenvalue(self.phi).min())
+
+    @property
+    def consistent(self) -> bool:
+        """Whether all bodies, rotors and friction parameters are physically consistent."""
+        theta = self.estimate.theta
+        return theta is not None and self.idim.is_consistent(theta)
+
+    @property
+    def inconsistencies(self) -> tuple[str, ...]:
+        """Links and drive parameters that are not physically consistent."""
+        bodies = () if self.phi is None else find_smallest_eigenvalue(self.phi)
+        links = (
+            f"the pseudo-inertia of {link}"
+            for link, value in zip(self.robot.links, bodies)
+            if value <= 0.0
+        )
+        drives = (
+            f"{parameter.name} = {float(value):.3g}"
+            for parameter, value in zip(self.idim.parameters, self.theta, strict=True)
+            if parameter.positive and value <= 0.0
+        )
+        return (*links, *drives)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model at work: what `inverse_dynamics` and its kin are functions of."""
+        return Model(self.idim, self.theta)
+
+    @cached_property
+    def simulable(self) -> tuple[Model, tuple[str, ...]]:
+        """The model that simulators are given, and what in it stands for what they cannot have."""
+        model = self.model
+        if not sort_joint_terms(model).left:
+            return model, ()
+        try:
+            motion = [(log.q, log.dq, log.ddq) for log in self.samples]
+        except InputError as error:
+            return model, (
+                f"fv, fc and off stand alone, for the log cannot be read again: {error}",
+            )
+        return make_simulable(model, motion, self.width)
+
+    @property
+    def width(self) -> Array | None:
+        """Of the sign that friction had where it was simulated, as far as the settings tell it.
+
+        Shape (1,) or (n,) [rad/s or m/s].
+        """
+        found = self.settings.get("simulation", {}).get("width")
+        return np.array(found, dtype=float) if isinstance(found, list) else None
+
+    def inverse_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shapes (..., nq), (..., dof) and (..., dof)
+            [rad or m], [rad/s or m/s], [rad/s^2 or m/s^2]
+        width : array_like, shape () or (n,), optional
+            Speed over which Coulomb friction changes its sign [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (..., dof)
+            [Nm or N]
+        """
+        return self.model.inverse_dynamics(q, dq, ddq, width)
+
+    def forward_dynamics(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        width: npt.ArrayLike | None = None,
+    ) -> Array:
+        """Acceleration under torques of the drives; see `Model.forward_dynamics`.
+
+        Parameters
+        ----------
+        q, dq, tau : array_like, shapes (..., nq), (..., dof) and (..., dof)
+            [rad or m], [rad/s or m/s], [Nm or N]
+        width : array_like, shape () or (n,), optional
+            Speed over which Coulomb friction changes its sign [rad/s or m/s].
+
+        Returns
+        -------
+        ndarray, shape (..., dof)
+            [rad/s^2 or m/s^2]
+        """
+        return self.model.forward_dynamics(q, dq, tau, width)
+
+    def gravity(self, q: npt.ArrayLike) -> Array:
+        """Torque that holds the bodies; see `Model.gravity`."""
+        return self.model.gravity(q)
+
+    def mass_matrix(self, q: npt.ArrayLike) -> Array:
+        """Mass matrix with rotors; see `Model.mass_matrix`."""
+        return self.model.mass_matrix(q)
+
+    def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
+        """Predicted torques of one sample or of many, shape (..., dof).
+
+        Raises
+        ------
+        InputError
+            For other shapes, and values that are not finite.
+        """
+        shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
+        return self.idim.torque(self.theta, at, speed, rate).reshape(shape)
+
+    def prepare(self, recording: Recording) -> Samples:
+        """Prepare another recording with the cutoffs of the identification."""
+        return prepare_by_options(recording, self.preparation)
+
+    def drive_parameters(self, joint: int) -> dict[str, float | None]:
+        """A joint's rotor inertia and friction by symbol; None where it is regrouped.
+
+        A method that gives standard parameters gives all of them; otherwise those that
+        are base parameters of their own, with nothing regrouped into them.
+        """
+        pairs = zip(self.base.kept, np.any(self.base.K != 0.0, axis=1), strict=True)
+        alone = {int(k) for k, regrouped in pairs if not regrouped}
+        known = self.estimate.theta is not None
+        values: dict[str, float | None] = {}
+        for index, parameter in enumerate(self.idim.parameters):
+            if index >= self.idim.inertial and parameter.number == joint + 1:
+                given = known or index in alone
+                values[parameter.symbol] = float(self.theta[index]) if given else None
+        return values
+
+    def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as a URDF, and notes on what has no place in one.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only.
+        """
+        self._refuse_unreal("URDF")
+        model, said = self.simulable
+        document, notes = render_standard_urdf(model.idim, model.theta)
+        return document, (*said, *notes, *self._costs("URDF"))
+
+    def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as an MJCF, and notes on what has no place in one.
+
+        Parameters
+        ----------
+        folder : Path, optional
+            Where it will stand, so that it finds its meshes; beside the robot's own when left
+            out.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only.
+        """
+        self._refuse_unreal("MJCF")
+        model, said = self.simulable
+        document, notes = render_identified_mjcf(model.idim, model.theta, folder, self.width)
+        return document, (*said, *notes, *self._costs("MJCF"))
+
+    def _costs(self, kind: str) -> tuple[str, ...]:
+        """What is not in a file and what that costs, where positions were fitted."""
+        fitted = self.estimate.fitted
+        if fitted is None:
+            return ()
+        near, _ = self.simulable
+        words = describe_loop_omissions(self.idim, fitted.names, kind)
+        try:
+            logs = self.samples
+        except InputError as error:
+            return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
+        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind)
+        return (*words, *costs)
+
+    def require_trust(self, what: str, anyway: bool) -> None:
+        """Refuse to make something of a refuted result.
+
+        Raises
+        ------
+        ComputationError
+            With what refutes it.
+        """
+        if self.verdict.state == REFUTED and not anyway:
+            first = self.verdict.reasons[0].words
+            raise ComputationError(
+                f"the result is refuted ({first}), so there is no {what} of it; mend its logs, or "
+                "say anyway"
+            )
+
+    def _refuse_unreal(self, kind: str) -> None:
+        """Refuse what no model file can hold, or no simulator should be given."""
+        if self.phi is None:
+            raise InputError(
+                f"{self.method} gives base parameters only, which no {kind} can hold; "
+                "identify with pc-idim-ls, or take the nearest links by export --repair"
+            )
+        if not self.consistent:
+            raise InputError(
+                f"{', '.join(self.inconsistencies)} is not physically consistent, so that no "
+                "simulator should be given it; use consistency 'pseudo-inertia', or export --repair"
+            )
+
+    def simulate_positions(self, points: int = 4000) -> tuple[PositionSeries, ...]:
+        """Positions of all logs beside free simulations of them, thinned for plots.
+
+        Empty unless drives were fitted to positions.
+
+        Raises
+        ------
+        ComputationError
+            When a loop cannot be simulated.
+        """
+        fitted = self.estimate.fitted
+        if fitted is None:
+            return ()
+        found = []
+        other = replace(fitted.loop, references=None, external=None)
+        for logs, loop in ((self.samples, fitted.loop), (self.held_out, other)):
+            if logs:
+                readings = simulate_readings(Problem.of(self.base, logs), loop, self.theta)
+                found += [thin_positions(log, q, points) for log, q in zip(logs, readings)]
+        return tuple(found)
+
+    def series(self, points: int = 4000) -> tuple[Series, ...]:
+        """Low-passed torques of all logs and their parts, thinned for plots."""
+        nominal = self.idim.nominal if self.robot.has_nominal else None
+        return tuple(
+            decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
+            for log in (*self.samples, *self.held_out)
+        )
+
+    def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
+        """Write the URDF, whole or not at all; returns the notes of `model_urdf`.
+
+        Parameters
+        ----------
+        path : str or Path
+        anyway : bool
+            Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            As of `model_urdf`, and for the robot's own file.
+        ComputationError
+            Of a refuted result.
+        """
+        self.require_trust("URDF", anyway)
+        document, notes = self.model_urdf()
+        self._write(Path(path), document)
+        return notes
+
+    def to_mjcf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
+        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`.
+
+        Parameters
+        ----------
+        path : str or Path
+        anyway : bool
+            Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            As of `model_mjcf`, and for the robot's own files.
+        ComputationError
+            Of a refuted result.
+        """
+        self.require_trust("MJCF", anyway)
+        document, notes = self.model_mjcf(Path(path).parent)
+        self._write(Path(path), document)
+        return notes
+
+    def _write(self, path: Path, document: bytes) -> None:
+        """Write one file, but not over those that the robot came from."""
+        refuse_outputs([path], list_model_files(self.robot))
+        write_files({path: document})
+
+    def to_pinocchio(self) -> PinocchioModel:
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
+
+        Raises
+        ------
+        InputError
+            When the method determined base parameters only, or links that cannot exist.
+        """
+        self._refuse_unreal("model of Pinocchio")
+        model, said = self.simulable
+        return build_pinocchio_model(model, said)
+
+    def to_mujoco(self, width: npt.ArrayLike | None = None) -> Any:
+        """The identified model as one of MuJoCo; see `mujoco_model`.
+
+        What has no place in it is in the notes of `model_mjcf`, but for offsets.
+
+        Parameters
+        ----------
+        width : array_like, shape () or (n,), optional
+            Of the sign of Coulomb friction, which friction loss is given the softness of; that of
+            the fit where drives were fitted to positions, else MuJoCo's own softness
+            [rad/s or m/s].
+
+        Returns
+        -------
+        mujoco.MjModel
+
+        Raises
+        ------
+        InputError
+            As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
+        """
+        self._refuse_unreal("model of MuJoCo")
+        return mujoco_model(self.simulable[0], self.width if width is None else width)
+
+    def to_c(
+        self,
+        path: str | Path,
+        name: str | None = None,
+        width: npt.ArrayLike | None = None,
+        anyway: bool = False,
+    ) -> None:
+        """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`.
+
+        Parameters
+        ----------
+        path : str or Path
+        name, width
+            See `c_code`.
+        anyway : bool
+            Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            As of `c_code`.
+        ComputationError
+            Of a refuted result.
+        """
+        self.require_trust("code", anyway)
+        self._write(Path(path), c_code(self.model, name, width).encode())

@@ -1,0 +1,68 @@
+"""All that shaped a result, as result.json has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dynident.consistency.constraints import serialise_constraint
+from dynident.dynamics.equations import PLAIN
+from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.options import SIMULATION, resolve_options
+from dynident.fit.figures import count_edge_samples
+from dynident.recording.prepare import Samples
+from dynident.regression.problem import Problem
+
+CONSTRAINTS = "constraints"
+
+
+def collect_model_settings(
+    problem: Problem,
+    method: str,
+    common: Mapping[str, Any],
+    given: Mapping[str, Any],
+    found: Estimate,
+) -> dict[str, Any]:
+    """All that shaped an estimate, the logs aside."""
+    settings: dict[str, Any] = {
+        "friction": problem.idim.friction,
+        "rotor": problem.idim.rotor,
+        "method": method,
+        **common,
+        **resolve_options(method, given),
+        "prior": name_prior(found),
+        "prior_in_words": found.prior or "none",
+        "sigma": [float(s) for s in found.sigma],
+        "gravity": [float(g) for g in problem.robot.gravity],
+        "robot_file": problem.robot.source.name if problem.robot.source else None,
+    }
+    if problem.base.observed != (PLAIN,):
+        settings["observed"] = [asdict(each) for each in problem.base.observed]
+    if given.get(CONSTRAINTS):
+        settings[CONSTRAINTS] = [serialise_constraint(c) for c in given[CONSTRAINTS]]
+    if SIMULATION in given:
+        simulation: Simulation = given[SIMULATION]
+        if found.fitted is not None:
+            simulation = simulation.of_log(problem.samples[0])
+        settings[SIMULATION] = simulation.settings()
+    if found.essential is not None:
+        names, test = problem.base.names, found.essential.test
+        settings["eliminated"] = [names[k] for k in found.essential.eliminated]
+        settings["essential_f_test"] = {
+            "distribution": test.distribution,
+            "statistic": test.statistic,
+            "p_value": test.p_value,
+        }
+    return settings
+
+
+def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
+    """All that shaped a log, and how many samples of it are in no figure."""
+    return {**log.settings(), "edge_samples": count_edge_samples(log, lowpass_hz)}
+
+
+def name_prior(estimate: Estimate) -> str:
+    """Name of the prior that acted, as a study has it."""
+    return "none" if estimate.prior in (None, "none") else "nominal"

@@ -1,0 +1,318 @@
+"""Whether a result can be trusted, with reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.diagnosis.examine import QUIET, Finding
+from dynident.diagnosis.signals import STILL, Sign
+
+TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
+"""From best to worst."""
+LIGHT = 0.05
+"""Share of a robot's weight, or of that on a limb's lever, that the noise of force sensors is."""
+BAD, POOR = 50.0, 25.0
+"""Errors of a joint above which a model is refuted, or doubtful [%]."""
+GROWN, SMALL = 2.0, 1.0
+"""Held-out error over the fitted one from which a model is doubtful, the least that counts [%]."""
+FINE = 10.0
+"""Error below which nothing is refuted [%]."""
+NEGATIVE = -3.0
+"""Friction and rotors below so many standard deviations are negative."""
+RESTING, WORSE = 0.05, 1.5
+"""Share of a joint's rows at standstill, and times the error of those in motion, from which its
+friction is that of neither."""
+MOST_TIMES = 5.0
+"""Times its drive's effort limit from which a torque is in another unit, or on another side."""
+TOLD = 0.5
+"""Share of the combinations of parameters below which a log tells too little for a model."""
+ROWS_EACH = 2
+"""Rows for each combination of parameters below which errors are too small to tell anything."""
+LEAST_MOTION = 1e-3
+"""Motion of all joints below which a log tells nothing of a robot [rad or m]."""
+CONTRADICTED = 1.5
+"""Error under the constraints over that without them from which the data refute them."""
+NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a result is not simply trusted.
+
+    Attributes
+    ----------
+    state : str
+        What it makes of the result.
+    words : str
+    """
+
+    state: str
+    words: str
+
+
+ONE_LOG = (
+    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load may go "
+    "unnoticed: give a held-out log"
+)
+"""What trust in a result rests on that no second log was asked about."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What can be made of a result.
+
+    Attributes
+    ----------
+    state : {"trusted", "doubtful", "refuted"}
+    reasons : tuple of Reason
+        The gravest first; of what is trusted none.
+    reserve : str
+        What is not known even so; empty for nothing.
+    """
+
+    state: str
+    reasons: tuple[Reason, ...]
+    reserve: str = ""
+
+    @property
+    def words(self) -> str:
+        """One line."""
+        if self.reasons:
+            return f"{self.state}: {'; '.join(reason.words for reason in self.reasons)}"
+        return f"{self.state} {self.reserve}".rstrip()
+
+
+def reach_verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
+    """The gravest of some reasons, from so many logs, held-out ones included."""
+    ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
+    state = ordered[0].state if ordered else TRUSTED
+    return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else "")
+
+
+def list_error_reasons(
+    rows: str,
+    names: Sequence[str],
+    errors: Sequence[float],
+    nominal: Sequence[float] = (),
+    left: Sequence[float] | Array = (),
+    spared: int = 0,
+) -> list[Reason]:
+    """Joints that the model explains badly, or worse than the robot file does.
+
+    Of a torque that is next to nothing for its drive a large share may be noise, or friction
+    that no model has: that refutes nothing, and is no reason for trust either.
+
+    Parameters
+    ----------
+    rows : str
+        Whose errors they are: ``fitted rows``, or a held-out log.
+    names : sequence of str
+    errors, nominal : sequence of float
+        Of the model and of the robot file's inertials [%].
+    left : sequence of float
+        What is left of the torques, as shares of the drives' effort limits.
+    spared : int
+        How many of the first are not named where little is left: a floating base's wrench.
+    """
+    found = []
+    unknown = np.full(len(errors), np.inf)
+    known, shares = (given if len(given) else unknown for given in (nominal, left))
+    for k, (name, error, file, share) in enumerate(zip(names, errors, known, shares, strict=True)):
+        if not error > POOR or (k < spared and share < LIGHT):  # also where there is no torque
+            continue
+        if share < QUIET:
+            words = f"{name}: error {error:.0f} % on {rows}, {100.0 * share:.1g} % of its limit"
+            found.append(Reason(DOUBTFUL, words))
+        elif error > file:
+            words = (
+                f"{name}: error {error:.0f} % on {rows}, the robot file's inertials {file:.0f} %"
+            )
+            found.append(Reason(REFUTED, words))
+        else:
+            state = REFUTED if error > BAD else DOUBTFUL
+            found.append(Reason(state, f"{name}: error {error:.0f} % on {rows}"))
+    return found
+
+
+def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
+    """A held-out log that the model explains much worse than the fitted ones."""
+    if error > max(SMALL, GROWN * fitted):
+        return [
+            Reason(DOUBTFUL, f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted")
+        ]
+    return []
+
+
+def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
+    """Constraints that make the error much larger.
+
+    Parameters
+    ----------
+    error, free : float
+        Overall, under the constraints and without them [%].
+    """
+    if error > CONTRADICTED * free and error > FINE:
+        words = (
+            f"no physically consistent model explains the log: error {error:.0f} %, without "
+            f"constraints {free:.0f} %"
+        )
+        return [Reason(REFUTED, words)]
+    if error > max(SMALL, GROWN * free):
+        words = (
+            f"constraints or prior contradict the log: error {error:.2g} %, without them "
+            f"{free:.2g} %"
+        )
+        return [Reason(DOUBTFUL, words)]
+    return []
+
+
+def list_negative_drive_reasons(
+    names: Sequence[str], values: Sequence[float] | Array, std: Sequence[float] | Array
+) -> list[Reason]:
+    """Drives that give energy away, as unconstrained methods may find them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of rotor inertias and frictions that have to be positive.
+    values, std : sequence of float
+    """
+    found = [
+        name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
+    ]
+    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
+
+
+def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
+    """Logs that leave most of the model to what was known before.
+
+    Parameters
+    ----------
+    rank, count : int
+        Combinations of parameters that the logs excite, and all of them.
+    rows : int
+        That were fitted.
+    motion : float
+        The farthest that anything moves [rad or m].
+    """
+    found = []
+    if motion < LEAST_MOTION:
+        words = f"nothing moves by more than {1e3 * LEAST_MOTION:g} mrad or mm"
+        found.append(Reason(REFUTED, words))
+    if rows < ROWS_EACH * count:
+        words = f"there are only {rows} rows for {count} combinations of parameters"
+        found.append(Reason(DOUBTFUL, words))
+    if rank < TOLD * count:
+        words = f"the logs tell only {rank} of {count} combinations of parameters"
+        found.append(Reason(DOUBTFUL, words))
+    return found
+
+
+def list_rough_log_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
+    """Logs whose positions no filter smooths, where the data contradict what bodies can be.
+
+    Parameters
+    ----------
+    logs : sequence of str
+        Those whose positions' cutoff is at or above the Nyquist frequency.
+    rejected : bool
+        Whether the data contradict the active constraints.
+    """
+    if not logs or not rejected:
+        return []
+    words = (
+        f"{', '.join(logs)}: positions are not filtered, and the data contradict the constraints, "
+        "as noise in accelerations makes them; lower the bandwidth"
+    )
+    return [Reason(DOUBTFUL, words)]
+
+
+def list_standstill_reasons(
+    names: Sequence[str], shares: Array, times: Array, speeds: Array
+) -> list[Reason]:
+    """Joints whose rows at standstill, many, are explained far worse than those in motion.
+
+    There friction is anything up to what Coulomb friction is in motion, and pulls that down.
+
+    Parameters
+    ----------
+    names : sequence of str
+    shares, times : ndarray, shape (n,)
+        How many of a joint's rows are at standstill, and how many times the error of those in
+        motion they have; NaN where there are none.
+    speeds : ndarray, shape (n,)
+        Below which a joint stands [rad/s or m/s].
+    """
+    found = (shares >= RESTING) & (times >= WORSE)
+    if not np.any(found):
+        return []
+    least, most = np.min(times[found]), np.max(times[found])
+    size = f"{most:.2g}" if most - least < 0.05 else f"{least:.2g} to {most:.2g}"
+    whose = ", ".join(name for name, own in zip(names, found, strict=True) if own)
+    below = ", ".join(f"{speed:.2g}" for speed in speeds)
+    words = (
+        f"{100.0 * np.max(shares[found]):.0f} % of the rows of {whose} are at standstill, with "
+        f"{size} times the error of those in motion: Coulomb friction comes out too small; leave "
+        f"them out with drop_below = [{below}]"
+    )
+    return [Reason(DOUBTFUL, words)]
+
+
+def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
+    """Torques that most drives with a known limit cannot have.
+
+    Parameters
+    ----------
+    log : str
+    peaks, limits : ndarray, shape (n,)
+        Of the torques and of the drives' efforts [Nm or N]; files that know no limit have none, or
+        zero.
+    """
+    known = np.isfinite(limits) & (limits > 0.0)
+    times = peaks[known] / limits[known]
+    if not np.any(known) or np.median(times) <= MOST_TIMES:
+        return []
+    words = (
+        f"the torques reach {np.min(times):.3g} to {np.max(times):.3g} times their effort limits: "
+        "check their unit, gains and side"
+    )
+    return [Reason(DOUBTFUL, f"{log}: {words}")]
+
+
+def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
+    """What the signals of a log show, the same of several joints once.
+
+    Parameters
+    ----------
+    log : str
+    joints : sequence of str
+        All of the robot's.
+    signs : sequence of Sign
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
+    longest = sorted(joints, key=len, reverse=True)
+    names = re.compile("|".join(rf"(?<!\w){re.escape(joint)}(?!\w)" for joint in longest))
+    for sign in signs:
+        if sign.kind == STILL:
+            continue
+        own = names.search(sign.what)
+        said = sign.what if own is None else names.sub("", sign.what, count=1)
+        alike.setdefault(NUMBERS.sub("", said), []).append((sign.what, own[0] if own else ""))
+    found = []
+    for (first, _), *others in alike.values():
+        like = ", ".join(dict.fromkeys(joint for _, joint in others))
+        found.append(Reason(DOUBTFUL, f"{log}: {first}{f' (likewise {like})' if like else ''}"))
+    return found
+
+
+def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
+    """Logs that another reading explains better."""
+    return [
+        Reason(REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}")
+        for f in findings
+    ]

@@ -1,0 +1,166 @@
+"""What a result is told with: rows that are not fitted, poor fits, little excitation, disbelief."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynident.consistency.disbelief import is_far_from_one
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import InputError
+from dynident.estimators.estimate import Estimate
+from dynident.fit.figures import FitFigure
+from dynident.friction.energy import check_passive
+from dynident.recording.floating import convert_rotation_vector, convert_rpy, to_rpy
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import UNEXCITED, System
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.regression.scatter import LackOfFit
+from dynident.regression.statistics import compute_confidence_interval
+from dynident.regression.weighted import describe_weak_combination
+
+POOR_CONDITION = 1000.0
+POOR_FIT_PERCENT = 50.0
+LINEAR = 0.03
+"""Turn of a sensor whose square is no longer left out [rad]."""
+
+
+def warn_of_poor_fit(fitted: FitFigure) -> list[str]:
+    """A model that leaves most of the torque unexplained, in words."""
+    if fitted.overall_percent <= POOR_FIT_PERCENT:
+        return []
+    return [
+        f"the model leaves {fitted.overall_percent:.0f} % of the torque unexplained; check the "
+        "signs, units and order of the joints' columns"
+    ]
+
+
+def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]:
+    """Logs that have the samples of an earlier one, and that one."""
+    found = []
+    for k, log in enumerate(logs):
+        first = next((one for one in logs[:k] if have_same_samples(one, log)), None)
+        if first is not None:
+            found.append((log, first))
+    return found
+
+
+def have_same_samples(one: Samples, other: Samples) -> bool:
+    """Whether two logs are one, under whatever names."""
+    return np.array_equal(one.measured, other.measured) and np.array_equal(one.tau, other.tau)
+
+
+def warn_of_repeated_logs(
+    twins: Sequence[tuple[Samples, Samples]], held_out: Sequence[Samples]
+) -> list[str]:
+    """Logs that are given twice, as `find_repeated_logs` has them, in words."""
+    words = []
+    for log, first in twins:
+        tests = any(log is each for each in held_out)
+        role, harm = (
+            ("is held out, but has", "it tests nothing")
+            if tests
+            else ("has", "fitted twice, it makes error bars too small")
+        )
+        words.append(f"{log.name} {role} the samples of {first.name}: {harm}")
+    return words
+
+
+def warn_of_unfitted_joints(problem: Problem) -> list[str]:
+    """Joints of which no row is fitted, but those whose equations no log states."""
+    stated = np.any([find_ever_stated_equations(log) for log in problem.samples], axis=0)
+    return [
+        f"no row of {group.name} is fitted: drop_below is above its speed"
+        for group, possible in zip(problem.factors.groups, stated, strict=False)
+        if possible and not group.rows
+    ]
+
+
+def find_ever_stated_equations(log: Samples) -> Booleans:
+    """Equations that a log states at some of its samples, shape (dof,)."""
+    stated = log.stated if isinstance(log, GeneralisedSamples) else None
+    if stated is None:
+        return np.ones(log.moving.shape[1], dtype=bool)
+    return np.asarray(np.any([stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
+
+
+def warn_of_lack_of_fit(fit: LackOfFit, names: Sequence[str]) -> list[str]:
+    """Joints whose errors are more than the noise that the periods show, in words."""
+    sizes = [f"{name} {fit.ratio[names.index(name)]:.2g} times" for name in fit.rejected]
+    if not sizes:
+        return []
+    return [
+        f"the errors exceed the noise between periods ({', '.join(sizes)}): the model, and not "
+        "noise, limits the fit there"
+    ]
+
+
+def warn_of_weak_excitation(problem: Problem, system: System, found: Estimate) -> list[str]:
+    """What the log does not determine well, in words."""
+    condition, _, _ = system.condition()
+    notes = []
+    if POOR_CONDITION < condition <= UNEXCITED:
+        weakest = describe_weak_combination(problem, system)
+        notes.append(f"condition number {condition:.0f}: the log hardly excites {weakest}")
+    low, high = compute_confidence_interval(found.beta, found.covariance.std)
+    weak = int(np.sum((low <= 0.0) & (high >= 0.0)))
+    if found.essential is None and weak:
+        notes.append(
+            f"{weak} of {len(low)} base parameters have a 95 % interval that contains zero: small "
+            "values, or little excited"
+        )
+    return notes
+
+
+def warn_of_disbelief(problem: Problem, found: Estimate) -> list[str]:
+    """Links about which the log takes the estimate far from the robot file, prior or not."""
+    robot, links = problem.robot, []
+    for own in found.disbelieved:
+        nominal = robot.nominal[own.body, 0]
+        words = f"{own.mass * nominal:.3g} kg, in the file {nominal:.3g} kg"
+        if not is_far_from_one(own.mass):
+            words += f"; of its moments up to {own.most:.2g} times"
+        links.append(f"{robot.links[own.body]} ({words})")
+    return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
+
+
+def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
+    """Errors of force sensors that nothing tells from the bodies, or that are large."""
+    idim, notes = problem.idim, []
+    if idim.stated:
+        notes.append(
+            f"{', '.join(idim.stated)}: no motion of these logs can tell them from other "
+            "parameters, so they are held at what [[contact]] states; let the base turn"
+        )
+    angles: dict[str, Array] = {}
+    for value, column in zip(idim.sensor_values(theta), idim.sensor_columns, strict=True):
+        if column.tilted:
+            angles.setdefault(column.sensor.contact, np.zeros(3))[column.axis] = value
+    for name, turned in angles.items():
+        contact = next(each for each in idim.robot.contacts if each.name == name)
+        if np.linalg.norm(turned) > LINEAR:
+            rpy = to_rpy(convert_rpy(contact.rpy) @ convert_rotation_vector(turned))
+            notes.append(
+                f"{name}: its sensor is turned by {np.degrees(np.linalg.norm(turned)):.2g} "
+                "degrees, beyond what small angles hold for; identify again with rpy = "
+                f"[{', '.join(f'{angle:.5g}' for angle in rpy)}] in [[contact]]"
+            )
+    return notes
+
+
+def warn_of_nonpassive_drives(problem: Problem, theta: Array) -> list[str]:
+    """Drives whose friction, by a law, gives energy away: a simulation of it would, too."""
+    idim, notes = problem.idim, []
+    rubbing = len(idim.frictions) - len(idim.elements)  # springs give back what they store
+    for friction, linear in zip(idim.frictions[:rubbing], idim.linear(theta), strict=False):
+        if friction.model.law is None:
+            continue
+        gear = idim.gears[friction.gear]
+        try:
+            check_passive(friction.model, linear, np.array(idim.shape[friction.shape]))
+        except InputError as error:
+            drive = "motor of " * gear.coupled + problem.robot.joint_names[gear.number - 1]
+            notes.append(f"{drive}: {error}")
+    return notes

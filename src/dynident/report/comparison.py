@@ -1,0 +1,483 @@
+"""Methods and friction models side by side on held-out blocks, and which of them to take."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.core.text import format_count
+from dynident.core.words import (
+    WIDTH,
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
+from dynident.fit.figures import Series, compute_relative_error
+from dynident.fit.verdict import STATES
+from dynident.robot.model import Robot
+
+SCHEMA = "dynident.comparison/1"
+TORQUE_LEVELS = (0.01, 0.1)
+"""Of e_T, below which it is an A, and a B (zhang2018, Table 1)."""
+TIME_LEVELS = (60.0, 3600.0)
+"""Of a solution's time (zhang2018, Table 3) [s]."""
+
+SLIGHT = 0.01
+"""Share of an error that nobody takes more parameters for."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Errors of a model on rows that it was not fitted to, block by block.
+
+    Attributes
+    ----------
+    squared_error, squared_torque : ndarray, shape (blocks, kinds of rows)
+        Sums over the rows of each block and kind: joint, or component of a floating base's
+        wrench, or combinations that are free of one set of contacts.
+    relative_error : ndarray, shape (kinds of rows,)
+        Mean of ``|tau - tau_hat|`` over all rows, over the kind's largest torque; NaN of kinds
+        without torque.
+    """
+
+    squared_error: Array
+    squared_torque: Array
+    relative_error: Array
+
+    def percent(self, kind: int | None = None) -> tuple[float, float]:
+        """Held-out error of a kind of rows, or of all stacked, and its standard error [%]."""
+        return jackknife_statistic(lambda kept: self._percent(kept, kind), len(self.squared_error))
+
+    def beyond(self, other: Scores, kind: int | None = None) -> tuple[float, float]:
+        """By how much the error exceeds that of another model on the same blocks [%].
+
+        What makes a block hard for both does not count in the standard error.
+        """
+        return jackknife_statistic(
+            lambda kept: self._percent(kept, kind) - other._percent(kept, kind),
+            len(self.squared_error),
+        )
+
+    def told(self, kind: int) -> int:
+        """In how many blocks a kind of rows has torque: an error has its own from two on."""
+        return int(np.sum(self.squared_torque[:, kind] > 0.0))
+
+    def _percent(self, kept: Integers, kind: int | None) -> float:
+        columns = slice(None) if kind is None else kind
+        squared, torque = self.squared_error[kept], self.squared_torque[kept]
+        return compute_relative_error(
+            float(np.sum(squared[:, columns])), float(np.sum(torque[:, columns]))
+        )
+
+
+def jackknife_statistic(statistic: Callable[[Integers], float], blocks: int) -> tuple[float, float]:
+    """A statistic of all blocks, and its standard error from leaving out each in turn.
+
+    Parameters
+    ----------
+    statistic : callable
+        Of the blocks that an index array names.
+    blocks : int
+    """
+    every = np.arange(blocks)
+    without = np.array([statistic(np.delete(every, k)) for k in range(blocks)])
+    spread = (blocks - 1.0) / blocks * float(np.sum((without - without.mean()) ** 2))
+    return statistic(every), float(np.sqrt(spread))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with a friction model, fitted and held out.
+
+    Attributes
+    ----------
+    method, friction : str
+    parameters : int
+        Base parameters that were estimated, and shapes of friction that were not held.
+    fitted_percent : float
+        Torque error on the fitted rows of all blocks [%].
+    held_out : Scores
+    squared, rows : ndarray, shape (sigmas,)
+        Residual sum of squares and rows of all that has one sigma, of the fit to all blocks.
+    ratio : float
+        By which autocorrelation inflates the variance of an average of those residuals.
+    seconds : float
+        The median of its identifications.
+    verdict : str
+    held : tuple of str
+        Shapes that the log does not determine.
+    series : tuple of Series
+        Torques along the fitted logs, thinned.
+    """
+
+    method: str
+    friction: str
+    parameters: int
+    fitted_percent: float
+    held_out: Scores
+    squared: Array
+    rows: Array
+    ratio: float
+    seconds: float
+    verdict: str
+    held: tuple[str, ...]
+    series: tuple[Series, ...]
+
+    def bic(self, ratio: float) -> float:
+        """``sum_g r_g log(RSS_g / r_g) + p log(sum_g r_g)``, rows counted `ratio` times fewer."""
+        effective = self.rows / ratio
+        present = self.rows > 0.0
+        likelihood = effective[present] @ np.log(self.squared[present] / self.rows[present])
+        return float(likelihood + self.parameters * np.log(np.sum(effective)))
+
+    @property
+    def torque_level(self) -> str:
+        """A, B or C by the mean relative error of held-out torque (zhang2018, Table 1)."""
+        return grade_value(float(np.nanmean(self.held_out.relative_error)), TORQUE_LEVELS)
+
+    @property
+    def time_level(self) -> str:
+        """A, B or C by the time of one identification (zhang2018, Table 3)."""
+        return grade_value(self.seconds, TIME_LEVELS)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A method with a friction model that gave no answer, and why.
+
+    Attributes
+    ----------
+    method, friction, reason : str
+    """
+
+    method: str
+    friction: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to take for a joint, or for all, by the rule of one standard error.
+
+    Attributes
+    ----------
+    joint : str or None
+        None for all.
+    method, friction : str
+    reason : str
+    """
+
+    joint: str | None
+    method: str
+    friction: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods and friction models on one study's logs.
+
+    Attributes
+    ----------
+    robot : Robot
+    kinds : tuple of str
+        Names of the kinds of rows: the joints, and what else a floating robot's logs state.
+    blocks : int
+    rotating : bool
+        Whether each block of the fitted logs was held out in turn; else the blocks are of the
+        study's held-out logs, and one fit was scored on all.
+    candidates : tuple of Candidate
+        At least one.
+    failures : tuple of Failure
+    seconds : float
+        In all.
+    """
+
+    robot: Robot
+    kinds: tuple[str, ...]
+    blocks: int
+    rotating: bool
+    candidates: tuple[Candidate, ...]
+    failures: tuple[Failure, ...]
+    seconds: float
+
+    @cached_property
+    def bic(self) -> tuple[float, ...]:
+        """BIC of each candidate over the smallest.
+
+        All count rows alike, by the autocorrelation that the best fit leaves: what a worse one
+        leaves beyond that is its own error.
+        """
+        ratio = min(self.candidates, key=lambda each: each.fitted_percent).ratio
+        values = [each.bic(ratio) for each in self.candidates]
+        return tuple(value - min(values) for value in values)
+
+    @cached_property
+    def choice(self) -> Candidate:
+        """What is recommended for all joints."""
+        return choose_simplest(select_best_verdicts(self.candidates), None)[0]
+
+    @cached_property
+    def recommendations(self) -> tuple[Recommendation, ...]:
+        """For all joints, then for each among the friction models of that choice's method."""
+        own = [each for each in self.candidates if each.method == self.choice.method]
+        own = [each for each in own if each.verdict != STATES[-1]] or own
+        found = [recommend_candidate(select_best_verdicts(self.candidates), None, None)]
+        shown = {name: self.kinds.index(name) for name in self.robot.joint_names}
+        found += [
+            recommend_candidate(own, kind, name)
+            for name, kind in shown.items()
+            if own[0].held_out.told(kind) > 1
+        ]
+        return tuple(found)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Kinds of rows that have torque in what was held out."""
+        scores = self.candidates[0].held_out
+        return tuple(k for k in range(len(self.kinds)) if scores.told(k))
+
+    def summary(self) -> str:
+        """Tables and recommendations as plain text of at most 80 columns."""
+        methods = list(dict.fromkeys(each.method for each in self.candidates))
+        sections = [format_overview(self)]
+        sections += [format_candidates(self, method) for method in methods]
+        sections += [format_joint_errors(self, self.choice.method), format_notes(self)]
+        sections.append(format_recommendations(self))
+        return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def grade_value(value: float, limits: tuple[float, float]) -> str:
+    """A below the first limit, B below the second, else C."""
+    return "A" if value < limits[0] else "B" if value < limits[1] else "C"
+
+
+def select_best_verdicts(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those with the best verdict that any has: what is doubtful only where all are."""
+    best = min(STATES.index(each.verdict) for each in candidates)
+    return [each for each in candidates if STATES.index(each.verdict) == best]
+
+
+def choose_simplest(
+    candidates: Sequence[Candidate], kind: int | None
+) -> tuple[Candidate, Candidate]:
+    """The simplest whose error is within one standard error of the best, and the best.
+
+    The standard error is that of the difference on the same blocks; where that is very small, a
+    share of the best error counts instead.
+    """
+    best = min(candidates, key=lambda each: each.held_out.percent(kind)[0])
+    slight = SLIGHT * best.held_out.percent(kind)[0]
+    within = [best]
+    for each in candidates:
+        if each is not best:
+            excess, std = each.held_out.beyond(best.held_out, kind)
+            within += [each] if excess <= max(slight, std) else []
+    order = sorted(within, key=lambda each: (each.parameters, each.held_out.percent(kind)[0]))
+    return order[0], best
+
+
+def recommend_candidate(
+    candidates: Sequence[Candidate], kind: int | None, name: str | None
+) -> Recommendation:
+    """The choice for a joint with its reason."""
+    found, best = choose_simplest(candidates, kind)
+    on = "" if name is None else f" on {name}"
+    simpler = [each for each in candidates if each.parameters < found.parameters]
+    if found is not best:
+        gain, std = found.held_out.beyond(best.held_out, kind)
+        bought = format_percent_with_std(gain, std)
+        reason = f"{name_candidate(best, found)} improves by {bought} %{on}: not worth it"
+    elif simpler:
+        next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
+        gain, std = next_best.held_out.beyond(found.held_out, kind)
+        bought = format_percent_with_std(gain, std)
+        reason = f"improves by {bought} %{on} over {name_candidate(next_best, found)}"
+    elif len(candidates) > 1:
+        reason = "the simplest, and no other has a smaller held-out error"
+    else:
+        reason = "no other result is as trustworthy"
+    if name is None and found.verdict != STATES[0]:
+        reason += f"; like the others, it is {found.verdict}"
+    return Recommendation(name, found.method, found.friction, reason)
+
+
+def name_candidate(candidate: Candidate, beside: Candidate) -> str:
+    """A candidate by what tells it from another."""
+    if candidate.method == beside.method:
+        return candidate.friction
+    if candidate.friction == beside.friction:
+        return candidate.method
+    return f"{candidate.friction} by {candidate.method}"
+
+
+# -------------------------------------------------------------------------------- text
+
+
+def format_percent_with_std(value: float, std: float) -> str:
+    """A percentage and its standard error, where it has one."""
+    return (
+        f"{format_percent(value)} ± {format_percent(std)}"
+        if np.isfinite(std)
+        else format_percent(value)
+    )
+
+
+def describe_held_out_blocks(found: Comparison) -> str:
+    """What was held out."""
+    if found.rotating:
+        return f"{found.blocks} blocks of the fitted logs, each held out in turn"
+    return f"{found.blocks} blocks of the held-out logs, scored on one fit"
+
+
+def format_overview(found: Comparison) -> list[str]:
+    """What was compared, and what is recommended for all joints."""
+    best = found.recommendations[0]
+    return [
+        *format_entry("recommended", f"{best.friction} by {best.method}: {best.reason}"),
+        *format_entry("robot", f"{found.robot.name}, {format_count(found.robot.n, 'joint')}"),
+        *format_entry("held out", describe_held_out_blocks(found)),
+        *format_entry("time", f"{found.seconds:.1f} s"),
+    ]
+
+
+def format_comparison_columns(
+    found: Comparison, members: Sequence[int]
+) -> list[tuple[str, list[str]]]:
+    """The columns that the text and the page share."""
+    rows = [found.candidates[k] for k in members]
+    return [
+        ("fit %", [format_percent(c.fitted_percent) for c in rows]),
+        ("held out %", [format_percent_with_std(*c.held_out.percent()) for c in rows]),
+        ("par.", [str(c.parameters) for c in rows]),
+        ("BIC", [f"{found.bic[k]:+.0f}" for k in members]),
+        ("s", [format_number(c.seconds, 2) for c in rows]),
+        ("A-C", [c.torque_level + c.time_level for c in rows]),
+        ("verdict", [c.verdict for c in rows]),
+    ]
+
+
+def format_candidates(found: Comparison, method: str) -> list[str]:
+    """Friction models under one method."""
+    members = [k for k, c in enumerate(found.candidates) if c.method == method]
+    labels = [found.candidates[k].friction for k in members]
+    return format_table(method, labels, format_comparison_columns(found, members))
+
+
+def format_joint_errors(found: Comparison, method: str) -> list[str]:
+    """Held-out errors of every joint under one method."""
+    rows = [c for c in found.candidates if c.method == method]
+    columns = [
+        (found.kinds[k], [format_percent_with_std(*c.held_out.percent(k)) for c in rows])
+        for k in found.shown
+    ]
+    return [
+        f"held-out error by {method} [%]",
+        *format_table("", [c.friction for c in rows], columns),
+    ]
+
+
+def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
+    """What was passed over, what failed and what was held."""
+    best = min(found.candidates, key=lambda each: each.held_out.percent()[0])
+    barred = [
+        (
+            "beside",
+            f"{name_candidate(best, found.choice)} errs less, but its result is {best.verdict}",
+        )
+    ] * (best not in select_best_verdicts(found.candidates))
+    failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]
+    held = [
+        ("held", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")
+        for c in found.candidates
+        if c.held
+    ]
+    return barred + failed + held
+
+
+def format_notes(found: Comparison) -> list[str]:
+    """The notes, and what the columns are."""
+    lines = [
+        line for key, words in list_comparison_notes(found) for line in format_entry(key, words)
+    ]
+    return lines + textwrap.wrap(LEGEND, WIDTH)
+
+
+LEGEND = (
+    "fit %: error on the fitted rows; ± one standard error over the blocks; par.: parameters that "
+    "were estimated; BIC over the smallest; s: time of one identification; A-C: levels of e_T, "
+    "the mean held-out error over the largest torque (A < 0.01, B < 0.1), and of the time (A < "
+    "1 min, B < 1 h) of zhang2018, Tables 1 and 3. Its e_d, e_f and J_e need the true "
+    "parameters, and are left out."
+)
+
+
+def format_recommendations(found: Comparison) -> list[str]:
+    """What to take for each joint."""
+    own = [each for each in found.recommendations if each.joint is not None]
+    lines = [f"by one standard error, of the models by {found.choice.method}"] * bool(own)
+    for each in own:
+        lines += format_entry(str(each.joint), f"{each.friction}: {each.reason}")
+    return lines
+
+
+# -------------------------------------------------------------------------------- JSON
+
+
+def serialise_comparison(found: Comparison) -> dict[str, Any]:
+    """The comparison as plain data (schema ``dynident.comparison/1``)."""
+    return {
+        "schema": SCHEMA,
+        "robot": {"name": found.robot.name, "joints": list(found.robot.joint_names)},
+        "blocks": found.blocks,
+        "rotating": found.rotating,
+        "seconds": found.seconds,
+        "candidates": [
+            serialise_candidate(found, each, bic)
+            for each, bic in zip(found.candidates, found.bic, strict=True)
+        ],
+        "failures": [
+            {"method": f.method, "friction": f.friction, "reason": f.reason} for f in found.failures
+        ],
+        "recommendations": [
+            {"joint": r.joint, "method": r.method, "friction": r.friction, "reason": r.reason}
+            for r in found.recommendations
+        ],
+    }
+
+
+def serialise_candidate(found: Comparison, candidate: Candidate, bic: float) -> dict[str, Any]:
+    """One combination as plain data; BIC over the smallest."""
+    errors = {name: candidate.held_out.percent(k) for k, name in enumerate(found.kinds)}
+    joints = found.robot.joint_names
+    return {
+        "method": candidate.method,
+        "friction": candidate.friction,
+        "parameters": candidate.parameters,
+        "fitted_percent": candidate.fitted_percent,
+        "held_out": serialise_score(candidate.held_out.percent()),
+        "joints": [serialise_score(errors[name]) for name in joints],
+        "others": [
+            {"name": found.kinds[k], **serialise_score(errors[found.kinds[k]])}
+            for k in found.shown
+            if found.kinds[k] not in joints
+        ],
+        "bic": bic,
+        "e_T": float(np.nanmean(candidate.held_out.relative_error)),
+        "levels": {"e_T": candidate.torque_level, "time": candidate.time_level},
+        "seconds": candidate.seconds,
+        "verdict": candidate.verdict,
+        "held": list(candidate.held),
+    }
+
+
+def serialise_score(pair: tuple[float, float]) -> dict[str, float]:
+    """An error with its standard error."""
+    return {"percent": pair[0], "std": pair[1]}

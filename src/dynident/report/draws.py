@@ -1,0 +1,327 @@
+"""Draws of a model: consistent sets of parameters, files of them, and how they are calibrated."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.files import write_files
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.text import suggest_nearest
+from dynident.core.words import format_entry
+from dynident.dynamics.base import BaseParameters
+from dynident.estimators.closed_loop import Simulation
+from dynident.export.mjcf import is_mjcf, render_identified_mjcf
+from dynident.export.urdf import render_standard_urdf
+
+BAND = (0.025, 0.975)
+"""Quantiles between which 95 % of the draws lie."""
+HEAD = "draws.yaml"
+"""The file that tells of the others."""
+OWN = re.compile(r"draw_\d+\.(urdf|xml|yaml)|draws\.npz")
+"""Names of the others: those of an earlier set go."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Sets of standard parameters that a robot can have, drawn from what a result leaves open.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        Of the model at the result's own shapes of friction.
+    theta : ndarray, shape (draws, standard parameters)
+    loop : tuple of str
+        What else was drawn: shapes of friction, then ``gain2``, ``bias3``, ``delay`` of the loop.
+    values : ndarray, shape (draws, loop)
+    seed : int
+    share : float
+        Of the normal distribution that is consistent.
+    way : str
+        How draws within it were had.
+    margin : float
+        Smallest eigenvalue of a pseudo-inertia, over all draws and links.
+    least : float
+        Smallest parameter that has to be positive, likewise; infinite where there is none.
+    width : ndarray, optional
+        Of the sign that friction had where it was simulated, shape (1,) or (n,).
+    """
+
+    base: BaseParameters
+    theta: Array
+    loop: tuple[str, ...]
+    values: Array
+    seed: int
+    share: float
+    way: str
+    margin: float
+    least: float
+    width: Array | None = None
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.theta)
+
+    @property
+    def beta(self) -> Array:
+        """Base parameters, shape (draws, base parameters)."""
+        return np.asarray(self.theta @ self.base.matrix.T)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all that was drawn."""
+        return (*self.base.idim.names, *self.loop)
+
+    @property
+    def every(self) -> Array:
+        """All that was drawn, shape (draws, names)."""
+        return np.hstack([self.theta, self.values])
+
+    def shaped(self, k: int) -> BaseParameters:
+        """The model of a draw, with its shapes of friction."""
+        count = len(self.base.idim.shape)
+        names = [s.name for s in self.base.idim.shape_parameters]
+        if not count or list(self.loop[:count]) != names:
+            return self.base
+        return replace(self.base, idim=self.base.idim.shaped(self.values[k, :count]))
+
+    def of_loop(self, k: int, simulation: Simulation) -> Simulation:
+        """The loop of a draw: what of it was drawn, else the loop's own."""
+        return simulation.told(dict(zip(self.loop, self.values[k].tolist(), strict=True)))
+
+    def write(self, directory: str | Path, format: str | None = None) -> tuple[str, ...]:
+        """Write them beside a `draws.yaml` that lists them, all or none; notes on the files.
+
+        Parameters
+        ----------
+        directory : str or Path
+        format : str, optional
+            Name in `FORMATS`; as the robot's own file by default.
+
+        Raises
+        ------
+        InputError
+            For unknown formats, and where nothing can be written.
+        """
+        folder = Path(directory)
+        chosen = format or ("mjcf" if is_mjcf(self.base.idim.robot) else "urdf")
+        if chosen not in FORMATS:
+            raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, FORMATS)}")
+        found, notes = FORMATS[chosen](self, folder)
+        contents = {HEAD: self.ranges(tuple(found)).encode(), **found}
+        write_files({folder / name: content for name, content in contents.items()}, OWN.fullmatch)
+        return notes
+
+    def ranges(self, files: Sequence[str] = ()) -> str:
+        """``parameter: {mean, std, low, high}`` of all draws, as YAML."""
+        every = self.every
+        low, high = np.quantile(every, BAND, axis=0)
+        std = np.std(every, axis=0, ddof=1) if len(every) > 1 else np.zeros(every.shape[1])
+        rows = zip(self.names, np.mean(every, axis=0), std, low, high, strict=True)
+        lines = [
+            f"# {len(self)} draws of {self.base.idim.robot.name}, SI units, inertials about the "
+            "joint frames; low and high hold 95 % of them",
+            f"seed: {self.seed}",
+            f"way: {self.way}",
+            f"share_consistent: {self.share:.4g}",
+            f"min_pseudo_inertia_eigenvalue: {self.margin:.6g}",
+            *([f"min_positive_parameter: {self.least:.6g}"] if np.isfinite(self.least) else []),
+            "parameters:",
+            *(
+                f"  {name}: {{mean: {m:.9g}, std: {s:.6g}, low: {a:.9g}, high: {b:.9g}}}"
+                for name, m, s, a, b in rows
+            ),
+            "files:" if files else "files: []",
+            *(f"  - {name}" for name in files),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def certify_draws(
+    base: BaseParameters, theta: Array, loop: tuple[str, ...], values: Array, **words: Any
+) -> Draws:
+    """Draws, each of them shown to be consistent.
+
+    Raises
+    ------
+    ComputationError
+        When one is not.
+    """
+    idim = base.idim
+    eigenvalues = find_smallest_eigenvalue(idim.split(theta)[0])
+    positive = theta[:, np.flatnonzero(idim.positive)]
+    margin = float(np.min(eigenvalues))
+    least = float(np.min(positive, initial=np.inf))
+    if not (margin > 0.0 and least > 0.0):
+        raise ComputationError(
+            f"a draw is not physically consistent (smallest eigenvalue {margin:.3g}, smallest "
+            f"drive parameter {least:.3g}); dynident repair corrects inertials of the robot file"
+        )
+    return Draws(base, theta, loop, values, margin=margin, least=least, **words)
+
+
+Files = tuple[dict[str, bytes], tuple[str, ...]]
+"""Files by name, and notes."""
+
+
+def name_draw_files(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
+    """Numbers of the draws and names of their files."""
+    digits = len(str(len(draws) - 1))
+    for k in range(len(draws)):
+        yield k, f"draw_{k:0{digits}d}.{suffix}"
+
+
+def convert_draws_to_urdf(draws: Draws, folder: Path) -> Files:
+    """One URDF a draw."""
+    files: dict[str, bytes] = {}
+    notes: list[str] = []
+    for k, name in name_draw_files(draws, "urdf"):
+        files[name], own = render_standard_urdf(draws.base.idim, draws.theta[k])
+        notes += own
+    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
+
+
+def convert_draws_to_mjcf(draws: Draws, folder: Path) -> Files:
+    """One MJCF a draw."""
+    files: dict[str, bytes] = {}
+    notes: list[str] = []
+    for k, name in name_draw_files(draws, "xml"):
+        files[name], own = render_identified_mjcf(
+            draws.base.idim, draws.theta[k], folder, draws.width
+        )
+        notes += own
+    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
+
+
+def convert_draws_to_npz(draws: Draws, folder: Path) -> Files:
+    """All draws as arrays."""
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        names=np.array(draws.names),
+        values=draws.every,
+        base_names=np.array(draws.base.names),
+        beta=draws.beta,
+    )
+    return {"draws.npz": buffer.getvalue()}, ()
+
+
+def convert_draws_to_yaml(draws: Draws, folder: Path) -> Files:
+    """One file of plain values a draw."""
+    files = {}
+    for k, name in name_draw_files(draws, "yaml"):
+        rows = zip(draws.names, draws.every[k].tolist(), strict=True)
+        files[name] = "".join(f"{key}: {value!r}\n" for key, value in rows).encode()
+    return files, ()
+
+
+def describe_loop_values(draws: Draws) -> tuple[str, ...]:
+    """What of the loop has no place in a robot file."""
+    if not draws.loop:
+        return ()
+    return (f"{', '.join(draws.loop)} of each draw stand in the formats npz and yaml alone",)
+
+
+FORMATS: dict[str, Callable[[Draws, Path], Files]] = {
+    "urdf": convert_draws_to_urdf,
+    "mjcf": convert_draws_to_mjcf,
+    "npz": convert_draws_to_npz,
+    "yaml": convert_draws_to_yaml,
+}
+"""Files of draws by format, and of the folder in which they will stand."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How much of a measured log lies inside the 95 % band of draws.
+
+    Attributes
+    ----------
+    log : str
+    what : {"torque", "position"}
+    names : tuple of str
+        Of the joints, or groups of rows.
+    draws : int
+        That the band is of.
+    parameters : ndarray, shape (n,)
+        Share inside the band of the draws alone: of what the parameters leave open.
+    noise : ndarray, shape (n,)
+        Share inside the band of the draws and of what the model left of the logs that were
+        fitted, as one a joint tells.
+    """
+
+    log: str
+    what: str
+    names: tuple[str, ...]
+    draws: int
+    parameters: Array
+    noise: Array
+
+
+def serialise_calibration(found: Calibration) -> dict[str, Any]:
+    """For JSON."""
+    rows = zip(found.names, found.parameters, found.noise, strict=True)
+    return {
+        "log": found.log,
+        "what": found.what,
+        "draws": found.draws,
+        "band_percent": 95.0,
+        "joints": [
+            {"name": n, "inside_percent": 100.0 * p, "inside_with_noise_percent": 100.0 * w}
+            for n, p, w in rows
+        ],
+        "inside_percent": 100.0 * float(np.mean(found.parameters)),
+        "inside_with_noise_percent": 100.0 * float(np.mean(found.noise)),
+    }
+
+
+def serialise_draws(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]:
+    """For JSON: what was drawn, and how well it holds."""
+    every = draws.every
+    low, high = np.quantile(every, BAND, axis=0)
+    rows = zip(draws.names, every.mean(axis=0), every.std(axis=0), low, high, strict=True)
+    return {
+        "schema": "dynident.draws/1",
+        "draws": len(draws),
+        "seed": draws.seed,
+        "share_consistent": draws.share,
+        "way": draws.way,
+        "min_pseudo_inertia_eigenvalue": draws.margin,
+        "min_positive_parameter": draws.least,
+        "parameters": [
+            {"name": n, "mean": m, "std": s, "low": a, "high": b} for n, m, s, a, b in rows
+        ],
+        "calibration": [serialise_calibration(one) for one in logs],
+    }
+
+
+def format_draws(draws: Draws, logs: Sequence[Calibration]) -> str:
+    """What was drawn, and how well it holds, in lines."""
+    share = "less than 0.1" if draws.share < 1e-3 else f"{100.0 * draws.share:.3g}"
+    least = "" if np.isinf(draws.least) else f", smallest drive parameter {draws.least:.2g}"
+    lines = [
+        f"draws       {len(draws)}, seed {draws.seed}, by {draws.way}",
+        f"accepted    {share} % of the normal distribution is physically consistent",
+        *format_entry(
+            "certified", f"all; smallest pseudo-inertia eigenvalue {draws.margin:.2g}{least}"
+        ),
+    ]
+    for one in logs:
+        width = max(len(name) for name in (*one.names, "overall"))
+        means = (float(np.mean(one.parameters)), float(np.mean(one.noise)))
+        rows = [*zip(one.names, one.parameters, one.noise, strict=True), ("overall", *means)]
+        lines += [
+            "",
+            f"{one.log}: {one.what} inside the 95 % band of {one.draws} draws [%]",
+            f"{'':{width}}  parameters  with noise",
+            *(f"{n:{width}}  {100.0 * p:10.1f}  {100.0 * w:10.1f}" for n, p, w in rows),
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,291 @@
+"""The report of a designed trajectory: its limits, predicted error bars, how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.words import format_number
+from dynident.excitation.excite import Excitation
+from dynident.excitation.obstacles import FLOOR
+from dynident.excitation.prediction import Prediction
+from dynident.fit.json import replace_nonfinite, to_json
+from dynident.report.html import Row, Statement, Table, load_page_templates
+from dynident.report.plots import (
+    BLUE,
+    GREY,
+    LINES,
+    RED,
+    apply_style,
+    draw_legend,
+    format_panel_title,
+    make_report_figure,
+    render_figure,
+)
+from dynident.report.replay import render_replay_page
+from dynident.report.trajectory import (
+    FORMATS,
+    describe_floor,
+    describe_periods,
+    format_limit_shares,
+    format_parameter_columns,
+    serialise_trajectory,
+)
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OUTPUTS = ("trajectory.json", *FORMATS, "report.html", "replay.html")
+"""All that ``-o DIR`` receives; the first is the head of the set."""
+SCRIPT, SIX = "trajectory.script", 6
+"""A program for one make of robots, which have so many joints."""
+INSTANTS = 400
+"""Of a curve."""
+
+
+def render_excitation_files(found: Excitation, script: bool = False) -> dict[str, str]:
+    """Contents of all files of a design, by name.
+
+    Parameters
+    ----------
+    found : Excitation
+    script : bool
+        Whether a program for robots of one make is among them.
+    """
+    replay = render_replay_page(found)
+    return {
+        "trajectory.json": to_json(replace_nonfinite(serialise_trajectory(found))),
+        **{name: made(found) for name, made in FORMATS.items() if name != SCRIPT or script},
+        "report.html": render_excitation_page(found, replay),
+        "replay.html": replay,
+    }
+
+
+def refuse_script(robot: Robot) -> None:
+    """Refuse the program of a robot that cannot be of its make.
+
+    Raises
+    ------
+    InputError
+    """
+    slides = [joint.name for joint in robot.joints if joint.kind != "revolute"]
+    if robot.n != SIX or slides:
+        has = f"slides along {slides[0]}" if slides else f"has {robot.n} joints"
+        raise InputError(
+            f"{robot.name}: {SCRIPT} is a program for robots with {SIX} turning joints, this one "
+            f"{has}; leave --script out"
+        )
+
+
+def render_excitation_page(found: Excitation, replay: str) -> str:
+    """A design as a self-contained page, with the page that plays it inside."""
+    design, prediction = found.design, found.prediction
+    family = design.trajectory.family
+    limits, sensed = format_limit_shares(found), found.sensed
+    weak = [prediction.why(k) for k in prediction.weak]
+    if sensed is not None:
+        weak += [f"beyond {found.sensor}, {sensed.why(k)}" for k in sensed.weak]
+    return (
+        load_page_templates()
+        .get_template("excitation.html.j2")
+        .render(
+            title=found.robot.name,
+            subtitle=f"excitation by {family.kind}, {family.stop - family.start:g} s"
+            + describe_periods(found),
+            verdict=list_excitation_statements(found),
+            limits=build_column_table("joint", found.robot.joint_names, limits),
+            positions=plot_motion_shares(found, 0),
+            speeds=plot_motion_shares(found, 1),
+            accelerations=plot_motion_shares(found, 2),
+            torques=plot_torque_shares(found) if design.task.nominal is not None else "",
+            clearance=plot_clearance(found) if design.task.clearance is not None else "",
+            near=build_nearest_table(found),
+            precision=plot_predicted_precision(found),
+            replay=replay,
+            parameters=build_prediction_table("parameter", prediction),
+            sensed=None
+            if sensed is None
+            else build_prediction_table(f"beyond {found.sensor}", sensed),
+            weak=weak,
+            unidentifiable=prediction.base.unidentifiable,
+            criterion=design.task.criterion,
+            value=format_number(design.value),
+            stopped=design.stopped,
+            warnings=found.warnings,
+        )
+    )
+
+
+def build_column_table(
+    stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
+) -> Table:
+    """Columns of words as a table."""
+    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
+    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub,))
+
+
+def build_prediction_table(stub: str, prediction: Prediction) -> Table:
+    """Predicted standard deviations as a table."""
+    return build_column_table(stub, prediction.names, format_parameter_columns(prediction))
+
+
+def list_excitation_statements(found: Excitation) -> list[Statement]:
+    """What is said first."""
+    certificate, prediction = found.design.certificate, found.prediction
+    worst = certificate.worst
+    assert worst is not None
+    said = [
+        Statement(
+            "good" if certificate.ok else "bad",
+            "Limits kept" if certificate.ok else "Limits not kept",
+            f"proved between the points of a grid of {1e3 * certificate.step:.1f} ms, torques at "
+            f"{certificate.points} instants; closest is the {worst.what} of {worst.where}, with "
+            f"{100.0 * worst.share:.1f} % of what is allowed.",
+        )
+    ]
+    apart = [each for each in certificate.kept if each.what == "clearance"]
+    if apart:
+        least = min(apart, key=lambda each: each.reached)
+        said.append(
+            Statement(
+                "good" if least.ok else "bad",
+                "No collision" if least.ok else "Too near",
+                f"{len(apart)} pairs of shapes keep {1e3 * least.limit:.0f} mm apart; the nearest "
+                f"are {least.where}, {1e3 * least.reached:.1f} mm.",
+            )
+        )
+    else:
+        said.append(Statement("note", "Collisions not watched", "only the joints' limits are."))
+    watched = any(each.name == FLOOR for each in found.obstacles)
+    said.append(Statement("good" if watched else "note", "Floor", f"{describe_floor(found)}."))
+    known = int(np.sum(np.abs(prediction.nominal) > 0.0))
+    said.append(
+        Statement(
+            "good" if not prediction.weak else "note",
+            "Predicted error bars",
+            f"condition number {format_number(prediction.unscaled, 3)} in SI units, "
+            f"{format_number(prediction.columns, 3)} with columns scaled; "
+            f"{known - len(prediction.weak)} of {known} parameters with a nominal value will be "
+            "known to better than half of it.",
+        )
+    )
+    return said
+
+
+def plot_share_curves(axes: Axes, times: Array, shares: Array, names: Sequence[str]) -> None:
+    """Shares of limits over time, a line a joint."""
+    for j, name in enumerate(names):
+        colour, dashes = LINES[j % len(LINES)]
+        axes.plot(times, shares[:, j], color=colour, ls=dashes, label=format_panel_title(j, name))
+    for edge in (-1.0, 1.0):
+        axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
+    axes.set_ylim(-1.08, 1.08)
+    axes.set_xlim(times[0], times[-1])
+
+
+def choose_curve_times(found: Excitation) -> Array:
+    """Of the curves [s]."""
+    family = found.trajectory.family
+    return np.linspace(family.start, family.stop, INSTANTS)
+
+
+def plot_motion_shares(found: Excitation, order: int) -> str:
+    """Positions, speeds or accelerations over their limits; empty where none is limited."""
+    low, high = found.design.task.limits.of_order(order)
+    limited = np.isfinite(high)
+    if not np.any(limited):
+        return ""
+    times = choose_curve_times(found)
+    values = found.trajectory.at(times, order)
+    middle, half = 0.5 * (high + low), 0.5 * (high - low)
+    shares = (values - np.where(limited, middle, 0.0)) / np.where(limited, half, np.inf)
+    return plot_shares_over_time(times, shares, found, ("position", "speed", "acceleration")[order])
+
+
+def plot_torque_shares(found: Excitation) -> str:
+    """Torques of the nominal model over what the margin leaves."""
+    task = found.design.task
+    assert task.nominal is not None
+    times = choose_curve_times(found)
+    q, dq, ddq = (found.trajectory.at(times, order) for order in range(3))
+    tau = task.nominal.torque(q, dq, ddq)
+    tau = tau + np.sign(tau) * task.nominal.steady
+    shares = (tau / task.limits.torque)[:, : found.robot.n]
+    return plot_shares_over_time(times, shares, found, "torque")
+
+
+def plot_shares_over_time(times: Array, shares: Array, found: Excitation, what: str) -> str:
+    """Curves of one kind."""
+    with apply_style():
+        figure = make_report_figure(2.3)
+        axes = figure.add_axes((0.06, 0.18, 0.93, 0.68))
+        plot_share_curves(axes, times, shares, found.robot.joint_names)
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel(f"{what} / limit")
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, borderaxespad=0.0, borderpad=0.1
+        )
+        return render_figure(figure, f"excitation-{what}")
+
+
+def plot_clearance(found: Excitation) -> str:
+    """The smallest distance over time."""
+    task = found.design.task
+    assert task.clearance is not None
+    times = choose_curve_times(found)
+    distance = task.clearance.distances(found.trajectory.at(times)).min(axis=1)
+    with apply_style():
+        figure = make_report_figure(1.9)
+        axes = figure.add_axes((0.06, 0.22, 0.93, 0.7))
+        axes.plot(times, 1e3 * distance, color=BLUE)
+        axes.axhline(1e3 * task.limits.clearance, color=RED, lw=0.7, ls=(0, (4, 2)))
+        axes.set_xlim(times[0], times[-1])
+        axes.set_ylim(0.0, None)
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("nearest [mm]")
+        return render_figure(figure, "excitation-clearance")
+
+
+def build_nearest_table(found: Excitation) -> Table | None:
+    """The pairs that come nearest, each two links once."""
+    apart = [each for each in found.design.certificate.kept if each.what == "clearance"]
+    if not apart:
+        return None
+    nearest = {each.where: each for each in sorted(apart, key=lambda each: -each.reached)}
+    order = sorted(nearest.values(), key=lambda each: each.reached)[:10]
+    rows = tuple(
+        Row((each.where, f"{1e3 * each.reached:.1f}", f"{each.time:.2f}")) for each in order
+    )
+    return Table(("pair", "never nearer than [mm]", "at [s]"), rows, ("pair",))
+
+
+def plot_predicted_precision(found: Excitation) -> str:
+    """Predicted relative standard deviations, the best first."""
+    prediction = found.prediction
+    relative = 100.0 * prediction.relative
+    order = np.argsort(relative)
+    order = order[np.isfinite(relative[order])]
+    if not len(order):
+        return ""
+    with apply_style():
+        figure = make_report_figure(2.6)
+        axes = figure.add_axes((0.07, 0.34, 0.92, 0.58))
+        place = np.arange(len(order))
+        axes.axhline(50.0, color=RED, lw=0.7, ls=(0, (4, 2)))
+        weak = np.isin(order, prediction.weak)
+        shown = relative[order]
+        axes.plot(place[~weak], shown[~weak], "o", ms=4.5, color=BLUE, label="predicted std")
+        axes.plot(place[weak], shown[weak], "D", ms=4.5, color=GREY, label="weak")
+        names = [prediction.names[k] for k in order]
+        axes.set_xticks(place, names, rotation=90, fontsize=7.0)
+        axes.set_yscale("log")
+        axes.minorticks_off()
+        axes.set_ylabel("std [%]")
+        axes.grid(visible=False, axis="x")
+        draw_legend(axes)
+        return render_figure(figure, "excitation-precision")

@@ -1,0 +1,146 @@
+"""A fit as its users hold it: fresh, or read from a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from dynident.core.errors import InputError
+from dynident.core.files import read_file
+from dynident.core.plain import from_plain
+from dynident.core.schema import Spec
+from dynident.fit.json import SCHEMA, serialise_result
+from dynident.fit.logs import Logs
+from dynident.fit.provenance import Provenance, restore_robot_files
+from dynident.fit.result import Result
+from dynident.fit.state import FORMS
+from dynident.report.text import summarise_result
+
+CLOSE = 1e-6
+"""Of numbers that stand twice in a file, as a share; they are computed again when it is read."""
+NONE = 1e-12
+"""Below which numbers are rounding."""
+
+
+@dataclass(frozen=True)
+class Fit(Result):
+    """A model with its certificate, its error bars and its errors; see `Result`."""
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        error = f"error {self.identification[0].overall_percent:.3g} % on fitted rows"
+        if self.encoder_only:
+            error = f"free simulation {self.simulated[0].free[-1].overall_milli:.3g} mrad"
+        return (
+            f"<Fit of {self.base.idim.robot.name} by {self.method}: "
+            f"{self.verdict.state}, {error}; print(fit.summary())>"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def summary(self, full: bool = False) -> str:
+        """The result as plain text of at most 80 columns; `full` adds all base parameters."""
+        return summarise_result(self, full)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The object of a result.json, its state not looked at yet.
+
+    Raises
+    ------
+    InputError
+        When it is missing, not JSON, of another schema or an earlier version's.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; give the result.json in it")
+    try:
+        found = json.loads(read_file(path).decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error})") from error
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
+            "dynident identify"
+        )
+    if not isinstance(found.get("state"), dict):
+        raise InputError(
+            f"{path}: has no 'state', as results of earlier versions; make it again with "
+            "dynident identify"
+        )
+    document: dict[str, Any] = found
+    return document
+
+
+def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: Logs) -> Fit:
+    """The fit of a result.json.
+
+    Parameters
+    ----------
+    document : dict
+        See `read_document`.
+    path : Path
+        The file.
+    study : Spec or None
+        Its study, names of files as seen from the current directory.
+    logs : Logs
+
+    Raises
+    ------
+    InputError
+        When it is damaged, or was edited.
+    """
+    state = from_plain(Result, document["state"], f"{path}: state", FORMS)
+    given = {each.name: getattr(state, each.name) for each in fields(Result)}
+    timings = from_plain(dict[str, float], document.get("timings"), f"{path}: timings")
+    provenance = from_plain(Provenance, document.get("provenance"), f"{path}: provenance")
+    files = replace(state.robot_files, folder=str(path.parent / state.robot_files.folder))
+    source = restore_robot_files(files, str(path))
+    base = replace(state.base, idim=replace(state.idim, robot=replace(state.robot, source=source)))
+    fit = Fit(
+        **{
+            **given,
+            "base": base,
+            "robot_files": files,
+            "study": study,
+            "logs": logs,
+            "timings": timings,
+            "provenance": provenance,
+        }
+    )
+    try:
+        told = serialise_result(fit, path.parent)
+    except (ValueError, IndexError, ArithmeticError) as error:
+        raise InputError(f"{path}: state: its parts do not fit together ({error})") from error
+    odd = find_difference(
+        {k: v for k, v in told.items() if k not in ("state", "settings")}, document
+    )
+    if odd is not None:
+        place, stands, expected = odd
+        raise InputError(
+            f"{path}: {place} is {stands}, but the state behind it makes it {expected}; was the "
+            "file edited?"
+        )
+    return fit
+
+
+def find_difference(told: Any, found: Any, place: str = "") -> tuple[str, str, str] | None:
+    """Where two documents first differ by more than rounding: the place and both values."""
+    if isinstance(told, dict) and isinstance(found, dict):
+        pairs = [(v, found.get(key), f"{place}.{key}".lstrip(".")) for key, v in told.items()]
+    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
+        both = enumerate(zip(told, found, strict=True), 1)
+        pairs = [(one, other, f"{place}[{k}]") for k, (one, other) in both]
+    elif isinstance(told, float) and isinstance(found, int | float):
+        size = max(abs(told), abs(found))
+        same = abs(told - found) <= CLOSE * size + NONE
+        return None if same else (place, f"{found:.6g}", f"{told:.6g}")
+    else:
+        return None if told == found else (place, str(found)[:40], str(told)[:40])
+    return next((odd for odd in (find_difference(*pair) for pair in pairs) if odd), None)

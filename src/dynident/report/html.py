@@ -1,0 +1,646 @@
+"""The result as one page that needs nothing else: tables, figures and a verdict in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident.core.text import format_count
+from dynident.core.words import format_common_values, format_number, format_percent
+from dynident.fit.figures import PositionSeries, Series
+from dynident.fit.parameters import BaseRow, list_base_parameters, list_sensor_parameters
+from dynident.fit.residuals import GroupResiduals, is_any_not_white
+from dynident.fit.result import Result, ValidationFigures
+from dynident.fit.verdict import STATES
+from dynident.regression.statistics import (
+    SIGNIFICANCE,
+)
+from dynident.report.comparison import (
+    LEGEND,
+    Comparison,
+    describe_held_out_blocks,
+    format_comparison_columns,
+    format_percent_with_std,
+    list_comparison_notes,
+)
+from dynident.report.ground import find_ground_support
+from dynident.report.plots import (
+    plot_autocorrelation,
+    plot_contact_forces,
+    plot_footholds,
+    plot_friction,
+    plot_positions,
+    plot_precision,
+    plot_torques,
+)
+from dynident.report.text import (
+    build_error_columns,
+    choose_headline,
+    describe_certificate,
+    describe_consistency,
+    describe_excitation,
+    describe_row_count,
+    describe_rows,
+    describe_simulation,
+    describe_test_result,
+    describe_timings,
+    list_error_names,
+    tabulate_drives,
+)
+
+GENERALISES = 1.5
+"""Held-out error over fitted error up to which the page does not raise a doubt."""
+ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
+"""By what the torques of the logs are."""
+POINTS = 2000
+"""Samples of contact forces that are drawn."""
+ROUNDING = 1e-15
+INERTIA_ENTRIES = {
+    "xx": (0, 0),
+    "xy": (0, 1),
+    "yy": (1, 1),
+    "xz": (0, 2),
+    "yz": (1, 2),
+    "zz": (2, 2),
+}
+
+
+class Statement(NamedTuple):
+    """One sentence of the verdict."""
+
+    level: str
+    """``good``, ``note`` or ``bad``."""
+    title: str
+    text: str
+
+
+class Group(NamedTuple):
+    """A heading over several columns of a table."""
+
+    title: str
+    span: int
+
+
+class Row(NamedTuple):
+    """Cells of a table's row, and its kind for the style sheet."""
+
+    cells: tuple[str, ...]
+    kind: str = ""
+
+
+class Table(NamedTuple):
+    """A table: columns named in ``words`` hold text, the others numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    words: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+
+def render_result_page(
+    result: Result, series: Sequence[Series], positions: Sequence[PositionSeries] = ()
+) -> str:
+    """A result as a self-contained page.
+
+    Parameters
+    ----------
+    result : Result
+    series : sequence of Series
+        Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
+        computes of positions that were fitted are not.
+    positions : sequence of PositionSeries, optional
+        Logs whose positions are drawn likewise: `Result.simulate_positions`.
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to other files.
+    """
+    rows = list_base_parameters(result)
+    series = () if result.encoder_only else series
+    fitted = [s for s in series if s.name in list_fitted_names(result)]
+    return (
+        load_page_templates()
+        .get_template("template.html.j2")
+        .render(
+            title=result.robot.name,
+            subtitle=f"dynamic model identified by {result.method} from "
+            + format_count(len(list_fitted_names(result)), "log"),
+            verdict=list_result_statements(result),
+            free=build_free_error_table(result),
+            fitted=build_fitted_table(result),
+            facts=list_facts(result),
+            errors=build_error_table(result),
+            error_title=ERROR_TITLES[result.torque_source],
+            torque=result.torque_source,
+            positions=[
+                (format_log_title(result, s.name), plot_positions(result.robot, s))
+                for s in positions
+            ],
+            ground=plot_ground_support(result),
+            torques=[
+                (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
+            ],
+            friction_plot=plot_friction(result.robot, fitted) if fitted else "",
+            residual_plot=plot_autocorrelation(select_plotted_residuals(result)),
+            residuals=build_residual_table(result),
+            precision_plot=plot_precision([row for row in rows if row.essential]),
+            parameters=build_parameter_table(rows),
+            weak=sum(row.weak for row in rows),
+            eliminated=sum(not row.essential for row in rows),
+            unidentifiable=result.base.unidentifiable,
+            standard=build_link_table(result),
+            drives=build_drive_table(result),
+            drives_note=describe_regrouped_drives(result),
+            sensors=build_sensor_table(result),
+            certificate=describe_certificate(result),
+            active=result.estimate.active,
+            settings=tuple(flatten_settings(result.settings)),
+            estimate=result.estimate,
+            median_ratio=compare_std_with_literature(rows),
+        )
+    )
+
+
+@cache
+def load_page_templates() -> Environment:
+    """The templates of pages, by file name."""
+    here = resources.files("dynident.report")
+    return Environment(
+        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_comparison_page(found: Comparison) -> str:
+    """A comparison as a self-contained page.
+
+    Parameters
+    ----------
+    found : Comparison
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to other files.
+    """
+    methods = list(dict.fromkeys(each.method for each in found.candidates))
+    own = [each for each in found.candidates if each.method == found.choice.method]
+    return (
+        load_page_templates()
+        .get_template("comparison.html.j2")
+        .render(
+            title=found.robot.name,
+            subtitle=f"methods and friction models compared on {describe_held_out_blocks(found)}",
+            recommendations=[
+                Statement(
+                    "good" if each.friction == found.choice.friction else "note",
+                    each.joint or "All joints",
+                    f"{each.friction} by {each.method}: {each.reason}",
+                )
+                for each in found.recommendations
+            ],
+            models=[build_model_table(found, method) for method in methods],
+            legend=LEGEND,
+            notes=list_comparison_notes(found),
+            method=found.choice.method,
+            friction=found.choice.friction,
+            joints=Table(
+                ("friction", *(found.kinds[k] for k in found.shown)),
+                tuple(
+                    Row(
+                        (
+                            each.friction,
+                            *(
+                                format_percent_with_std(*each.held_out.percent(k))
+                                for k in found.shown
+                            ),
+                        ),
+                        "total" if each is found.choice else "",
+                    )
+                    for each in own
+                ),
+                ("friction",),
+            ),
+            friction_plot=plot_friction(
+                found.robot, found.choice.series, {each.friction: each.series for each in own}
+            ),
+        )
+    )
+
+
+def build_model_table(found: Comparison, method: str) -> Table:
+    """Friction models under one method."""
+    members = [k for k, each in enumerate(found.candidates) if each.method == method]
+    titles, cells = zip(*format_comparison_columns(found, members), strict=True)
+    rows = tuple(
+        Row(
+            (found.candidates[k].friction, *own),
+            "total" if found.candidates[k] is found.choice else "",
+        )
+        for k, own in zip(members, zip(*cells, strict=True), strict=True)
+    )
+    return Table((method, *titles), rows, (method, "verdict"))
+
+
+# ----------------------------------------------------------------------------- verdict
+
+
+def list_result_statements(result: Result) -> tuple[Statement, ...]:
+    """What the result is worth, in sentences."""
+    statements = [*judge_trust(result), judge_consistency(result)]
+    if result.encoder_only:
+        statements.extend(judge_free_errors(result))
+    else:
+        statements.extend(judge_torque_error(result))
+        statements.extend(judge_held_out_error(result, log) for log in result.validation)
+    if not result.validation:
+        text = "the errors are of the logs that were fitted; validate on another log"
+        statements.append(Statement("note", "No held-out log", text))
+    statements.append(judge_excitation(result))
+    statements.append(judge_residuals(result))
+    found = result.estimate.restriction
+    if found is not None and not found.rejected:
+        statements.append(Statement("note", "Active constraints", found.verdict))
+    statements += [Statement("note", "Warning", warning) for warning in result.warnings]
+    if not result.warnings:
+        statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
+    return tuple(statements)
+
+
+def judge_trust(result: Result) -> Iterator[Statement]:
+    """Whether to trust the result, and what mends its logs."""
+    level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
+    state, reserve = result.verdict.state, result.verdict.reserve
+    if not result.verdict.reasons:
+        words = reserve or "no evidence against the result"
+        yield Statement("note" if reserve else "good", state.capitalize(), words)
+    for reason in result.verdict.reasons:
+        yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
+    for found in result.findings:
+        yield Statement("bad", "To repair the log", found.words)
+
+
+def judge_consistency(result: Result) -> Statement:
+    """Whether a body could have these parameters."""
+    text = describe_consistency(result)
+    if result.consistent:
+        return Statement("good", "Physically consistent", text.removeprefix("yes: "))
+    if result.phi is None:
+        hint = "consistency 'pseudo-inertia'" if result.method.startswith("pc-") else "pc-idim-ls"
+        text = text.removeprefix("not determined: ") + f"; {hint} gives consistent links"
+        return Statement("note", "Consistency not determined", text)
+    return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
+
+
+def judge_free_errors(result: Result) -> Iterator[Statement]:
+    """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
+    fitted = max(each.free[-1].overall_milli for each in result.simulated)
+    logs = [(each.log, each.free[-1], False) for each in result.simulated]
+    logs += [(each.log, each.free[-1], True) for each in result.validation]
+    for log, error, held_out in logs:
+        worst = int(np.argmax(error.rms))
+        text = f"of the {'held-out' if held_out else 'fitted'} log {log} (worst: "
+        text += f"{result.robot.joint_names[worst]}, {format_number(1e3 * error.rms[worst], 3)})"
+        level = "good"
+        if held_out and fitted > 0.0:
+            ratio = error.overall_milli / fitted
+            text += f"; {ratio:.1f} times the error on the fitted logs"
+            level = "good" if ratio <= GENERALISES else "note"
+        title = f"{'Held-out free' if held_out else 'Free'} simulation"
+        yield Statement(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
+
+
+def judge_torque_error(result: Result) -> Iterator[Statement]:
+    """Torque error on the fitted logs beside that of the robot file."""
+    mine, nominal = choose_headline(result.identification), choose_headline(result.nominal)
+    if mine is None:
+        return
+    text = f"on the fitted logs ({describe_rows(mine)}, all joints)"
+    level = "good"
+    if nominal is not None:
+        text += (
+            f"; the robot file's own inertials leave {format_percent(nominal.overall_percent)} %"
+        )
+        if mine.overall_percent >= nominal.overall_percent:
+            level = "bad"
+    title = "Torque error" if result.torque_source == "measured" else "Error of the law's torque"
+    yield Statement(level, f"{title} {format_percent(mine.overall_percent)} %", text)
+
+
+def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
+    """How the model does on a log that it has not seen."""
+    fitted, found, nominal = (
+        choose_headline(result.identification),
+        choose_headline(log.entries),
+        choose_headline(log.nominal),
+    )
+    if found is None:
+        return Statement("note", "Not validated", f"{log.log} gave no figure")
+    worst = max(found.joints, key=lambda joint: np.nan_to_num(joint.relative_percent))
+    text = f"on the held-out log {log.log} ({describe_rows(found)}; worst: {worst.name}, "
+    text += f"{format_percent(worst.relative_percent)} %)"
+    level = "good"
+    if nominal is not None:
+        text += f"; robot file {format_percent(nominal.overall_percent)} %"
+    if fitted is not None and fitted.overall_percent > 0.0:
+        ratio = found.overall_percent / fitted.overall_percent
+        text += f"; {ratio:.1f} times the error on the fitted logs"
+        if ratio > GENERALISES:
+            level = "note"
+            text += ": other motions, other conditions, or a model fitted to too little"
+    if nominal is not None and found.overall_percent >= nominal.overall_percent:
+        level = "bad"
+    return Statement(level, f"Held-out error {format_percent(found.overall_percent)} %", text)
+
+
+def judge_excitation(result: Result) -> Statement:
+    """Whether the log determines the parameters."""
+    text = describe_excitation(result)
+    if result.rank < result.base.count:
+        return Statement("bad", "Logs leave parameters open", text)
+    return Statement("good", "Logs reach all base parameters", text)
+
+
+def judge_residuals(result: Result) -> Statement:
+    """Whether the residuals are white."""
+    groups = result.residuals
+    covariance = f"error bars: {result.estimate.covariance.name}"
+    if not is_any_not_white(groups):
+        return Statement("good", "White residuals", covariance)
+    rejected = sum(group.whiteness.rejected for group in groups)
+    text = f"Ljung-Box rejects whiteness at {rejected} of {format_count(len(groups), 'joint')}"
+    return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
+    """What was identified, from what and how."""
+    estimate = result.estimate
+    logs = [log for log in result.log_words if log.use == "identify"]
+    cutoffs = dict.fromkeys(log.cutoffs for log in logs)
+    return (
+        ("Robot", f"{result.robot.name}, {format_count(result.robot.n, 'joint')}"),
+        ("Friction", result.idim.friction),
+        ("Logs", ", ".join(log.words for log in logs)),
+        ("Rows", describe_row_count(result)),
+        ("Cutoffs", "; ".join(cutoffs)),
+        ("Base parameters", f"{result.base.count}; {describe_excitation(result)}"),
+        ("Prior", estimate.prior or "none"),
+        ("Covariance", estimate.covariance.name),
+        ("Iterations", f"{estimate.iterations}, {estimate.message}"),
+        *(("Simulation", describe_simulation(figure)) for figure in result.simulated),
+        *(("Test", describe_test_result(test)) for test in estimate.tests),
+        ("Time", describe_timings(result)),
+    )
+
+
+def build_error_table(result: Result) -> Table | None:
+    """Torque errors per joint, all models and logs side by side."""
+    columns = build_error_columns(result)
+    if not columns:
+        return None
+    rows = []
+    names = list_error_names(columns)
+    for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
+        cells = [
+            cell
+            for f in found
+            for cell in (
+                ("-", "-")
+                if f is None
+                else (format_percent(f.relative_percent), format_number(f.rmse, 3))
+            )
+        ]
+        rows.append(Row((name, *cells)))
+    overall = [c for column in columns for c in (format_percent(column.figure.overall_percent), "")]
+    rows.append(Row(("all joints", *overall), "total"))
+    return Table(
+        ("joint", *(title for _ in columns for title in ("%", "RMSE"))),
+        tuple(rows),
+        ("joint",),
+        (Group("", 1), *(Group(column.title, 2) for column in columns)),
+    )
+
+
+def format_log_title(result: Result, name: str) -> str:
+    """A log's name and what it was used for."""
+    use = "fitted" if name in list_fitted_names(result) else "held out"
+    return f"{name} ({use})"
+
+
+def list_fitted_names(result: Result) -> list[str]:
+    """Names of the logs that were fitted."""
+    return [log.name for log in result.log_words if log.use == "identify"]
+
+
+def select_plotted_residuals(result: Result) -> list[GroupResiduals]:
+    """Residuals that are drawn: combinations of equations are in the table."""
+    shown = [group for group in result.residuals if group.rows and not group.combination]
+    return shown or list(result.residuals)
+
+
+def build_residual_table(result: Result) -> Table:
+    """Size and whiteness of each joint's residual."""
+    rows = []
+    for group in result.residuals:
+        if not group.rows:
+            continue
+        test = group.whiteness
+        cells = (
+            group.name,
+            f"{group.rows}",
+            f"{format_number(group.sigma, 3)} {group.unit}".removesuffix(" 1"),
+            f"{group.correlation[0]:.2f}",
+            format_number(test.statistic, 4),
+            format_p_value(test.p_value),
+            "not white" if test.rejected else "white",
+        )
+        rows.append(Row(cells, "weak" if test.rejected else ""))
+    columns = ("joint", "rows", "sigma", "lag 1", "Ljung-Box Q", "p-value")
+    verdict_column = f"at {100.0 * SIGNIFICANCE:g} %"
+    return Table((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
+
+
+def format_p_value(p_value: float) -> str:
+    """A p-value without false precision."""
+    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
+
+
+def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
+    """Base parameters with error bars and regroupings."""
+    columns = ("parameter", "value", "std", "std %", "95 % from", "to", "std, eq. (9)")
+    return Table(
+        (*columns, "combination"),
+        tuple(
+            Row(
+                (
+                    row.name,
+                    format_number(row.value, 5),
+                    format_number(row.std, 3),
+                    format_percent(row.relative_percent),
+                    format_number(row.low),
+                    format_number(row.high),
+                    format_number(row.literature_std, 3),
+                    row.regrouping,
+                ),
+                "weak" if row.weak else "" if row.essential else "gone",
+            )
+            for row in rows
+        ),
+        ("parameter", "combination"),
+    )
+
+
+def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:
+    """How the standard deviations compare with the literature's formula, as a median."""
+    ratios = [
+        row.std / row.literature_std for row in rows if row.essential and row.literature_std > 0.0
+    ]
+    return float(np.median(ratios)) if ratios else None
+
+
+def build_link_table(result: Result) -> Table | None:
+    """Mass, centre of mass and inertia of each link, where the method determines them."""
+    if result.phi is None:
+        return None
+    rows = []
+    shares = result.estimate.informed
+    every = zip(result.robot.links, result.phi, result.robot.nominal, strict=True)
+    for k, (link, phi, file) in enumerate(every):
+        told = [math.nan] * 3 if shares is None else (100.0 * shares[k]).tolist()
+        mass, com, inertia = to_com(phi)
+        entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
+        values = [mass, *com, *entries]
+        eigenvalue = float(find_smallest_eigenvalue(phi))
+        nominal = format_number(float(file[0]), 3) if file[0] > 0.0 else "-"
+        # what the link does not have is left at rounding, which would read like a number
+        texts = [format_number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
+        data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
+        rows.append(Row((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data)))
+    columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
+    columns += ("mass", "centre", "inertia")
+    groups = (
+        Group("", 1),
+        Group("mass [kg]", 2),
+        Group("centre of mass [m]", 3),
+        Group("inertia about it [kg m²]", 6),
+        Group("", 1),
+        Group("from data [%]", 3),
+    )
+    return Table(columns, tuple(rows), ("link",), groups)
+
+
+def build_free_error_table(result: Result) -> Table | None:
+    """Errors of free simulations, held-out logs first, where drives were fitted to positions."""
+    logs = [
+        *((f"held-out {each.log}", each.free) for each in result.validation),
+        *((each.log, each.free) for each in result.simulated),
+    ]
+    rows = [
+        Row((
+            f"{log}, " + ("whole" if e.horizon is None else f"{e.horizon:g} s"),
+            *(format_number(1e3 * rms, 3) for rms in e.rms),
+            format_number(e.overall_milli, 3),
+        ))
+        for log, errors in logs
+        for e in errors
+    ]  # fmt: skip
+    columns = ("log and horizon", *result.robot.joint_names, "overall")
+    return Table(columns, tuple(rows), columns[:1]) if rows else None
+
+
+def build_fitted_table(result: Result) -> Table | None:
+    """What was fitted of drives, loop and links to positions, with error bars."""
+    found = result.estimate.fitted
+    if found is None:
+        return None
+    rows = zip(found.names, found.units, found.values, found.std, strict=True)
+    return Table(
+        ("parameter", "value", "std", "unit"),
+        tuple(Row((n, format_number(v, 4), format_number(s, 2), unit)) for n, unit, v, s in rows),
+        ("parameter", "unit"),
+    )
+
+
+def build_drive_table(result: Result) -> Table | None:
+    """Rotor inertia and friction of each drive."""
+    symbols, cells = tabulate_drives(result)
+    if not symbols:
+        return None
+    rows = zip(result.robot.joint_names, cells, strict=True)
+    return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+
+
+def describe_regrouped_drives(result: Result) -> str:
+    """What the table of drives shows where parameters are regrouped; empty where none is."""
+    values = [result.drive_parameters(j) for j in range(result.robot.n)]
+    if any(value is None for drive in values for value in drive.values()):
+        return " A dash: regrouped into another base parameter."
+    alone = set(result.base.kept[~np.any(result.base.K != 0.0, axis=1)])
+    drives = range(result.idim.inertial, len(result.idim.parameters))
+    if result.estimate.fitted is not None or alone.issuperset(drives):
+        return ""
+    return " Where one is regrouped, torques determine the sum alone, not this share of it."
+
+
+def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
+    """Of each log of a floating robot its title, forces, and footholds; empty what is unknown."""
+    found = []
+    for log in (*result.samples, *result.held_out):
+        own = find_ground_support(result.idim, result.theta, log, result.lowpass_hz, POINTS)
+        if own is not None and (own.forces or own.stances):
+            forces = plot_contact_forces(own) if own.forces else ""
+            footholds = plot_footholds(own) if own.stances else ""
+            found.append((format_log_title(result, log.name), forces, footholds))
+    return found
+
+
+def build_sensor_table(result: Result) -> Table | None:
+    """What was estimated of sensors of forces."""
+    rows = list_sensor_parameters(result)
+    if not rows:
+        return None
+    cells = (
+        (row.name, format_number(row.value, 4), format_number(row.std, 2), row.unit) for row in rows
+    )
+    return Table(("sensor", "value", "std", "unit"), tuple(map(Row, cells)), ("sensor", "unit"))
+
+
+def flatten_settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Nested settings as lines of a path and a text."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from flatten_settings(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)) and any(isinstance(v, (Mapping, list)) for v in value):
+        for k, inner in enumerate(value, start=1):
+            yield from flatten_settings(inner, f"{path} {k}")
+    else:
+        yield path, format_setting(value)
+
+
+def format_setting(value: Any) -> str:
+    """One setting as text."""
+    if value is None or value in ([], {}, ()):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(v, (int, float)) for v in value):
+            return format_common_values(value) + (
+                " (each)" if len(set(value)) == 1 < len(value) else ""
+            )
+        return ", ".join(str(v) for v in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

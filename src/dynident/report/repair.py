@@ -1,0 +1,136 @@
+"""What a repair changed, as plain text and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynident.consistency.feasible_set import FeasiblePoint
+from dynident.consistency.nearest import Repaired, build_measured_system
+from dynident.core.arrays import Array
+from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.text import format_count
+from dynident.core.words import format_entry, format_number, format_table
+from dynident.dynamics.base import BaseParameters
+from dynident.fit.parameters import serialise_body
+from dynident.robot.model import Robot
+
+
+def format_repair(robot: Robot, found: Repaired) -> str:
+    """Every link before and after, in lines of at most 80 columns."""
+    masses = [phi[0] for phi in found.phi]
+    columns = [
+        ("mass before", [format_number(float(phi[0]), 4) for phi in robot.nominal]),
+        ("after", [format_number(float(m), 4) for m in masses]),
+        (
+            "com moved mm",
+            [
+                format_number(1e3 * measure_com_shift(a, b), 3)
+                for a, b in zip(robot.nominal, found.phi)
+            ],
+        ),
+        ("eigenvalue before", [format_number(float(v), 2) for v in found.before]),
+        ("after", [format_number(float(v), 2) for v in found.after]),
+        ("distance", [format_number(float(d), 2) for d in found.distance]),
+    ]
+    lines = format_table("link", robot.links, columns)
+    changed = ", ".join(robot.links[k] for k in found.changed) or "none: all are consistent"
+    proof = found.certificate
+    lines += ["", *format_entry("changed", changed)]
+    lines += format_entry(
+        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+    )
+    lines += format_entry(
+        "distance", "in the metric; 1 is a link changed by its own size. "
+        f"{format_count(len(found.changed), 'link')} of {len(robot.links)} changed"
+    )  # fmt: skip
+    return "\n".join(lines)
+
+
+def describe_base_shift(base: BaseParameters, given: Array, std: Array, beta: Array) -> str:
+    """How far base parameters had to move to be those of consistent links."""
+    moved = np.abs(beta - given) * np.diag(build_measured_system(given, std).A)
+    worst = int(np.argmax(moved))
+    return (
+        f"the nearest consistent links move the base parameters by {moved[worst]:.2g} sigma at "
+        f"most ({base.names[worst]}), {np.sqrt(np.mean(moved**2)):.2g} in the mean"
+    )
+
+
+def format_base_repair(base: BaseParameters, given: Array, std: Array, point: FeasiblePoint) -> str:
+    """Base parameters of a table and of the consistent links nearest to them."""
+    weight = np.diag(build_measured_system(given, std).A)
+    known = np.isfinite(std)
+    columns = [
+        ("given", [format_number(float(v)) if k else "" for v, k in zip(given, known)]),
+        ("std", [format_number(1.0 / float(w), 3) if k else "" for w, k in zip(weight, known)]),
+        ("consistent", [format_number(float(v)) for v in point.beta]),
+        ("moved sigma", [f"{abs(b - g) * w:.2f}" if k else ""
+                         for b, g, w, k in zip(point.beta, given, weight, known)]),
+    ]  # fmt: skip
+    proof = point.solution.certificate
+    lines = [*format_table("base parameter", base.names, columns), ""]
+    lines += format_entry("repaired", describe_base_shift(base, given, std, point.beta))
+    lines += format_entry(
+        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+    )
+    return "\n".join(lines)
+
+
+def serialise_base_repair(
+    base: BaseParameters, given: Array, std: Array, point: FeasiblePoint
+) -> dict[str, Any]:
+    """The same as the object that ``--json`` prints."""
+    assert point.theta is not None
+    robot, idim = base.idim.robot, base.idim
+    proof = point.solution.certificate
+    phis, drives = idim.split(point.theta)
+    return {
+        "schema": "dynident.repair/1",
+        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "parameters": [
+            {"name": name, "given": float(g) if np.isfinite(s) else None, "value": float(b)}
+            for name, g, s, b in zip(base.names, given, std, point.beta, strict=True)
+        ],
+        "standard": [
+            {
+                "link": link,
+                "min_eigenvalue": float(find_smallest_eigenvalue(phi)),
+                **serialise_body(phi),
+            }
+            for link, phi in zip(robot.links, phis, strict=True)
+        ],
+        "drives": {p.name: float(value) for p, value in zip(idim.drives, drives, strict=True)},
+        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+    }
+
+
+def measure_com_shift(before: np.ndarray, after: np.ndarray) -> float:
+    """How far the centre of mass moved [m]; NaN of a body without mass."""
+    if before[0] <= 0.0 or after[0] <= 0.0:
+        return float("nan")
+    return float(np.linalg.norm(after[1:4] / after[0] - before[1:4] / before[0]))
+
+
+def serialise_repair(robot: Robot, found: Repaired) -> dict[str, Any]:
+    """The same as the object that ``--json`` prints."""
+    rows = []
+    for k, link in enumerate(robot.links):
+        row: dict[str, Any] = {
+            "link": link,
+            "distance": float(found.distance[k]),
+            "min_eigenvalue_before": float(found.before[k]),
+            "min_eigenvalue": float(found.after[k]),
+        }
+        if found.phi[k][0] > 0.0:
+            row |= serialise_body(found.phi[k])
+        rows.append(row)
+    proof = found.certificate
+    return {
+        "schema": "dynident.repair/1",
+        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "changed": [robot.links[k] for k in found.changed],
+        "standard": rows,
+        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+    }

@@ -1,0 +1,509 @@
+"""The result as plain text of at most 80 columns, and the words that the page shares."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dynident.core.text import format_count
+from dynident.core.words import (
+    WIDTH,
+    format_common_values,
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+)
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import PLAIN, Observed
+from dynident.dynamics.parameters import ShapeParameter
+from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
+from dynident.fit.parameters import list_base_parameters, list_sensor_parameters
+from dynident.regression.rows import FREE_OF
+from dynident.regression.statistics import TestResult
+from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from dynident.estimators.closed_loop import FreeError, SimulatedFigure
+    from dynident.fit.result import Result
+
+
+TORQUE_ERRORS = {"measured": "torque error %", "law": "law's torque %"}
+"""Errors of torques, by what they are of: one that a log has, or that its law commands."""
+FEW = 12
+"""Base parameters that are printed without being asked for."""
+
+
+class ErrorColumn(NamedTuple):
+    """Torque errors of one model on one set of rows, with a short and a full name."""
+
+    key: str
+    title: str
+    figure: FitFigure
+
+    def errors(self, names: Sequence[str]) -> list[JointError | None]:
+        """Errors by name; None where the rows have no such torque."""
+        known = {joint.name: joint for joint in self.figure.joints}
+        return [known.get(name) for name in names]
+
+
+def summarise_result(result: Result, full: bool = False) -> str:
+    """A result as plain text.
+
+    Parameters
+    ----------
+    result : Result
+    full : bool
+        Print the base parameters too, even where they are more than `FEW`.
+
+    Returns
+    -------
+    str
+        Lines of at most 80 columns, without colours.
+    """
+    sections = [
+        format_free_errors(
+            result.robot.joint_names,
+            [
+                *((f"held-out {each.log}", each.free) for each in result.validation),
+                *((each.log, each.free) for each in result.simulated),
+            ],
+        ),
+        format_header(result),
+        format_fitted_values(result),
+        format_base_parameters(result, full),
+        format_drives(result),
+        format_shape_parameters(result),
+        format_sensors(result),
+        format_data_shares(result),
+        format_torque_errors(build_error_columns(result), result.torque_source),
+        format_quality(result),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def format_free_errors(
+    names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeError]]]
+) -> list[str]:
+    """Errors of free simulations, log by log, held-out ones first."""
+    lines = []
+    for log, errors in logs:
+        if not errors:
+            continue
+        columns = [
+            (
+                "whole" if each.horizon is None else f"{each.horizon:g} s",
+                [
+                    *(format_number(1e3 * e, 3) for e in each.rms),
+                    format_number(each.overall_milli, 3),
+                ],
+            )
+            for each in errors
+        ]
+        lines += format_table("free sim. mrad", [*names, "overall"], columns)
+        lines += format_entry("  of", f"{log}: rms of the positions, restarted at these intervals")
+    return lines
+
+
+def format_fitted_values(result: Result) -> list[str]:
+    """Drives and loop that were fitted, with their error bars; result.json has the links, too."""
+    found = result.estimate.fitted
+    if found is None:
+        return []
+    links = {p.name for p in result.idim.parameters[: result.idim.inertial]}
+    own = [k for k, name in enumerate(found.names) if name not in links]
+    columns = [
+        ("value", [format_number(found.values[k], 4) for k in own]),
+        ("std", [format_number(found.std[k], 2) for k in own]),
+    ]
+    return format_table("fitted", [found.names[k] for k in own], columns)
+
+
+def describe_row_count(result: Result) -> str:
+    """How many rows were fitted."""
+    rows = [group.rows for group in result.residuals]
+    if len(rows) <= result.robot.n:
+        return f"{sum(rows)} fitted, {format_common_values(rows)} a joint"
+    some = [count for count in rows if count]
+    span = f"{min(some)}" if min(some) == max(some) else f"{min(some)} to {max(some)}"
+    return f"{sum(rows)} fitted, {span} in each of {len(some)} groups"
+
+
+def describe_excitation(result: Result) -> str:
+    """Rank and condition number."""
+    return (
+        f"rank {result.rank} of {result.base.count}, condition number "
+        f"{format_number(result.condition_number, 3)} (weighted, columns of unit length)"
+    )
+
+
+def describe_consistency(result: Result) -> str:
+    """Whether the model is physically consistent, and why not where it is not."""
+    eigenvalue = result.smallest_eigenvalue
+    if result.phi is None or eigenvalue is None:
+        return f"not determined: {result.method} gives base parameters only"
+    if result.consistent:
+        return (
+            "yes: every link's pseudo-inertia is positive definite (smallest eigenvalue "
+            f"{format_number(eigenvalue, 3)}), rotor inertias and friction are positive"
+        )
+    odd = ", ".join(result.inconsistencies)
+    return f"no: {odd} (smallest eigenvalue {format_number(eigenvalue, 3)})"
+
+
+def describe_certificate(result: Result) -> str:
+    """The solver's certificate."""
+    proof = result.estimate.certificate
+    if proof is None:
+        return "none: this method solves no cone problem"
+    return f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+
+
+def describe_simulation(figure: SimulatedFigure) -> str:
+    """How far the simulated closed loop is from a log."""
+    position = " ".join(format_percent(p) for p in figure.position_percent)
+    torque = " ".join(format_percent(p) for p in figure.torque_percent)
+    words = f"of {figure.log}: position error {position} %"
+    if figure.torque == "measured":
+        return f"{words}, torque error {torque} %"
+    return words if figure.free else f"{words}, error of the law's torque {torque} %"
+
+
+def describe_test_result(test: TestResult) -> str:
+    """A test's outcome in words."""
+    verdict = "rejected" if test.rejected else "not rejected"
+    chance = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
+    statistic = format_number(test.statistic, 3)
+    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {statistic})"
+
+
+def describe_timings(result: Result) -> str:
+    """Seconds in all and per stage."""
+    stages = [f"{k} {v:.3f}" for k, v in result.timings.items() if k != "total"]
+    total = result.timings.get("total", sum(result.timings.values()))
+    return f"{total:.3f} s" + (f" ({', '.join(stages)})" if stages else "")
+
+
+def list_error_names(columns: Sequence[ErrorColumn]) -> list[str]:
+    """What errors are of, where any of the columns has rows: a floating base's wrench, joints."""
+    return list(
+        dict.fromkeys(
+            joint.name
+            for each in columns
+            for joint in each.figure.joints
+            if np.isfinite(joint.rmse) or np.isfinite(joint.relative_percent)
+        )
+    )
+
+
+def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
+    """All torque errors: on the fitted logs, then on each held-out log; none of encoders alone."""
+    if result.encoder_only:
+        return ()
+    columns = [label_fit_figure("", "fitted logs", f) for f in result.identification]
+    columns += label_headlines("nominal", "fitted logs, robot file", result.nominal)
+    for k, log in enumerate(result.validation, start=1):
+        columns += label_headlines(f"V{k}", f"held-out {log.log}", log.entries)
+        columns += label_headlines(f"V{k} nom.", f"held-out {log.log}, robot file", log.nominal)
+    return tuple(columns)
+
+
+def label_headlines(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
+    """The figure of all samples, and of moving ones; result.json has the others too."""
+    best = choose_headline(figures)
+    told = [] if best is None else [best]
+    told += [figure for figure in figures if figure.rows == MOVING]
+    return [label_fit_figure(key, title, figure) for figure in told]
+
+
+def label_fit_figure(key: str, title: str, figure: FitFigure) -> ErrorColumn:
+    """An error column named after its model, its log and its rows."""
+    rows = figure.rows.removesuffix(" samples")
+    short = (key or rows) if figure.rows == ALL_SAMPLES else f"{key} {rows}".strip()
+    title = f"{title}, {describe_rows(figure)}".removeprefix(", ")
+    return ErrorColumn(short, title, merge_contact_sets(figure))
+
+
+def merge_contact_sets(figure: FitFigure) -> FitFigure:
+    """A figure with one error a set of unmeasured contacts, whose combinations it has by number.
+
+    They have as many rows each. Contacts are called by what tells their names apart.
+    """
+    sets: dict[str, list[JointError]] = {}
+    for joint in figure.joints:
+        if joint.name.startswith(FREE_OF):
+            sets.setdefault(joint.name.removeprefix(FREE_OF).rpartition(" ")[0], []).append(joint)
+    if not sets:
+        return figure
+    contacts = {contact for names in sets for contact in names.split("+")}
+    shared = find_common_end(contacts) if len(contacts) > 1 else ""
+    joints = [joint for joint in figure.joints if not joint.name.startswith(FREE_OF)]
+    for names, errors in sets.items():
+        called = "+".join(contact.removesuffix(shared) for contact in names.split("+"))
+        rms = np.array([joint.rmse for joint in errors])
+        percents = np.array([joint.relative_percent for joint in errors])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(rms > 0.0, 100.0 * rms / percents, 0.0)
+            overall = 100.0 * np.sqrt(np.sum(rms**2) / np.sum(size**2))
+        joints.append(JointError(f"{FREE_OF}{called}", float(overall), np.nan))
+    return replace(figure, joints=tuple(joints))
+
+
+def find_common_end(names: Iterable[str]) -> str:
+    """What all of some names end with, from a mark between words on."""
+    letters = zip(*(name[::-1] for name in names), strict=False)
+    end = "".join(a for a, *_ in takewhile(lambda each: len(set(each)) == 1, letters))[::-1]
+    mark = next((k for k, letter in enumerate(end) if not letter.isalnum()), len(end))
+    return end[mark:]
+
+
+def describe_rows(figure: FitFigure) -> str:
+    """Which rows an error is of."""
+    if figure.rows == ALL_SAMPLES:
+        return f"all samples below {figure.lowpass_hz:g} Hz"
+    if figure.rows == MOVING:
+        return f"moving samples below {figure.lowpass_hz:g} Hz"
+    return "filtered, decimated rows"
+
+
+def choose_headline(figures: Sequence[FitFigure]) -> FitFigure | None:
+    """The figure of all samples, where they show any torque, else the first."""
+    every = [f for f in figures if f.rows == ALL_SAMPLES and np.isfinite(f.overall_percent)]
+    return next(iter([*every, *figures]), None)
+
+
+def tabulate_drives(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Symbols of the drives' parameters and, per joint, their values as text.
+
+    A dash stands where the value is regrouped, nothing where a drive has no such parameter.
+    """
+    drives = [result.drive_parameters(j) for j in range(result.robot.n)]
+    symbols = tuple(dict.fromkeys(symbol for drive in drives for symbol in drive))
+    cells = tuple(
+        tuple(format_number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
+    )
+    return symbols, cells
+
+
+def format_header(result: Result) -> list[str]:
+    """What was identified, from what, and how."""
+    logs = [log for log in result.log_words if log.use == "identify"]
+    joints = format_count(result.robot.n, "joint")
+    lines = [
+        *format_verdict(result),
+        *format_entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
+        *format_entry("method", f"{result.method}: {result.estimate.message}"),
+        *format_entry("logs", ", ".join(log.words for log in logs)),
+        *format_entry("rows", describe_row_count(result)),
+        *format_equations(result),
+    ]
+    for words in dict.fromkeys(log.cutoffs for log in logs):
+        lines += format_entry("cutoffs", words)
+    lines += format_entry("prior", result.estimate.prior or "none")
+    lines += format_entry("covariance", result.estimate.covariance.name)
+    return lines
+
+
+def format_equations(result: Result) -> list[str]:
+    """Which equations the logs state, what each kind adds, and what bears the robot."""
+    base = result.base
+    if base.observed == (PLAIN,):
+        return []
+    kinds = [describe_observed(each, result.robot) for each in base.observed]
+    told = [f"{kinds[0]}: {base.counts[0]} base parameters"]
+    told += [
+        f"{kind} adds {after - before}"
+        for kind, before, after in zip(kinds[1:], base.counts, base.counts[1:], strict=False)
+    ]
+    lines = format_entry("equations", "; ".join(told))
+    if result.phi is not None and result.robot.floating:
+        mass, file = float(np.sum(result.phi[:, 0])), float(np.sum(result.robot.nominal[:, 0]))
+        words = [f"model {format_number(mass, 4)} kg", f"robot file {format_number(file, 4)} kg"]
+        words += [
+            f"contacts of {log} {format_number(kg, 4)} kg while it stands"
+            for log, kg in result.borne
+        ]
+        lines += format_entry("weight", ", ".join(words))
+    return lines
+
+
+def describe_observed(observed: Observed, robot: Robot) -> str:
+    """A kind of equations in words."""
+    words: str = observed.equations
+    if observed.still:
+        words += ", base fixed"
+    if observed.locked:
+        names = [robot.joint_names[joint] for joint, _ in observed.locked]
+        words += f", {', '.join(names)} locked"
+    if observed.equations == "null-space":
+        sets = ["+".join(each) or "no contact" for each in observed.free]
+        words += f" of {', '.join(sets)}"
+    return words
+
+
+def format_verdict(result: Result) -> list[str]:
+    """Whether to trust the result, why not, and what mends the log."""
+    lines = format_entry("verdict", result.verdict.words)
+    for found in result.findings:
+        lines += format_entry("finding", found.words)
+    return lines
+
+
+def format_trust(result: Result) -> str:
+    """The verdict in one line, or a few."""
+    return "\n".join(format_entry("verdict", result.verdict.words))
+
+
+def format_base_parameters(result: Result, full: bool) -> list[str]:
+    """The base parameters, or how many there are."""
+    every = list_base_parameters(result)
+    rows = [row for row in every if row.essential]
+    note = format_count(len(every), "base parameter")
+    if len(rows) < len(every):
+        note += f", {len(every) - len(rows)} of them eliminated (not essential)"
+    if not full and len(every) > FEW:
+        return textwrap.wrap(f"{note}; --full or summary(full=True) prints them", WIDTH)
+    columns = [
+        ("value", [format_number(row.value, 5) for row in rows]),
+        ("std", [format_number(row.std, 3) for row in rows]),
+        ("std %", [format_percent(row.relative_percent) for row in rows]),
+        ("95 % from", [format_number(row.low) for row in rows]),
+        ("to", [format_number(row.high) for row in rows]),
+    ]
+    return [*format_table("base parameter", [row.name for row in rows], columns), note]
+
+
+def format_drives(result: Result) -> list[str]:
+    """Rotor inertia and friction of each drive."""
+    symbols, cells = tabulate_drives(result)
+    if not symbols:
+        return []
+    columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
+    return format_table("drive", result.robot.joint_names, columns)
+
+
+def format_shape_parameters(result: Result) -> list[str]:
+    """Parameters that the torque is not linear in; a dash where one was held."""
+    found = result.estimate.shape
+    if found is None:
+        return []
+    units = [find_shape_unit(each, result) for each in result.idim.shape_parameters]
+    columns = [
+        ("value", [format_number(value, 4) for value in found.values]),
+        ("std", ["-" if np.isnan(std) else format_number(std, 2) for std in found.std]),
+        ("unit", units),
+    ]
+    return format_table("shape", found.names, columns)
+
+
+def format_sensors(result: Result) -> list[str]:
+    """What was estimated of sensors of forces."""
+    rows = list_sensor_parameters(result)
+    if not rows:
+        return []
+    columns = [
+        ("value", [format_number(row.value, 4) for row in rows]),
+        ("std", [format_number(row.std, 2) for row in rows]),
+        ("unit", [row.unit for row in rows]),
+    ]
+    return format_table("sensor", [row.name for row in rows], columns)
+
+
+def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
+    """Unit of a shape, on its joint."""
+    straight = result.robot.joints[shape.parameter.number - 1].kind == "prismatic"
+    unit = shape.bounds.unit
+    return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
+
+
+def format_data_shares(result: Result) -> list[str]:
+    """What of each link the logs tell, and not the robot file."""
+    shares = result.estimate.informed
+    if shares is None:
+        return []
+    columns = [
+        (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
+        for k, part in enumerate(("mass", "centre", "inertia"))
+    ]
+    return format_table("from data %", result.robot.links, columns)
+
+
+def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[str]:
+    """Torque errors per joint and overall, and what the columns are."""
+    if not columns:
+        return []
+    names = list_error_names(columns)
+    cells = [
+        (
+            column.key,
+            [
+                *(
+                    "-" if e is None else format_percent(e.relative_percent)
+                    for e in column.errors(names)
+                ),
+                format_percent(column.figure.overall_percent),
+            ],
+        )
+        for column in columns
+    ]
+    best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
+    cells.append(
+        (
+            "rmse",
+            [*("-" if e is None else format_number(e.rmse, 3) for e in best.errors(names)), ""],
+        )
+    )
+    lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
+    for column in columns:
+        lines += format_entry(f"  {column.key}", column.title)
+    return lines + format_entry("  rmse", f"[Nm or N], {best.title}")
+
+
+def format_fit_figures(
+    entries: Sequence[FitFigure], nominal: Sequence[FitFigure], torque: str = "measured"
+) -> str:
+    """Torque errors of a model, and of the robot file's inertials, on one log."""
+    columns = [label_fit_figure("", "", f) for f in entries]
+    columns += [label_fit_figure("nominal", "robot file", f) for f in nominal]
+    return "\n".join(format_torque_errors(columns, torque))
+
+
+def format_regroupings(base: BaseParameters) -> str:
+    """The base parameters of a robot as combinations of its standard parameters."""
+    lines = [
+        line
+        for name, text in zip(base.names, base.regroupings, strict=True)
+        for line in format_entry(name, text)
+    ]
+    note = (
+        f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
+        f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"
+    )
+    lines += ["", *format_entry("count", note)]
+    if base.unidentifiable:
+        lines += format_entry("no torque", ", ".join(base.unidentifiable))
+    return "\n".join(lines)
+
+
+def format_quality(result: Result) -> list[str]:
+    """Excitation, consistency, certificate, constraints, warnings and time."""
+    estimate = result.estimate
+    lines = format_entry("excitation", describe_excitation(result))
+    lines += format_entry("consistent", describe_consistency(result))
+    for figure in result.simulated:
+        lines += format_entry("simulation", describe_simulation(figure))
+    for test in estimate.tests:
+        lines += format_entry("test", describe_test_result(test))
+    if estimate.certificate is not None:
+        lines += format_entry("certificate", describe_certificate(result))
+        lines += format_entry("active", ", ".join(estimate.active) or "no constraint")
+    if estimate.restriction is not None:
+        lines += format_entry("restriction", estimate.restriction.verdict)
+    for warning in result.warnings:
+        lines += format_entry("warning", warning)
+    return lines + format_entry("time", describe_timings(result))

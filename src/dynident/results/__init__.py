@@ -1,1 +1,0 @@
-"""An identification, its figures, and all forms in which it is told."""
