@@ -261,7 +261,7 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
 @pytest.mark.parametrize(
     "command",
     [
-        "identify", "compare", "select", "base", "validate", "export", "repair", "replay",
+        "identify", "compare", "select", "base", "validate", "report", "export", "repair", "replay",
         "payload", "sample",
     ],
 )  # fmt: skip
@@ -277,8 +277,17 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "export"]
-    expected += ["payload", "repair", "replay", "sample", "simulate", "reproduce", "track"]
+    expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "report"]
+    expected += [
+        "export",
+        "payload",
+        "repair",
+        "replay",
+        "sample",
+        "simulate",
+        "reproduce",
+        "track",
+    ]
     assert commands == expected
     assert "..." not in out.partition("Commands:")[2]  # each is told whole on its line
     assert run(["--version"]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,6 +157,28 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
         if refused:
             assert said.startswith("error: toy: ")
             assert said.count("\n") == 1
+
+
+def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_path, monkeypatch):
+    robot = build_robot((place / "study.toml").read_text().count("floating") > 0)
+    if robot.floating:
+        pytest.skip("the fixed one is enough")
+    monkeypatch.chdir(tmp_path)
+    log = di.read_log(place / "a.csv", robot)
+    fit = di.identify(di.Problem(robot, di.prepare(log, bandwidth=5.0)), bootstrap=0)
+    (note,) = fit.save("mine")
+    assert "has no place for it: Ia1, off1" in note
+    assert sorted(os.listdir("mine")) == ["model.urdf", "report.html", "result.json"]
+    read = di.read_result("mine/result.json")
+    assert read.summary() == fit.summary()
+    read.to_urdf("again.urdf")
+    assert Path("again.urdf").read_bytes() == Path("mine/model.urdf").read_bytes()
+    with pytest.raises(di.InputError, match="made without a study, so its logs are not known"):
+        _ = read.samples
+    assert run(["report", "mine/result.json", "-o", "page.html"]) == 0
+    assert "Nothing is drawn of the logs: " in Path("page.html").read_text()
+    assert "Nothing is drawn" not in Path("mine/report.html").read_text()
+    assert run(["validate", "mine/result.json", str(place / "b.csv")]) == 0
 
 
 def tell(fit: di.Fit) -> dict[str, object]:

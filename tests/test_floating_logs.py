@@ -22,10 +22,8 @@ from legged_files import (
 from robots import EXAMPLES, urdf
 
 from dynident.cli import run
-from dynident.cli.identify import render_output
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.files import write_files
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.figures import FitFigure, JointError
 from dynident.recording.floating import convert_quaternions, convert_rpy
@@ -626,7 +624,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
         identify='prior = "none"\nbootstrap = 0',
     )
     result = run_study(read_study(path))
-    write_files(render_output(result, folder / "out", report=False)[0])
+    result.save(folder / "out", report=False)
     with pytest.MonkeyPatch.context() as patched:
         for drawing in ("plot_ground_support", "plot_autocorrelation", "plot_precision"):
             patched.setattr(html, drawing, lambda *_: "")

@@ -29,11 +29,7 @@ from dynident.cli.options import (
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
-    from dynident.report.fit import Fit
     from dynident.study.study import Study
-
-OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
-"""All that ``-o DIR`` may receive; of the two models the one of the robot file's kind."""
 
 
 @app.command(
@@ -87,6 +83,7 @@ def identify(
 ) -> None:
     """Identify a robot from logs and measure the result on held-out ones."""
     from dynident.core.files import refuse_outputs, write_files
+    from dynident.report.fit import OUTPUTS
     from dynident.study.run import run_study
     from dynident.study.study import list_input_files
     from dynident.study.written import render_study
@@ -109,7 +106,7 @@ def identify(
         with name_study_in_errors(study):
             result = run_study(chosen, progress)
         contents, notes = (
-            ({}, ()) if output is None else render_output(result, output, report, anyway)
+            ({}, ()) if output is None else result.render_files(output, report, anyway)
         )
         own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
@@ -212,37 +209,3 @@ def override_study(
             "identify": section(IdentifySection, study.identify, identify),
         }
     )
-
-
-def render_output(
-    result: Fit, directory: Path, report: bool, anyway: bool = False
-) -> tuple[dict[Path, bytes], tuple[str, ...]]:
-    """The contents of result.json, the model file and report.html, and notes on them."""
-    from dynident.export.mjcf import is_mjcf
-    from dynident.fit.json import serialise_result, to_json
-
-    contents = {directory / OUTPUTS[0]: to_json(serialise_result(result, directory)).encode()}
-    notes: tuple[str, ...] = ()
-    model = "model.xml" if is_mjcf(result.robot) else "model.urdf"
-    if result.phi is None:
-        notes = (
-            f"{result.method} gives base parameters only, so there is no {model}; "
-            "dynident export --repair writes the nearest consistent one",
-        )
-    elif not result.consistent:
-        notes = (
-            f"the links are not physically consistent, so there is no {model}; "
-            "dynident export --repair writes the nearest consistent one",
-        )
-    elif result.verdict.state == "refuted" and not anyway:
-        notes = (f"the result is refuted, so there is no {model}; --anyway writes it",)
-    elif model == "model.xml":
-        contents[directory / model], notes = result.model_mjcf(directory)
-    else:
-        contents[directory / model], notes = result.model_urdf()
-    if report:
-        from dynident.report.html import render_result_page
-
-        page = render_result_page(result, result.series(), result.simulate_positions())
-        contents[directory / "report.html"] = page.encode(errors="backslashreplace")
-    return contents, notes

@@ -61,6 +61,31 @@ def validate(
 
 
 @app.command(
+    short_help="Write the page of a stored result.",
+    epilog="Example: dynident report out/result.json -o report.html",
+)
+def report(
+    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The page; report.html beside the result by default."),
+    ] = None,
+) -> None:
+    """Write the page of a stored result; of logs that are gone nothing is drawn."""
+    from dynident.core.files import refuse_outputs
+    from dynident.report.text import format_trust
+    from dynident.study.fits import list_fit_inputs, read_result
+
+    page = result.parent / "report.html" if output is None else output
+    refuse_outputs([page], [result])
+    fit = read_result(result)
+    refuse_outputs([page], list_fit_inputs(fit))
+    fit.report(page)
+    typer.echo(format_trust(fit), err=True)
+    typer.echo(f"written to {page}", err=True)
+
+
+@app.command(
     epilog="Example: dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml"
 )
 @add_flags(NEAREST_FLAGS)

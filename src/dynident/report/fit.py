@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from dynident.core.errors import InputError
-from dynident.core.files import read_file
+from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
-from dynident.fit.json import SCHEMA, serialise_result
+from dynident.export.mjcf import is_mjcf, list_model_files
+from dynident.fit.json import SCHEMA, serialise_result, to_json
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, restore_robot_files
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
+from dynident.fit.verdict import REFUTED
+from dynident.report.html import render_result_page
 from dynident.report.text import summarise_result
 
+OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
+"""All that a fit is saved as; of the two models the one of the robot file's kind."""
 CLOSE = 1e-6
 """Of numbers that stand twice in a file, as a share; they are computed again when it is read."""
 NONE = 1e-12
@@ -45,6 +50,87 @@ class Fit(Result):
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""
         return summarise_result(self, full)
+
+    def report(self, path: str | Path) -> None:
+        """Write the fit as a page, whole or not at all.
+
+        Of logs that are not at hand any more nothing is drawn, which the page says.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        InputError
+            When it cannot be written, or is an input.
+        """
+        refuse_outputs([Path(path)], list_model_files(self.robot))
+        write_files({Path(path): self.render_page()})
+
+    def render_page(self) -> bytes:
+        """The fit as a page."""
+        try:
+            page = render_result_page(self, self.series(), self.simulate_positions())
+        except InputError as error:
+            page = render_result_page(self, (), gone=str(error))
+        return page.encode(errors="backslashreplace")
+
+    def save(
+        self, folder: str | Path, report: bool = True, anyway: bool = False
+    ) -> tuple[str, ...]:
+        """Write result.json, model.urdf or model.xml, and report.html, all or none.
+
+        `dynident.read_result` reads it back. What an earlier fit left there goes.
+
+        Parameters
+        ----------
+        folder : str or Path
+        report : bool
+            Whether the page is written, too.
+        anyway : bool
+            Write the model of a refuted result.
+
+        Returns
+        -------
+        tuple of str
+            Why there is no model, or what it has no place for; and what went.
+
+        Raises
+        ------
+        InputError
+            When it cannot be written, or holds what no file can.
+        """
+        folder = Path(folder)
+        refuse_outputs([folder / name for name in OUTPUTS], list_model_files(self.robot))
+        contents, notes = self.render_files(folder, report, anyway)
+        went = write_files(contents, OUTPUTS.__contains__)
+        return (*notes, *(f"removed {path} of an earlier result" for path in went))
+
+    def render_files(
+        self, folder: Path, report: bool = True, anyway: bool = False
+    ) -> tuple[dict[Path, bytes], tuple[str, ...]]:
+        """The contents of the files of `save`, and notes on them."""
+        text = to_json(serialise_result(self, folder))
+        contents = {folder / OUTPUTS[0]: text.encode()}
+        model = "model.xml" if is_mjcf(self.robot) else "model.urdf"
+        repair = "dynident export --repair writes the nearest consistent one"
+        notes: tuple[str, ...] = ()
+        if self.phi is None:
+            words = f"{self.method} gives base parameters only, so there is no {model}"
+            notes = (f"{words}; {repair}",)
+        elif not self.consistent:
+            words = f"the links are not physically consistent, so there is no {model}"
+            notes = (f"{words}; {repair}",)
+        elif self.verdict.state == REFUTED and not anyway:
+            notes = (f"the result is refuted, so there is no {model}; --anyway writes it",)
+        elif model == "model.xml":
+            contents[folder / model], notes = self.model_mjcf(folder)
+        else:
+            contents[folder / model], notes = self.model_urdf()
+        if report:
+            contents[folder / "report.html"] = self.render_page()
+        return contents, notes
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -105,7 +105,10 @@ class Table(NamedTuple):
 
 
 def render_result_page(
-    result: Result, series: Sequence[Series], positions: Sequence[PositionSeries] = ()
+    result: Result,
+    series: Sequence[Series],
+    positions: Sequence[PositionSeries] = (),
+    gone: str = "",
 ) -> str:
     """A result as a self-contained page.
 
@@ -117,6 +120,8 @@ def render_result_page(
         computes of positions that were fitted are not.
     positions : sequence of PositionSeries, optional
         Logs whose positions are drawn likewise: `Result.simulate_positions`.
+    gone : str, optional
+        Why nothing is drawn of the logs.
 
     Returns
     -------
@@ -144,7 +149,8 @@ def render_result_page(
                 (format_log_title(result, s.name), plot_positions(result.robot, s))
                 for s in positions
             ],
-            ground=plot_ground_support(result),
+            gone=gone,
+            ground=[] if gone else plot_ground_support(result),
             torques=[
                 (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
             ],
