@@ -175,7 +175,9 @@ def check_shape_ranges(problem: Problem, ranges: Mapping[str, tuple[float, float
     InputError
     """
     for shape in problem.idim.shape_parameters:
-        lower, upper = ranges.get(shape.name, (shape.bounds.lower, shape.bounds.upper))
+        if shape.name not in ranges:
+            continue
+        lower, upper = ranges[shape.name]
         if not shape.bounds.lower <= lower < upper <= shape.bounds.upper:
             raise InputError(
                 f"ranges: {shape.name} is [{lower:g}, {upper:g}], but has to be a range within "
