@@ -15,6 +15,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.dynamics.parameters import attach
+from dynident.estimators import ESTIMATORS
 from dynident.export.urdf import render_fresh_urdf
 from dynident.recording.recording import Recording
 from dynident.simulation.controller import pd
@@ -157,3 +158,11 @@ def test_urdfs_at_the_edge(tmp_path: Path, capsys, old: str, new: str, words: st
         return
     again = di.load_robot(tmp_path / "y.urdf")
     np.testing.assert_allclose(again.nominal, robot.nominal, rtol=1e-9, atol=1e-12)
+
+
+def test_an_estimate_that_diverged_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = di.identify(problem(), "wls", doctor=False).estimate
+    wild = replace(found, sigma=np.array([2e57, 1.0]))
+    monkeypatch.setitem(ESTIMATORS, "wls", lambda *_, **__: wild)
+    with pytest.raises(di.ComputationError, match=r"diverged: it leaves errors of 2e\+57 Nm"):
+        di.identify(problem(), "wls", doctor=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, check_type
-from dynident.core.options import Options, build_options, collect_options
+from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.afloat import examine_floating
@@ -139,6 +139,7 @@ def identify(
     own_shapes = method in OWN_SHAPES or fits_positions
     rows = ROWS[kind.rows]
     problem, fitted, found = fit_model(problem, method, rows, own_shapes, given, progress, watch)
+    refuse_absurd_estimate(found)
     factors = fitted.factors
     noise = measure_scatter(fitted, found.beta)
     fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
@@ -479,6 +480,21 @@ def measure_held_out_log(
 def to_plain_number(value: Any) -> Any:
     """A number of numpy as a plain one, as a result writes it."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def refuse_absurd_estimate(found: Estimate) -> None:
+    """Refuse what no log can have said: an estimate that diverged without a word.
+
+    Raises
+    ------
+    ComputationError
+    """
+    values = np.concatenate([found.beta, found.sigma])
+    if not np.all(np.isfinite(values)) or np.max(found.sigma) > HUGE:
+        raise ComputationError(
+            f"the fit diverged: it leaves errors of {np.max(found.sigma):.3g} Nm or N; try another "
+            "friction, start or method"
+        )
 
 
 def require_torque(problem: Problem) -> None:
