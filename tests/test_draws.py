@@ -201,7 +201,8 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     assert robot.nominal[1, 0] == pytest.approx(masses[0], rel=1e-6)
     assert run([*arguments, "--format", "npz"]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["draws.npz", "draws.yaml"]
-    arrays = np.load(out / "draws.npz")
+    with np.load(out / "draws.npz") as file:
+        arrays = {name: file[name] for name in file.files}
     assert arrays["values"].shape == (12, len(arrays["names"]))
     assert arrays["beta"].shape == (12, len(arrays["base_names"]))
     assert run([*arguments, "--format", "yaml"]) == 0

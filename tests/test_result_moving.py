@@ -80,7 +80,7 @@ def test_text_page_and_json_have_them(fits):
     document = json.loads(json.dumps(serialise_result(fit)))
     assert document["settings"]["score"] == "moving"
     assert [f["rows"] for f in document["fit"]["identification"]][2] == "moving samples"
-    assert set(document["fit"]) == {"identification", "nominal", "validation"}
+    assert set(document["fit"]) == {"torque", "identification", "nominal", "validation"}
 
 
 def test_without_a_threshold_a_hundredth_of_the_largest_speed_counts():
