@@ -579,6 +579,7 @@ def test_lwr4(measured):
     log = read_log(path, robot, columns=columns)
     assert log.rate == pytest.approx(200.0, rel=1e-3)
     assert "jitter by up to" in log.warnings[0]
-    raw = dict(np.load(path))
+    with np.load(path) as file:
+        raw = {name: file[name] for name in ("times", "positions")}
     assert abs(len(log.q) - len(raw["times"])) <= 1
     np.testing.assert_allclose(log.q.max(axis=0), raw["positions"].max(axis=0), atol=1e-3)
