@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from dynident.core.text import LONGEST, format_one_line
 from dynident.recording.readers import read_tables
 from dynident.robot import load_robot
 from dynident.robot.model import MOST_JOINTS
+from dynident.study.fits import read_result
 
 
 @pytest.fixture(scope="module")
@@ -344,6 +345,34 @@ def test_a_result_agrees_with_itself(place, part, index, key, name, command):
     document[part][index][key] *= 1.001
     Path("x.json").write_text(json.dumps(document))
     refused(command, "x.json", name, "the state behind it makes it")
+
+
+def list_places(value: object, place: tuple = ()) -> Iterator[tuple]:
+    """Keys to whatever a document holds, of lists the first few."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value[:3])
+    for key, inner in pairs:
+        yield (*place, key)
+        if isinstance(inner, dict | list):
+            yield from list_places(inner, (*place, key))
+
+
+def test_a_state_of_any_other_content_is_read_or_refused_in_one_line(place):
+    document = json.loads(Path("out/result.json").read_text())
+    rng = np.random.default_rng(0)
+    places = list(list_places(document["state"], ("state",)))
+    for k in rng.choice(len(places), 40, replace=False):
+        spoiled = json.loads(json.dumps(document))
+        inner = spoiled
+        for key in places[k][:-1]:
+            inner = inner[key]
+        others = (None, -1, 1e300, "x", [], {}, True, [[1.0]], "nan", 10**30)
+        inner[places[k][-1]] = others[rng.integers(len(others))]
+        Path("x.json").write_text(json.dumps(spoiled))
+        try:
+            read_result("x.json")
+        except InputError as error:
+            assert str(error).startswith("x.json: ")
+            assert "\n" not in str(error)
 
 
 # messages and streams

@@ -24,6 +24,10 @@ KIND = "type"
 """Key that tells apart the types of a union."""
 
 
+ODD = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+"""What makers raise of data that are not for them."""
+
+
 class Form(NamedTuple):
     """How values of a type that has a form of its own become plain data, and are made of it."""
 
@@ -206,7 +210,7 @@ def make(maker: Callable[[Any], Any], data: Any) -> Any:
         return maker(data)
     except Misfit:
         raise
-    except (InputError, ValueError, TypeError, KeyError, OverflowError) as error:
+    except (InputError, *ODD) as error:
         raise Misfit(f"cannot be read ({error})") from error
 
 
