@@ -72,7 +72,6 @@ EXPLAINED = {
     "metric": "consistency.md#the-prior",
     "prior_weight": "consistency.md#the-prior",
     "consistency": "consistency.md#what-consistent-means",
-    "parametrisation": "consistency.md#log-cholesky-parameters",
     "bootstrap": "consistency.md#error-bars-on-a-boundary",
     "seed": "consistency.md#error-bars-on-a-boundary",
     "memory": "online.md#forgetting",

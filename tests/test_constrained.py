@@ -11,7 +11,6 @@ import toy
 from differences import assert_slope
 from loops import RATE, WIDTH, closed_loop
 from scipy import signal, stats
-from thin import first
 
 from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
@@ -398,7 +397,6 @@ def test_words_of_knowledge_are_checked(loop):
         ({"prior": "nominale"}, "prior 'nominale' is not known; did you mean 'nominal'"),
         ({"metric": "pulback"}, "metric 'pulback' is not known; did you mean 'pullback'"),
         ({"consistency": "inertial"}, "consistency 'inertial' is not known.*'inertia'"),
-        ({"parametrisation": "cone"}, "parametrisation 'cone' is not known.*'cones'"),
         (
             {"prior_weight": -1.0},
             "prior_weight is -1.0 but should be greater than or equal",
@@ -637,45 +635,6 @@ def test_bootstrap_of_methods_that_simulate(loop, method):
     ratio = np.delete(drawn.covariance.std / np.maximum(plain.covariance.std, 1e-15), fixed)
     # 200 replicates know a standard deviation to 5 %
     assert np.all((ratio > 0.75) & (ratio < 1.3)), ratio
-
-
-# log-Cholesky
-
-
-@pytest.mark.parametrize("method", FREE)
-def test_log_cholesky_agrees_with_the_cones_inside(loop, method):
-    problem, _, simulation = loop
-    wrong = wrong_file(problem)
-    held, free = (
-        run(method, wrong, simulation, knowledge=Knowledge(parametrisation=name))
-        for name in ("cones", "log-cholesky")
-    )
-    assert torque_gap(problem, held.beta, free.beta) < 1e-5
-    np.testing.assert_allclose(free.covariance.std, held.covariance.std, rtol=1e-3)
-    assert free.active == ()
-
-
-@pytest.mark.parametrize("method", first(["pc-idim-ls", "pc-idim-iv", "pc-clie"]))
-def test_log_cholesky_agrees_without_a_prior_too(loop, method):
-    """Then the cones' own answer lies on their boundary, and is approached."""
-    problem, _, simulation = loop
-    held, free = (
-        run(method, problem, simulation, knowledge=replace(NONE, parametrisation=name))
-        for name in ("cones", "log-cholesky")
-    )
-    assert torque_gap(problem, held.beta, free.beta) < 1e-5
-
-
-def test_log_cholesky_knows_consistency_and_nothing_else(loop):
-    problem, _, _ = loop
-    for wrong, words in (
-        ({"constraints": (TotalMass(6.0),)}, "no other constraints; use 'cones'"),
-        ({"consistency": "inertia"}, "knows consistency 'pseudo-inertia'"),
-        ({"consistency": "base"}, "knows consistency 'pseudo-inertia'"),
-        ({"metric": "entropic"}, "has no metric 'entropic'; use 'pullback'"),
-    ):
-        with pytest.raises(InputError, match=words):
-            ESTIMATORS["pc-idim-ls"](problem, Knowledge(parametrisation="log-cholesky", **wrong))
 
 
 # the loop is wrong

@@ -382,7 +382,7 @@ def test_robot_page_names_every_key() -> None:
 
 def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.consistency.constraints import CONSISTENCY, CONSTRAINTS
-    from dynident.consistency.knowledge import CENTRES, PARAMETRISATIONS
+    from dynident.consistency.knowledge import CENTRES
     from dynident.consistency.prior import METRICS
     from dynident.estimators import ESTIMATORS
     from dynident.estimators.closed_loop import STARTS
@@ -396,14 +396,14 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.simulation.integrators import INTEGRATORS
     from dynident.simulation.reference import REFERENCES
 
-    chosen = {*RULES, *LOSSES, *COVARIANCES, *CENTRES, *METRICS, *CONSISTENCY, *PARAMETRISATIONS}
+    chosen = {*RULES, *LOSSES, *COVARIANCES, *CENTRES, *METRICS, *CONSISTENCY}
     assert chosen | {*ROWS, *INTEGRATORS, *STARTS} <= words("options.md")
     loop = {*CONTROLLERS, *COMPENSATIONS, *REFERENCES}
     assert {*ESTIMATORS, *FRICTIONS, *CONSTRAINTS, *loop, *VELOCITIES} <= words("study.md")
     # what they do
     assert loop | {*INTEGRATORS} <= words("simulation.md")
     assert {*ROWS, *STARTS} <= {word.strip('"') for word in words("closed-loop.md")}
-    assert {*METRICS, *CONSISTENCY, *PARAMETRISATIONS, *CONSTRAINTS} <= words("consistency.md")
+    assert {*METRICS, *CONSISTENCY, *CONSTRAINTS} <= words("consistency.md")
     assert {*ESTIMATORS, *RULES, *LOSSES} <= words("choosing-a-method.md")
     assert {*FRICTIONS} <= words("friction.md")
     assert {*COVARIANCES} <= words("choosing-a-method.md")

@@ -283,9 +283,9 @@ def test_verdict_names_what_is_wrong():
     assert found["Warning"] == "note"
     assert next(v for k, v in found.items() if k.startswith("Torque error")) == "bad"
     text = render_result_page(broken, ())
-    assert "the pseudo-inertia of link_1, fv2 = -0.5" in text
+    assert "pseudo-inertia link_1, fv2 = -0.5" in text
     assert "odd log" in text
-    assert "no: the pseudo-inertia of link_1, fv2 = -0.5" in summarise_result(broken)
+    assert "no: pseudo-inertia link_1, fv2 = -0.5" in summarise_result(broken)
 
 
 def test_verdict_doubts_a_model_that_does_not_generalise():

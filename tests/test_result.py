@@ -251,7 +251,6 @@ def test_settings_hold_constraints_and_all_that_was_chosen():
         "metric": "euclidean",
         "prior_weight": 3.0,
         "consistency": "inertia",
-        "parametrisation": "cones",
         "bootstrap": 30,
         "seed": 7,
     }

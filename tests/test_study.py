@@ -136,8 +136,6 @@ def test_preparation_is_checked_at_the_door(tmp_path, line, key):
         ("prior_wieght = 1.0", ("identify.prior_wieght", "'prior_weight'")),
         ('consistency = "pseudo"', ("identify.consistency",)),
         ('consistency = "bas"', ("identify.consistency", "'base'")),
-        ('parametrisation = "cone"', ("identify.parametrisation", "'cones'")),
-        ('parametrization = "cones"', ("identify.parametrization", "'parametrisation'")),
         ("bootstrap = -5", ("identify.bootstrap",)),
         ("bootstrap = 2.5", ("identify.bootstrap", "integer")),
         ("bootstrap = true", ("identify.bootstrap", "integer")),

@@ -113,12 +113,6 @@ FLAGS = (
         "Of nls, ga, pf, pc-*: what consistency means (pseudo-inertia, inertia, base, none).",
     ),
     Flag(
-        "parametrisation",
-        "word",
-        "Of nls, ga, pf, pc-*: how the consistent set is searched: under its cones, or "
-        "by log-Cholesky (cones, log-cholesky).",
-    ),
-    Flag(
         "bootstrap",
         "whole number",
         "Of pc-*: replicates of the bootstrap of the error bars where constraints are "

@@ -17,8 +17,6 @@ from dynident.conic.cones import Cone, measure_cone_violation
 from dynident.conic.solve import (
     ConeSolution,
     approximate_minimiser,
-    build_free_faces,
-    certify_answer,
     solve_cone_problem,
 )
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds, Fixed
@@ -156,16 +154,6 @@ class FeasibleSet:
         data = system.A @ self.space.matrix
         pull, target = self._pull(None)
         return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
-
-    def unconstrained(
-        self, x: Array, A: Array, b: Array, data: int, iterations: int
-    ) -> FeasiblePoint:
-        """An answer that was found without constraints, with what they would certify."""
-        faces, multipliers = build_free_faces(self.cones)
-        proof = certify_answer(A, b, x, self.cones, multipliers)
-        solution = ConeSolution(x, multipliers, faces, proof, iterations)
-        beta = np.asarray(self.space.matrix @ x)
-        return FeasiblePoint(x, beta, self.space.value(x), solution, A, b, data)
 
     def _pull(self, x: Array | None) -> tuple[Array, Array]:
         """Rows and target of prior and open directions."""

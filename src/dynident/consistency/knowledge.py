@@ -16,7 +16,6 @@ from dynident.robot.model import Robot
 
 CENTRES = ("nominal", "none")
 """Of priors: the robot file's inertials, or nothing."""
-PARAMETRISATIONS = ("cones", "log-cholesky")
 """How the consistent set is searched: under its cones, or by parameters that cannot leave it."""
 METRIC, WEIGHT = "pullback", 1.0
 """Of a prior that is not told otherwise."""
@@ -29,7 +28,6 @@ Centre = Annotated[Name, make_choice_validator(CENTRES)]
 MetricName = Annotated[Name, make_choice_validator(METRICS)]
 Weight = Annotated[Number, Field(ge=0.0, le=HEAVIEST)] | Literal["held-out"]
 ConsistencyName = Annotated[Name, make_choice_validator(CONSISTENCY)]
-Parametrisation = Annotated[Name, make_choice_validator(PARAMETRISATIONS)]
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,6 @@ class Knowledge(Options):
     constraints: Annotated[
         tuple[Constraint, ...], InPython(), "more of what is known; `[[constraint]]` of a study"
     ] = ()
-    parametrisation: Annotated[
-        Parametrisation, "how the consistent set is searched: under its cones, or by log-Cholesky"
-    ] = "cones"
 
     @property
     def chosen_metric(self) -> str:
@@ -71,7 +66,6 @@ class Knowledge(Options):
             For a file without inertials, and a metric or a weight of no prior.
         """
         metric = self.chosen_metric
-        self._check_parametrisation(metric)
         weight = WEIGHT if self.prior_weight is None else self.prior_weight
         if isinstance(weight, str):
             raise InputError(f"prior_weight {weight!r} needs a log to choose it; give a number")
@@ -102,16 +96,3 @@ class Knowledge(Options):
         elif self.consistency in ON_BASE:
             reason = f"consistency is {self.consistency!r}"
         raise InputError(f"{given[0]} is of the prior, and {reason}; leave it out")
-
-    def _check_parametrisation(self, metric: str) -> None:
-        if self.parametrisation == "cones":
-            return
-        if self.constraints or self.consistency != "pseudo-inertia":
-            raise InputError(
-                "parametrisation 'log-cholesky' knows consistency 'pseudo-inertia' and no other "
-                "constraints; use 'cones'"
-            )
-        if not METRICS[metric].fixed:
-            raise InputError(
-                f"parametrisation 'log-cholesky' has no metric {metric!r}; use 'pullback'"
-            )

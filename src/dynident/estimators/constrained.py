@@ -22,11 +22,10 @@ from dynident.consistency.feasible_set import (
     measure_information_share,
     require_consistent,
 )
-from dynident.consistency.inner import Constrained, LogCholesky
+from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.weight import HELD_OUT, choose_prior_weight
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
@@ -66,9 +65,6 @@ from dynident.regression.weighted import (
     solve_wls,
 )
 
-LOST = 1e-2
-APPROACHED = 1e-6
-"""Residual of a certificate above which an answer is not optimal: a log-Cholesky search."""
 VISIBLE = 1e-2
 """Multiplier, in chi-squared per unit of a scaled parameter, that counts as active."""
 
@@ -103,8 +99,7 @@ class Setting:
 
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
-        make = Constrained if self.knowledge.parametrisation == "cones" else LogCholesky
-        return make(self.admitted)
+        return Constrained(self.admitted)
 
 
 def build_constrained_setting(
@@ -425,7 +420,7 @@ def finish_constrained_estimate(given: Setting, point: FeasiblePoint, found: Fit
     Raises
     ------
     ComputationError
-        Where the search stopped so far from an optimum that its answer is none.
+        Where rounding has made the answer inconsistent.
     """
     problem, admitted, system = given.problem, given.admitted, found.system
     if point.theta is not None:
@@ -455,16 +450,6 @@ def finish_constrained_estimate(given: Setting, point: FeasiblePoint, found: Fit
             f"{problem.base.count}); those values rest on the prior and the constraints"
         )
     proof = point.solution.certificate
-    if proof.worst > LOST:
-        raise ComputationError(
-            f"the search over log-Cholesky parameters stopped far from an optimum (residual "
-            f"{proof.worst:.1e}); use parametrisation 'cones'"
-        )
-    if proof.worst > APPROACHED:
-        warnings.append(
-            "the search ended near the boundary of consistency and not on it (dual residual "
-            f"{proof.dual:.1e}), of which the error bars know nothing; use parametrisation 'cones'"
-        )
     active_words = judge_active_constraints(admitted, point, faces)
     if active_words is not None and active_words.rejected:
         warnings.append(active_words.verdict)

@@ -212,7 +212,7 @@ class Result:
         """Links and drive parameters that are not physically consistent."""
         bodies = () if self.phi is None else find_smallest_eigenvalue(self.phi)
         links = (
-            f"the pseudo-inertia of {link}"
+            f"pseudo-inertia {link}"
             for link, value in zip(self.robot.links, bodies)
             if value <= 0.0
         )
