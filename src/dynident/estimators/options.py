@@ -17,7 +17,7 @@ from dynident.core.options import Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import ESTIMATORS, OWN_SHAPES
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
@@ -103,6 +103,23 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
+def refuse_loads(problem: Problem, method: str) -> None:
+    """Refuse friction under load with methods that simulate, or that follow shapes themselves.
+
+    Raises
+    ------
+    InputError
+    """
+    # a rotor that is regrouped into a link would count as its load; a filter's tangent is of the
+    # shapes alone
+    follows = SIMULATION not in list_option_names(method) and method not in OWN_SHAPES
+    if problem.idim.loaded and not follows:
+        raise InputError(
+            f"friction {problem.idim.friction!r} depends on the load of its drive, which follows "
+            f"from the bodies: method {method} does not follow it; take wls or pc-idim-ls"
+        )
+
+
 def resolve_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a method that are plain values, as they are unless given otherwise."""
     return {
@@ -137,12 +154,7 @@ def estimate(
         When no trustworthy answer came out.
     """
     check_options(method, options)
-    if SIMULATION in list_option_names(method) and problem.idim.loaded:
-        # a rotor that is regrouped into a link would count as its load
-        raise InputError(
-            f"friction {problem.idim.friction!r} depends on the load of its drive: methods that "
-            "simulate the loop do not estimate it; take wls or pc-idim-ls"
-        )
+    refuse_loads(problem, method)
     given = {name: value for name, value in options.items() if value is not None}
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else build_options(family, given)
