@@ -76,7 +76,12 @@ def test_shapes_that_are_held_need_no_links(friction: str, consistency: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("friction", "element"), [("stribeck", ""), ("coulomb-viscous", "counterweight")]
+    ("friction", "element"),
+    [
+        ("stribeck", ""),
+        ("coulomb-viscous", "counterweight"),
+        ("dahl", "counterweight"),
+    ],
 )
 def test_drives_are_fitted_to_positions_with_shapes(friction: str, element: str) -> None:
     fit = di.identify(
@@ -84,6 +89,23 @@ def test_drives_are_fitted_to_positions_with_shapes(friction: str, element: str)
     )
     for each, value in zip(fit.idim.shape_parameters, fit.idim.shape, strict=True):
         assert each.bounds.lower <= value <= each.bounds.upper
+
+
+@pytest.mark.parametrize("method", ["rls", "kf"])
+def test_what_bristles_do_by_their_shapes_has_a_size(method: str) -> None:
+    check(di.identify(problem("dahl", "ripple"), method, doctor=False))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("ekf", {}), ("cloe", {"simulation": LOOP, "links": "prior"})]
+)
+@pytest.mark.parametrize("friction", ["load", "stribeck-load"])
+def test_loads_that_a_method_does_not_follow_are_refused(
+    method: str, options: dict, friction: str
+) -> None:
+    words = rf"friction '{friction}' depends on the load .* method {method} does not follow it"
+    with pytest.raises(InputError, match=words):
+        di.identify(problem(friction), method, doctor=False, **options)
 
 
 @pytest.mark.long
