@@ -104,16 +104,9 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
 
 
 def refuse_loads(problem: Problem, method: str) -> None:
-    """Refuse friction under load with methods that simulate, or that follow shapes themselves.
-
-    Raises
-    ------
-    InputError
-    """
-    # a rotor that is regrouped into a link would count as its load; a filter's tangent is of the
-    # shapes alone
-    follows = SIMULATION not in list_option_names(method) and method not in OWN_SHAPES
-    if problem.idim.loaded and not follows:
+    """Refuse friction under load, an `InputError`, with methods that simulate or follow shapes."""
+    # a rotor that is regrouped into a link would count as its load; a tangent is of shapes alone
+    if problem.idim.loaded and (SIMULATION in list_option_names(method) or method in OWN_SHAPES):
         raise InputError(
             f"friction {problem.idim.friction!r} depends on the load of its drive, which follows "
             f"from the bodies: method {method} does not follow it; take wls or pc-idim-ls"
@@ -148,8 +141,7 @@ def estimate(
     Raises
     ------
     InputError
-        For unknown methods, options that the method does not have or admit, and friction under
-        load with methods that simulate.
+        For options that the method does not have or admit, and friction that it does not follow.
     ComputationError
         When no trustworthy answer came out.
     """
