@@ -114,9 +114,10 @@ def test_loads_that_a_method_does_not_follow_are_refused(
 
 
 SIMULATING = {method for method in ESTIMATORS if SIMULATION in list_option_names(method)}
-HARD = {"dahl", "lugre", "tanh-sech", "directional-load"}
+HARD = {name for name, model in FRICTIONS.items() if len(model.shape) > 1}
+HARD |= {"none", "dahl", "directional-load"}
 """Laws of which this log, of drives without them, says little."""
-UNSEEN = "does not excite|did not settle|diverges|found no solution|lost in rounding|too long for"
+UNSEEN = "does not excite|did not settle|diverges|found no solution|lost in rounding|no step from"
 
 
 def refusal(method: str, friction: str, element: str) -> str:
@@ -127,6 +128,10 @@ def refusal(method: str, friction: str, element: str) -> str:
         return "depends on the load of its drive, which follows from the bodies"
     if needs - {"load"} and method in SIMULATING:
         return "depends on the .* cannot be simulated"
+    if method == "ml" and ("load" in needs or model.state):
+        return "ml does not propagate noise of the motion through friction"
+    if method == "cloe" and friction == "none" and not element:
+        return "friction 'none' leaves nothing to fit"
     shaped = model.shape or element in ("gas-spring", "ripple", "counterweight", "linkage")
     if method == "ekf" and shaped and (needs or model.state):
         return "depends on more than the motion of an instant, which ekf does not follow"
