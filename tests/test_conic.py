@@ -613,3 +613,20 @@ def test_the_solver_ends_before_its_numbers_underflow(state, capfd):
         assert outcome is not None
         assert outcome.iterations <= STEPS
     assert capfd.readouterr().err == ""
+
+
+def test_rows_beyond_the_digits_are_named():
+    """Columns of 1 to 1e14 in one problem: certified answers, or the reason why there is none."""
+    refused = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(30, 8)) * np.logspace(0.0, 14.0, 8)
+        x, g = rng.normal(size=8), rng.normal(size=(1, 8))
+        floor = x - np.abs(rng.normal(size=8)) * (rng.random(8) < 0.5)
+        cones = [Equal(("sum",), g, g @ x), Positive(tuple("abcdefgh"), np.eye(8), floor)]
+        try:
+            assert solve_cone_problem(A, A @ x + rng.normal(size=30), cones).worst <= 1e-7
+        except ComputationError as error:
+            refused.append(str(error))
+    assert refused
+    assert all("are lost in rounding; check units" in words for words in refused)

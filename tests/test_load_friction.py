@@ -123,5 +123,5 @@ def test_methods_that_simulate_refuse_it():
     problem = Problem(toy.arm(1), prepare(recording, 5.0), "load")
     simulation = Simulation(CONTROLLERS["pd"](n=1, kp=50.0, kd=5.0))
     for method in ("idim-iv", "cloe", "pc-didim"):
-        with pytest.raises(InputError, match="depends on the load of its drive: methods that sim"):
+        with pytest.raises(InputError, match=r"method .* does not follow it; take wls"):
             estimate(problem, method, simulation=simulation)

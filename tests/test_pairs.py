@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,9 @@ from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.dynamics.parameters import attach
 from dynident.estimators import ESTIMATORS
+from dynident.estimators.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.export.urdf import render_fresh_urdf
+from dynident.friction.models import FRICTIONS
 from dynident.recording.recording import Recording
 from dynident.simulation.controller import pd
 
@@ -26,6 +29,7 @@ ELEMENTS = {
     "gas-spring": {"base": 0.8, "crank": 0.2, "angle": 0.1, "stroke": 0.5},
     "ripple": {"order": 8.0},
     "counterweight": {"angle": 0.2},
+    "known": {},
     "linkage": {"base": 0.4, "crank": 0.1, "coupler": 0.4, "rocker": 0.2, "angle": 0.3},
 }
 LOOP = di.Simulation(pd(900.0, 60.0, n=2), width=0.05)
@@ -38,9 +42,10 @@ QUICK = {
 
 @cache
 def recorded() -> Recording:
-    """A short log of two joints with targets."""
+    """A short log of two joints with targets, and with what any friction or element asks for."""
     log, _ = toy.log(toy.arm(2), seconds=4.0, noise=0.3)
-    return replace(log, qref=log.q.copy())
+    warmth = np.linspace(30.0, 34.0, len(log.q))[:, None] + [0.0, 1.0]
+    return replace(log, qref=log.q.copy(), temp=warmth, known=np.sin(3.0 * log.q))
 
 
 def problem(friction: str = "coulomb-viscous", element: str = "") -> di.Problem:
@@ -56,7 +61,7 @@ def check(fit: di.Fit) -> None:
     assert np.all((fit.estimate.sigma > 0.0) & (fit.estimate.sigma < 1e3))
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("element", sorted({*ELEMENTS} - {"known"}))
 @pytest.mark.parametrize("friction", first(["coulomb-viscous", "stribeck"]))
 def test_facts_of_elements_are_known_to_the_filter(element: str, friction: str) -> None:
     given = problem(friction, element)
@@ -76,7 +81,12 @@ def test_shapes_that_are_held_need_no_links(friction: str, consistency: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("friction", "element"), [("stribeck", ""), ("coulomb-viscous", "counterweight")]
+    ("friction", "element"),
+    [
+        ("stribeck", ""),
+        ("coulomb-viscous", "counterweight"),
+        ("dahl", "counterweight"),
+    ],
 )
 def test_drives_are_fitted_to_positions_with_shapes(friction: str, element: str) -> None:
     fit = di.identify(
@@ -86,12 +96,85 @@ def test_drives_are_fitted_to_positions_with_shapes(friction: str, element: str)
         assert each.bounds.lower <= value <= each.bounds.upper
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("method", QUICK)
-@pytest.mark.parametrize("element", ["spring", "counterweight"])
-def test_searches_take_elements_beside_shapes(method: str, element: str) -> None:
-    fit = di.identify(problem("stribeck", element), method, doctor=False, **QUICK[method])
-    check(fit)
+@pytest.mark.parametrize("method", ["rls", "kf"])
+def test_what_bristles_do_by_their_shapes_has_a_size(method: str) -> None:
+    check(di.identify(problem("dahl", "ripple"), method, doctor=False))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("ekf", {}), ("cloe", {"simulation": LOOP, "links": "prior"})]
+)
+@pytest.mark.parametrize("friction", ["load", "stribeck-load"])
+def test_loads_that_a_method_does_not_follow_are_refused(
+    method: str, options: dict, friction: str
+) -> None:
+    words = rf"friction '{friction}' depends on the load .* method {method} does not follow it"
+    with pytest.raises(InputError, match=words):
+        di.identify(problem(friction), method, doctor=False, **options)
+
+
+SIMULATING = {method for method in ESTIMATORS if SIMULATION in list_option_names(method)}
+HARD = {name for name, model in FRICTIONS.items() if len(model.shape) > 1}
+HARD |= {"none", "dahl", "directional-load"}
+"""Laws of which this log, of drives without them, says little."""
+UNSEEN = "does not excite|did not settle|diverges|found no solution|lost in rounding|no step from"
+
+
+def refusal(method: str, friction: str, element: str) -> str:
+    """What cannot be together, in the words that say why; nothing of what has to work."""
+    model = FRICTIONS[friction]
+    needs = {*model.needs, *(["known"] if element == "known" else [])}
+    if "load" in needs and (method in SIMULATING or method == "ekf"):
+        return "depends on the load of its drive, which follows from the bodies"
+    if needs - {"load"} and method in SIMULATING:
+        return "depends on the .* cannot be simulated"
+    if method == "ml" and ("load" in needs or model.state):
+        return "ml does not propagate noise of the motion through friction"
+    if method == "cloe" and friction == "none" and not element:
+        return "friction 'none' leaves nothing to fit"
+    shaped = model.shape or element in ("gas-spring", "ripple", "counterweight", "linkage")
+    if method == "ekf" and shaped and (needs or model.state):
+        return "depends on more than the motion of an instant, which ekf does not follow"
+    return ""
+
+
+PAIRS = [
+    (method, friction, element)
+    for method in ESTIMATORS
+    for friction in FRICTIONS
+    for element in ("", *ELEMENTS)
+    if not element or friction in ("coulomb-viscous", "stribeck")
+]
+ALWAYS = {
+    *(("ekf", friction, "") for friction in FRICTIONS),
+    *(("wls", "coulomb-viscous", element) for element in ELEMENTS),
+    *(("pc-idim-ls", "stribeck", element) for element in ("known", "gas-spring")),
+    *(("clie", friction, "") for friction in ("temperature", "load", "coulomb-viscous")),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "friction", "element"),
+    [pytest.param(*p, marks=() if p in ALWAYS else pytest.mark.long) for p in PAIRS],
+)
+def test_pairs_work_or_say_why_not(method: str, friction: str, element: str) -> None:
+    options = dict(QUICK.get(method, {}))
+    if method in SIMULATING:
+        options["simulation"] = LOOP
+    if method == "cloe":
+        options["links"] = "prior"
+    options |= switch_bootstrap_off(method)
+    words, given = refusal(method, friction, element), problem(friction, element)
+    if words:
+        with pytest.raises(InputError, match=words) as refused:
+            di.identify(given, method, doctor=False, **options)
+        assert "\n" not in str(refused.value)
+        return
+    try:
+        check(di.identify(given, method, doctor=False, **options))
+    except di.ComputationError as failure:
+        if friction not in HARD or not re.search(UNSEEN, str(failure)):
+            raise
 
 
 def test_unused_temperatures_are_no_obstacle_to_averaging() -> None:

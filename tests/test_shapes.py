@@ -392,5 +392,5 @@ def test_viscous_friction_that_drifts_is_found():
     assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6
     found = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
     assert found["fvt1"] < 0.05 * abs(theta[idim.names.index("fvt1")])
-    with pytest.raises(InputError, match="depends on the time of its drive cannot be simulated"):
+    with pytest.raises(InputError, match="depends on the time since the log began cannot"):
         build_plant(idim, theta, np.full(2, 0.1))

@@ -35,6 +35,7 @@ from dynident.estimators.options import (
     estimate,
     list_option_families,
     list_option_names,
+    refuse_loads,
     switch_bootstrap_off,
 )
 from dynident.estimators.ranges import Region
@@ -247,6 +248,7 @@ def fit_model(
         With the shapes that were found; and the same, of the rows that were fitted.
     found : Estimate
     """
+    refuse_loads(problem, method)
     if problem.idim.nonlinear and not own_shapes:
         progress("shapes", 0.0)
         problem, found = fit_nonlinear(problem, method, rows, given, progress)

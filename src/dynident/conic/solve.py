@@ -191,6 +191,14 @@ def solve_cone_problem(
                 f"the best answer has residuals of {proof.primal:.1e} primal, {proof.dual:.1e} "
                 f"dual and {proof.gap:.1e} gap, of which {ACCEPTED:g} are accepted"
             )
+            # the step from the unconstrained minimiser is solved for, whose errors are the least
+            size = float(np.linalg.norm(np.abs(A) @ np.abs(start) + np.abs(b)))
+            left, rounding = float(np.linalg.norm(A @ start - b)), np.finfo(float).eps * size
+            if rounding * (rounding + 2.0 * left) > ACCEPTED * max(1.0, left**2):
+                reached = (
+                    f"beside rows of norm {size:.1e} the least errors, of norm {left:.1e}, are "
+                    "lost in rounding"
+                )
         raise ComputationError(
             f"the cone problem was not solved: {reached}; check units and the size of the numbers "
             "that it was given"

@@ -193,10 +193,15 @@ def draw_random_conditions(
     rng = np.random.default_rng([seed, 1])  # another stream than the motion's
     load, temperature, known = rng.normal(size=(3, samples, len(idim.gears)))
     time = rng.uniform(size=samples)
+    slopes = np.random.default_rng([seed, 2])
     traces = []
     for friction in idim.frictions:
-        m, shapes = len(friction.model.state), len(friction.model.shape)
-        traces.append(Trace(rng.normal(size=(samples, m)), np.zeros((samples, m, shapes))))
+        states, shapes = len(friction.model.state), friction.model.shape
+        z = rng.normal(size=(samples, states))
+        # states change by their own size where a shape does
+        usual = np.array([each.start or each.upper - each.lower or 1.0 for each in shapes])
+        by_shape = slopes.normal(size=(samples, states, len(shapes))) / usual
+        traces.append(Trace(z, by_shape))
     measured = {contact.name: contact.components for contact in idim.robot.contacts}
     wrenches = {
         sensor: rng.normal(size=(samples, measured[sensor.contact]))

@@ -437,7 +437,9 @@ def finish_drives_estimate(
     doubts: tuple[str, ...],
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
-    x, base = found.x, apply_friction_shapes(problem, unknowns, found.x)
+    x, base = found.x.copy(), apply_friction_shapes(problem, unknowns, found.x)
+    a, b = unknowns.linear, len(unknowns.columns)
+    x[a:b] = base.idim.shape  # facts and bounds to the last digit
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     rows = build_position_rows(problem, simulation, unknowns, x)
     errors = compute_residuals(rows, x)
@@ -473,7 +475,6 @@ def finish_drives_estimate(
         find_uneven_joints(problem, simulation, unknowns, x),
         doubts,
     )
-    a, b = unknowns.linear, len(unknowns.columns)
     shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])
     factors = problem.factors
     return Estimate(

@@ -17,7 +17,7 @@ from dynident.core.options import Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators import ESTIMATORS
+from dynident.estimators import ESTIMATORS, OWN_SHAPES
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
@@ -103,6 +103,16 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
+def refuse_loads(problem: Problem, method: str) -> None:
+    """Refuse friction under load, an `InputError`, with methods that simulate or follow shapes."""
+    # a rotor that is regrouped into a link would count as its load; a tangent is of shapes alone
+    if problem.idim.loaded and (SIMULATION in list_option_names(method) or method in OWN_SHAPES):
+        raise InputError(
+            f"friction {problem.idim.friction!r} depends on the load of its drive, which follows "
+            f"from the bodies: method {method} does not follow it; take wls or pc-idim-ls"
+        )
+
+
 def resolve_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a method that are plain values, as they are unless given otherwise."""
     return {
@@ -131,18 +141,12 @@ def estimate(
     Raises
     ------
     InputError
-        For unknown methods, options that the method does not have or admit, and friction under
-        load with methods that simulate.
+        For options that the method does not have or admit, and friction that it does not follow.
     ComputationError
         When no trustworthy answer came out.
     """
     check_options(method, options)
-    if SIMULATION in list_option_names(method) and problem.idim.loaded:
-        # a rotor that is regrouped into a link would count as its load
-        raise InputError(
-            f"friction {problem.idim.friction!r} depends on the load of its drive: methods that "
-            "simulate the loop do not estimate it; take wls or pc-idim-ls"
-        )
+    refuse_loads(problem, method)
     given = {name: value for name, value in options.items() if value is not None}
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else build_options(family, given)

@@ -18,8 +18,13 @@ from dynident.friction.kernel import (
     follow_states,
 )
 
-SIGNALS = ("load", "temperature", "time", "known")
-"""What a model may need beside the motion of its drive."""
+SIGNALS = {
+    "load": "load of its drive",
+    "temperature": "temperature of its drive",
+    "time": "time since the log began",
+    "known": "known torque of the log",
+}
+"""What a model may need beside the motion of its drive, and what messages call it."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ class Signals:
         """
         signal: Array | None = getattr(self, name)
         if signal is None:
-            raise InputError(f"the friction depends on the {name} of its drive, which is missing")
+            raise InputError(f"the friction depends on the {SIGNALS[name]}, which is missing")
         return signal
 
     def combined(self, weights: tuple[float, float, float]) -> Array:

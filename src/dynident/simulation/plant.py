@@ -17,7 +17,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import compute_mass_matrix
 from dynident.friction.kernel import Elements, find_law_address
-from dynident.friction.model import FrictionModel
+from dynident.friction.model import SIGNALS, FrictionModel
 
 
 @dataclass(frozen=True)
@@ -287,11 +287,10 @@ def refuse_missing_signals(model: FrictionModel) -> None:
     ------
     InputError
     """
-    beyond = [need for need in model.needs if need != "load" or model.state]
+    beyond = [SIGNALS[need] for need in model.needs if need != "load" or model.state]
     if beyond:
         raise InputError(
-            f"friction that depends on the {' and the '.join(beyond)} of its drive cannot be "
-            "simulated"
+            f"friction that depends on the {' and the '.join(beyond)} cannot be simulated"
         )
 
 
