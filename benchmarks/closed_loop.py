@@ -17,17 +17,17 @@ from common import EMPS, FIGURES, TX40
 from scipy.io import loadmat
 
 import dynident as di
+from dynident.control.controller import Controller
+from dynident.control.reconstruct import reconstruct
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import (
     Simulation,
     build_auxiliary_model,
     compare_with_simulation,
 )
-from dynident.simulation.controller import Controller
+from dynident.methods import ESTIMATORS, Estimate
 from dynident.simulation.gains import identify_gains
-from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
 from dynident.study.study import load_study_robot, read_study_samples
 from dynident_papers import published

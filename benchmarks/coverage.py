@@ -17,7 +17,7 @@ import toy
 
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators.options import estimate as estimate_by_name
+from dynident.methods.options import estimate as estimate_by_name
 from dynident.regression.problem import Problem
 
 Fits = tuple[tuple[str, str, dict[str, object]], ...]

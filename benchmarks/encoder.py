@@ -24,10 +24,10 @@ from common import FIGURES, ROOT, markdown
 from scipy import optimize
 
 import dynident as di
+from dynident.control.controller import pd
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.recording.prepare import Samples
-from dynident.simulation.controller import pd
 from dynident.simulation.rollout import rollout
 from dynident.study.run import run_study
 from dynident.study.study import read_study

@@ -33,7 +33,6 @@ from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.options import estimate
 from dynident.excitation.certificate import FINER
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import (
@@ -47,6 +46,7 @@ from dynident.excitation.excite import Excitation, excite, sample_fine_motion
 from dynident.excitation.information import Motion, build_quadrature
 from dynident.excitation.interior import Program
 from dynident.excitation.trajectories import Trajectory
+from dynident.methods.options import estimate
 from dynident.recording.prepare import Preparation, Samples, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors

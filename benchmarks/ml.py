@@ -18,7 +18,7 @@ import toy
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.estimators.options import estimate
+from dynident.methods.options import estimate
 from dynident.recording.prepare import Samples
 from dynident.regression.propagation import estimate_encoder_noise
 from dynident.robot.model import Robot

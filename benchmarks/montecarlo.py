@@ -24,12 +24,13 @@ import numpy as np
 from common import FIGURES
 from scipy import special
 
+from dynident.control.controller import CONTROLLERS, Controller
+from dynident.control.reference import Reference, quintic
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrumental import compute_iv_literature_std as instruments_std
 from dynident.estimators.iteration import (
@@ -40,6 +41,7 @@ from dynident.estimators.iteration import (
     make_gain_scale,
     simulate_and_step,
 )
+from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, Regression
@@ -47,9 +49,7 @@ from dynident.regression.statistics import Residuals
 from dynident.regression.weighted import compute_literature_std as least_squares_std
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
-from dynident.simulation.controller import CONTROLLERS, Controller
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference, quintic
 from dynident.simulation.rollout import rollout
 from dynident_papers.twin import load_twin
 

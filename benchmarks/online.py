@@ -65,8 +65,8 @@ def later(one: Callable[[int], object], k: int) -> None:
 def updates(seconds: float = 20.0) -> list[str]:
     """Time of an update by its options, beside others' filters."""
     from dynident.consistency.knowledge import Knowledge
-    from dynident.estimators.recursive import Drift, Forgetting
-    from dynident.estimators.tracker import Tracker
+    from dynident.online.recursive import Drift, Forgetting
+    from dynident.online.tracker import Tracker
 
     name, base, sigma, theta, motion = arm()
     q, dq, ddq = motion(7, seconds)
@@ -136,7 +136,7 @@ def others(X: Array, tau: Array, sigma: Array, p: int) -> list[list[str]]:
 def agreement() -> list[str]:
     """How far the recursions end from the batch, in standard deviations."""
     import dynident as di
-    from dynident.estimators import ESTIMATORS
+    from dynident.methods import ESTIMATORS
 
     rows = []
     for name, folder in (("TX40", TX40), ("EMPS", EMPS)):
@@ -169,7 +169,7 @@ def agreement() -> list[str]:
 def loads(runs: int = 20) -> list[str]:
     """A kilogram picked up after 12 s, noticed and weighed; alarms before."""
     from dynident.core.inertia import from_com
-    from dynident.estimators.tracker import Tracker
+    from dynident.online.tracker import Tracker
 
     name, base, sigma, theta, motion = arm()
     heavy = theta.copy()
@@ -202,7 +202,7 @@ def loads(runs: int = 20) -> list[str]:
 
 def replay(seconds: float = 180.0) -> list[str]:
     """Three minutes at 1 kHz, from which an hour is extrapolated."""
-    from dynident.estimators.tracker import Tracker
+    from dynident.online.tracker import Tracker
 
     name, base, sigma, theta, motion = arm()
     q, dq, ddq = motion(7, seconds)

@@ -23,8 +23,8 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import find_smallest_eigenvalue
-from dynident.estimators import ESTIMATORS
 from dynident.fit.figures import score_all_samples, score_fitted_rows
+from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
 from dynident.regression.essential import select_essential_parameters
 from dynident_papers.report import join_words

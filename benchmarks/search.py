@@ -22,17 +22,17 @@ from threadpoolctl import threadpool_limits
 
 import dynident as di
 from dynident.consistency.knowledge import Knowledge
+from dynident.control.reference import fourier
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.options import estimate
-from dynident.estimators.ranges import Region, build_search_task
+from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
-from dynident.simulation.reference import fourier
+from dynident.search.ranges import Region, build_search_task
 from dynident_papers.twin import load_twin
 
 OUT = FIGURES / "search.md"

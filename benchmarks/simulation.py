@@ -22,7 +22,7 @@ import pinocchio as pin
 from common import FIGURES, timed
 
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import estimate as estimate_by_name
+from dynident.methods.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

@@ -16,22 +16,22 @@ from dynident.cli.flags import Flag
 from dynident.cli.options import list_flag_spellings, spell_flag
 from dynident.consistency.constraints import CONSTRAINTS
 from dynident.consistency.knowledge import Knowledge
+from dynident.control.controller import CONTROLLERS
 from dynident.core.makers import Maker, list_arguments
 from dynident.core.options import Option, collect_options
 from dynident.core.schema import list_choices
-from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import list_all_options, list_methods_with_option
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
 from dynident.friction.models import DEFAULT_FRICTION
+from dynident.methods import DEFAULT_METHOD, ESTIMATORS
+from dynident.methods.options import list_all_options, list_methods_with_option
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, Preparation
-from dynident.simulation.controller import CONTROLLERS
 from dynident.study.compare import METHODS
 from dynident.study.loop import JOINTS, MADE
 from dynident.study.payload import FAMILIES as PAYLOAD

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import toy
 
+from dynident.control.controller import Controller, pd
+from dynident.control.reference import Reference, fourier
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
-from dynident.simulation.controller import Controller, pd
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference, fourier
 from dynident.simulation.rollout import rollout
 
 RATE = 500.0

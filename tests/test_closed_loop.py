@@ -9,8 +9,8 @@ import pytest
 from loops import RATE, WIDTH, closed_loop, controller, reference
 
 from dynident.api import identify
+from dynident.control.controller import pd
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
     run_endogeneity_test,
@@ -23,10 +23,10 @@ from dynident.estimators.iteration import (
     fit_nominal_drives,
     has_converged,
 )
+from dynident.methods import ESTIMATORS
 from dynident.regression.factors import GroupFactor, InstrumentFactors, triangularise_rows
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test
-from dynident.simulation.controller import pd
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
 

@@ -18,9 +18,9 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_fresh_urdf
+from dynident.filters.filters import count_filter_edge
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.verdict import STATES
-from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.report.comparison import (

@@ -66,7 +66,7 @@ def test_machine_code_is_kept_in_a_temporary_directory_where_no_other_can_be(
     assert note.startswith(f"note: compiled functions are kept in {place}, for neither the package")
     assert error.startswith("error: none.urdf")
     filtering = (
-        "import numpy as np; from dynident.recording.filters import filter_zero_phase as f;"
+        "import numpy as np; from dynident.filters.filters import filter_zero_phase as f;"
         "assert abs(f(np.ones((100, 1)), 1.0, 10.0) - 1.0).max() < 1e-9"
     )
     done = python(barred, "-c", filtering)

@@ -22,12 +22,12 @@ from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.constrained import build_constrained_setting, choose_constrained_start
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrumental import make_iv_step
 from dynident.estimators.iteration import Search, iterate_until_settled
+from dynident.methods import ESTIMATORS
 from dynident.recording.recording import Recording
 from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem

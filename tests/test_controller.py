@@ -3,8 +3,7 @@ import pytest
 from loops import next_state, output
 from scipy import signal
 
-from dynident.core.errors import InputError
-from dynident.simulation.controller import (
+from dynident.control.controller import (
     CONTROLLERS,
     INPUTS,
     p,
@@ -15,6 +14,7 @@ from dynident.simulation.controller import (
     state_space,
     transfer_function,
 )
+from dynident.core.errors import InputError
 
 STEP = np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # of the reference, the robot held at zero
 

@@ -99,14 +99,14 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.cli.options import app
     from dynident.consistency.constraints import CONSTRAINTS
     from dynident.consistency.prior import METRICS
-    from dynident.estimators import ESTIMATORS
+    from dynident.control.controller import CONTROLLERS
+    from dynident.control.reference import REFERENCES
     from dynident.estimators.covariance import COVARIANCES
     from dynident.excitation.criteria import CRITERIA
     from dynident.friction.models import FRICTIONS
-    from dynident.recording.readers import READERS
-    from dynident.simulation.controller import CONTROLLERS
+    from dynident.methods import ESTIMATORS
+    from dynident.readers import READERS
     from dynident.simulation.integrators import INTEGRATORS
-    from dynident.simulation.reference import REFERENCES
 
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
     (tmp_path / "examples").symlink_to(TOP / "examples")
@@ -384,17 +384,17 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.consistency.constraints import CONSISTENCY, CONSTRAINTS
     from dynident.consistency.knowledge import CENTRES
     from dynident.consistency.prior import METRICS
-    from dynident.estimators import ESTIMATORS
+    from dynident.control.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
+    from dynident.control.reference import REFERENCES
     from dynident.estimators.closed_loop import STARTS
     from dynident.estimators.covariance import COVARIANCES
     from dynident.estimators.least_squares import LOSSES
     from dynident.friction.models import FRICTIONS
-    from dynident.recording.readers import READERS
+    from dynident.methods import ESTIMATORS
+    from dynident.readers import READERS
     from dynident.regression.essential import RULES
     from dynident.regression.row_kinds import ROWS
-    from dynident.simulation.controller import COMPENSATIONS, CONTROLLERS, VELOCITIES
     from dynident.simulation.integrators import INTEGRATORS
-    from dynident.simulation.reference import REFERENCES
 
     chosen = {*RULES, *LOSSES, *COVARIANCES, *CENTRES, *METRICS, *CONSISTENCY}
     assert chosen | {*ROWS, *INTEGRATORS, *STARTS} <= words("options.md")

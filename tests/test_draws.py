@@ -26,11 +26,11 @@ from dynident.consistency.draws import (
     draw_within_cones,
 )
 from dynident.consistency.extremes import find_extreme_eigenvalues
+from dynident.control.controller import pd
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.export.urdf import render_urdf
 from dynident.report.draws import certify_draws
-from dynident.simulation.controller import pd
 from dynident.study.calibration import count_inside_band
 
 

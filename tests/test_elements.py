@@ -11,6 +11,8 @@ from differences import assert_slope
 
 import dynident as di
 from dynident.consistency.constraints import Fixed
+from dynident.control.controller import pd
+from dynident.control.reference import fourier
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
@@ -30,9 +32,7 @@ from dynident.friction.model import Signals
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import pd
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import fourier
 from dynident.simulation.rollout import rollout
 from dynident.study.elements import build_elements
 from dynident.study.study import build_study_idim, load_study_robot, read_study

@@ -18,12 +18,12 @@ from tables import write_table
 import dynident as di
 from dynident.cli import run
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
+from dynident.control.controller import pd, pid
+from dynident.control.reference import Reference
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.estimators.encoder import Fitting
-from dynident.simulation.controller import pd, pid
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
 RATE = 200.0

@@ -14,10 +14,10 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import COVARIANCES
-from dynident.estimators.options import estimate as estimate_by_name
-from dynident.estimators.options import list_option_names
+from dynident.methods import ESTIMATORS
+from dynident.methods.options import estimate as estimate_by_name
+from dynident.methods.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

@@ -141,7 +141,7 @@ def test_a_smoothed_bang_bang_is_that_of_the_simulator():
     trajectory = Trajectory(family, np.array([[0.0], [1.0]]))
     fastest = float(np.abs(trajectory.at(family.grid(1e-3), 1)).max())
     steepest = float(np.abs(trajectory.at(family.grid(1e-3), 2)).max())
-    from dynident.simulation.reference import bang_bang
+    from dynident.control.reference import bang_bang
 
     other = bang_bang(1000.0, [[0.0], [1.0]], fastest, steepest, smoothing=0.5)
     ours = trajectory.reference(1000.0)
@@ -1119,7 +1119,7 @@ offset = -0.2
     np.testing.assert_allclose(table["qref_elbow_joint"], reference.q[:, 2], atol=1e-7)
     # the series of the papers, as the simulator has it
     series = document["fourier"]
-    from dynident.simulation.reference import fourier
+    from dynident.control.reference import fourier
 
     other = fourier(100.0, 4.0, 0.5, series["offset"], series["sine"], series["cosine"])
     np.testing.assert_allclose(other.q, reference.q[:400], atol=1e-9)

@@ -9,10 +9,10 @@ import pytest
 import toy
 
 from dynident.core.arrays import Array
-from dynident.estimators.options import estimate
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.trajectories import Trajectory
+from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

@@ -12,13 +12,13 @@ import pytest
 from robots import pin_model, relative, urdf
 
 import dynident as di
+from dynident.control.controller import pd, pid
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.simulation.contacts import Foot, Ground, foot
-from dynident.simulation.controller import pd, pid
 from dynident.simulation.floating import FloatingMotion, simulate_floating
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference
 
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 HOME = np.array([0.05, 0.8, -1.6, -0.05, 0.8, -1.6, 0.05, -0.8, 1.6, -0.05, -0.8, 1.6])

@@ -27,12 +27,13 @@ from scipy.optimize import least_squares
 from test_simulation import Plant, through, wave
 from thin import first
 
+from dynident.control.controller import p, pd
+from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.estimators import ESTIMATORS
 from dynident.friction.elements import spring
 from dynident.friction.energy import balance_energies, check_passive
 from dynident.friction.kernel import (
@@ -47,14 +48,13 @@ from dynident.friction.kernel import (
 from dynident.friction.memoryless import VISCOUS
 from dynident.friction.model import FrictionModel, Linear, Shape, Signals
 from dynident.friction.models import FRICTIONS
+from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import p, pd
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element
-from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 

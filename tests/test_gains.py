@@ -6,8 +6,8 @@ import pytest
 from loops import next_state, output
 from scipy.io import loadmat
 
+from dynident.control.controller import p_p, pd
 from dynident.core.errors import InputError
-from dynident.simulation.controller import p_p, pd
 from dynident.simulation.gains import identify_gains
 
 EMPS = Path(__file__).parents[1] / "examples" / "emps"

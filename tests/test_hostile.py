@@ -25,7 +25,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import write_files
 from dynident.core.schema import read_toml
 from dynident.core.text import LONGEST, format_one_line
-from dynident.recording.readers import read_tables
+from dynident.readers import read_tables
 from dynident.robot import load_robot
 from dynident.robot.model import MOST_JOINTS
 from dynident.study.fits import read_result

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import toy
 
+from dynident.control.controller import p, pd
+from dynident.control.reference import Reference
 from dynident.dynamics.idim import build_idim
-from dynident.simulation.controller import p, pd
 from dynident.simulation.integrators import GAMMA, INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import rollout
 
 EXPLICIT = [name for name, scheme in INTEGRATORS.items() if not scheme.implicit]

@@ -11,16 +11,16 @@ from frictions import values
 from test_sensitivities import PD, RATE, SAMPLES, assert_differences_agree, one_of_each
 from test_simulation import ROBOTS, wave
 
+from dynident.control.controller import CONTROLLERS
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import estimate
 from dynident.friction.model import FrictionModel, Linear
 from dynident.friction.models import FRICTIONS
+from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import CONTROLLERS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element
 from dynident.simulation.rollout import rollout

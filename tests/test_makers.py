@@ -9,6 +9,8 @@ import pytest
 from pydantic import Field
 
 from dynident.consistency.constraints import CONSTRAINTS
+from dynident.control.controller import CONTROLLERS
+from dynident.control.reference import REFERENCES
 from dynident.core.errors import InputError
 from dynident.core.makers import (
     Numbers,
@@ -19,8 +21,6 @@ from dynident.core.makers import (
     list_arguments,
 )
 from dynident.core.schema import Name, Spec, validate_data
-from dynident.simulation.controller import CONTROLLERS
-from dynident.simulation.reference import REFERENCES
 from dynident.study.loop import JOINTS, MADE, ControllerSection, ReferenceSection
 from dynident.study.study import Study
 

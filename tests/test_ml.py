@@ -13,7 +13,7 @@ from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.least_squares import wls
 from dynident.estimators.ml import Errors, Likelihood, Noise, ml
-from dynident.estimators.options import estimate as estimate_by_name
+from dynident.methods.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.propagation import (

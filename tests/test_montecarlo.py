@@ -10,17 +10,17 @@ import pytest
 import toy
 from scipy import special, stats
 
+from dynident.control.controller import Controller, pd
+from dynident.control.reference import Reference, quintic
 from dynident.core.arrays import Array
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import Simulation
+from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import Controller, pd
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference, quintic
 from dynident.simulation.rollout import rollout
 from dynident_papers.twin import load_twin
 

@@ -14,12 +14,12 @@ from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, log_of, targets, twi
 
 import dynident as di
 from dynident.cli import run
+from dynident.control.controller import pd
+from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.estimators.encoder import Fitting
-from dynident.simulation.controller import pd
 from dynident.simulation.loop import Loop
 from dynident.simulation.mount import Mount, mount_model
-from dynident.simulation.reference import Reference
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
 STAND = Mount(("roll", "pitch"), np.array([[0.8, 4.0, 2500.0], [1.2, 6.0, 3000.0]]))

@@ -28,8 +28,8 @@ from dynident.core.options import (
     list_options,
 )
 from dynident.core.schema import Spec, validate_data
-from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import (
+from dynident.methods import ESTIMATORS
+from dynident.methods.options import (
     check_options,
     estimate,
     list_all_options,

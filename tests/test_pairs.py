@@ -14,14 +14,14 @@ from thin import first
 
 import dynident as di
 from dynident.cli import run
+from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.dynamics.parameters import attach
-from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.export.urdf import render_fresh_urdf
 from dynident.friction.models import FRICTIONS
+from dynident.methods import ESTIMATORS
+from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.recording import Recording
-from dynident.simulation.controller import pd
 
 RATE = 250.0
 ELEMENTS = {

@@ -21,8 +21,8 @@ from dynident.core.inertia import (
     to_pseudo_inertia,
     transform_body,
 )
-from dynident.estimators.payload import Rest, discount_model_covariance, to_central_inertia
-from dynident.estimators.payload import fit_load_columns as estimated
+from dynident.online.payload import Rest, discount_model_covariance, to_central_inertia
+from dynident.online.payload import fit_load_columns as estimated
 from dynident.report.payload import to_abc_angles
 
 

@@ -14,11 +14,12 @@ from tables import write_table
 
 from dynident.api import identify, validate
 from dynident.cli import run
+from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.recording.harmonics import (
+from dynident.filters.harmonics import (
     differentiate_harmonics,
     estimate_noise_spectrum,
     fit_harmonics,
@@ -37,7 +38,6 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
-from dynident.simulation.controller import pd
 
 RATE = 250.0
 PERIOD = 2.0137  # 503.425 samples

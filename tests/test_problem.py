@@ -8,7 +8,7 @@ from scipy import signal
 from dynident.cli.flags import DEFAULTS
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.recording.filters import (
+from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
     differentiate_twice,

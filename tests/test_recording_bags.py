@@ -12,8 +12,8 @@ from bags import FORMS, State, write_bag
 from rosbags.rosbag2 import CompressionMode
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, refusal
 
+from dynident.readers.chunks import _list_chunks, import_zstandard
 from dynident.recording.read import read_log
-from dynident.recording.readers.chunks import _list_chunks, import_zstandard
 
 AB, BA = ("a", "b"), ("b", "a")
 
@@ -129,8 +129,8 @@ def test_bad_rows_of_another_topic(tmp_path):
 def test_packed_bags(tmp_path, monkeypatch, form, packing):
     path = write_bag(tmp_path / "run", form, states(), packing=packing)
     np.testing.assert_array_equal(read_log(path, ROBOT).q, Q)
-    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1000)
-    monkeypatch.setattr("dynident.recording.readers.table.GROWTH", 1)
+    monkeypatch.setattr("dynident.readers.table.UNPACKED", 1000)
+    monkeypatch.setattr("dynident.readers.table.GROWTH", 1)
     assert "which no log does" in refusal(path, ROBOT)
     monkeypatch.undo()
     if form != "mcap":
@@ -150,8 +150,8 @@ def test_bags_packed_as_files(tmp_path, monkeypatch, form):
     path = write_bag(tmp_path / "run", form, states(), packing="zstd", mode=CompressionMode.FILE)
     np.testing.assert_array_equal(read_log(path, ROBOT).q, Q)
     (file,) = path.glob("*.zstd")
-    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1000)
-    monkeypatch.setattr("dynident.recording.readers.table.GROWTH", 1)
+    monkeypatch.setattr("dynident.readers.table.UNPACKED", 1000)
+    monkeypatch.setattr("dynident.readers.table.GROWTH", 1)
     message = refusal(path, ROBOT)
     assert message.startswith(f"{file}: ")
     assert "which no log does" in message

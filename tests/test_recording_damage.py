@@ -9,9 +9,9 @@ import toy
 from dynident.api import identify, validate
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
+from dynident.filters.filters import count_filter_edge
 from dynident.fit.figures import count_edge_samples, find_scored_samples, score_all_samples
 from dynident.recording.checks import find_bad_values
-from dynident.recording.filters import count_filter_edge
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording

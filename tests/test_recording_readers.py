@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
-from dynident.recording.readers import READERS, Table, read_tables
+from dynident.readers import READERS, Table, read_tables
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
 NAMES = ("time", "q_a", "tau_a")
@@ -185,7 +185,7 @@ def test_refused_packed_text(tmp_path, monkeypatch):
             assert "is not packed by gzip, or was cut off" in refusal(path)
         else:
             assert "is empty" in refusal(path)
-    monkeypatch.setattr("dynident.recording.readers.table.UNPACKED", 1 << 20)
+    monkeypatch.setattr("dynident.readers.table.UNPACKED", 1 << 20)
     zeros = b"0,0,0,0\n" * 100_000
     path.write_bytes(gzip.compress(b"a,b,c,d\n" + zeros * 10))
     assert "bytes unpack to" in refusal(path)

@@ -13,13 +13,13 @@ from thin import first
 
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.ekf import ekf
-from dynident.estimators.options import estimate
-from dynident.estimators.recursion import BOUND, DIFFUSE, Recursion, build_ageing_rule, follow_rows
-from dynident.estimators.recursive import Drift, Forgetting, Weights, kf, rls
 from dynident.friction.models import FRICTIONS
+from dynident.methods import ESTIMATORS
+from dynident.methods.options import estimate
+from dynident.online.ekf import ekf
+from dynident.online.recursion import BOUND, DIFFUSE, Recursion, build_ageing_rule, follow_rows
+from dynident.online.recursive import Drift, Forgetting, Weights, kf, rls
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem

@@ -9,12 +9,8 @@ import pytest
 from robots import EXAMPLES
 from thin import first
 
-from dynident.core.errors import InputError
-from dynident.recording.filters import differentiate_twice
-from dynident.recording.read import read_log
-from dynident.robot import load_robot
-from dynident.simulation.reconstruct import reconstruct
-from dynident.simulation.reference import (
+from dynident.control.reconstruct import reconstruct
+from dynident.control.reference import (
     REFERENCES,
     Move,
     Reference,
@@ -24,6 +20,10 @@ from dynident.simulation.reference import (
     sampled,
     sum_moves,
 )
+from dynident.core.errors import InputError
+from dynident.filters.filters import differentiate_twice
+from dynident.recording.read import read_log
+from dynident.robot import load_robot
 
 RATE = 1000.0
 POINTS = np.array(

@@ -14,8 +14,8 @@ import dynident as di
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.instrumental import filter_reference_motion
+from dynident.methods import ESTIMATORS
 from dynident.recording.floating import convert_quaternions
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples

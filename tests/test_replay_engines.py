@@ -16,15 +16,15 @@ from thin import first
 
 import dynident as di
 from dynident.cli import run
+from dynident.control.controller import pd, pid
+from dynident.control.reference import Reference, average_held_signals
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
 from dynident.friction.elements import spring
-from dynident.simulation.controller import pd, pid
 from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import Reference, average_held_signals
 from dynident.simulation.resistance import make_resistance
 from dynident.simulation.rollout import rollout
 from dynident.study import engines

@@ -17,7 +17,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, is_consistent
-from dynident.estimators import ESTIMATORS
+from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.regression.essential import select_essential_parameters
 from dynident.regression.problem import Problem

@@ -23,12 +23,12 @@ from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.kept import Origin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.options import estimate
-from dynident.estimators.ranges import MEAN_AND_SPREAD, Region, Task, build_search_task
-from dynident.estimators.search import SCHEMA
+from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.search.ranges import MEAN_AND_SPREAD, Region, Task, build_search_task
+from dynident.search.search import SCHEMA
 
 SEARCHES = ("nls", "ga", "pf")
 CLOSE = {"nls": 1e-6, "ga": 0.02, "pf": 0.05}

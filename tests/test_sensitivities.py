@@ -12,10 +12,10 @@ from differences import assert_slope
 from frictions import registered, values
 from test_simulation import ROBOTS, closed, effect, replayed, still, wave
 
+from dynident.control.controller import CONTROLLERS, pd
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.simulation.controller import CONTROLLERS, pd
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import SENSITIVITIES, rollout, sensitive_rollout

@@ -14,24 +14,24 @@ from tables import write_table
 from thin import first
 
 import dynident as di
+from dynident.control.controller import pd
+from dynident.control.reference import fourier
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.estimators import shapes
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.shapes import fit_linear_parameters, limit_to_visible_speeds, search_shapes
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import pd
+from dynident.search import shapes
+from dynident.search.shapes import fit_linear_parameters, limit_to_visible_speeds, search_shapes
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import build_plant
 from dynident.simulation.record import record_rollout
-from dynident.simulation.reference import fourier
 from dynident.simulation.sensors import Sensors
 
 RATE = 500.0

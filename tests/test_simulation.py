@@ -20,16 +20,16 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from test_dynamics import BRANCHED
 
+from dynident.control.controller import CONTROLLERS, p, pd, pid, state_space
+from dynident.control.reference import Reference, fourier
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import solve_forward_dynamics
 from dynident.dynamics.idim import build_idim
 from dynident.robot.urdf import convert_pinocchio_model
 from dynident.simulation import rollout as module
-from dynident.simulation.controller import CONTROLLERS, p, pd, pid, state_space
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
 from dynident.simulation.plant import Element
-from dynident.simulation.reference import Reference, fourier
 from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantise_positions
 from dynident.simulation.state import DONE

@@ -25,11 +25,11 @@ from dynident.core.inertia import from_com
 from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import ESTIMATORS
-from dynident.estimators.online import LEVEL, SCATTER, filter_speed_sign
-from dynident.estimators.tracker import Tracker
-from dynident.recording.causal import CausalFilter
-from dynident.recording.filters import differentiate_twice, filter_zero_phase
+from dynident.filters.causal import CausalFilter
+from dynident.filters.filters import differentiate_twice, filter_zero_phase
+from dynident.methods import ESTIMATORS
+from dynident.online.online import LEVEL, SCATTER, filter_speed_sign
+from dynident.online.tracker import Tracker
 from dynident.study.fits import read_result
 from dynident.study.study import read_study
 from dynident.study.track import SCHEMA, Row, build_track_setting, track_log

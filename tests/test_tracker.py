@@ -15,8 +15,8 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.recursive import Drift, Forgetting
-from dynident.estimators.tracker import Alarm, Known, Tracker
+from dynident.online.recursive import Drift, Forgetting
+from dynident.online.tracker import Alarm, Known, Tracker
 from dynident.robot import load_robot
 
 RATE = 500.0

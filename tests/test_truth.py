@@ -14,18 +14,18 @@ from scipy.io import loadmat
 
 from dynident.api import Fit, identify
 from dynident.consistency.prior import METRICS
+from dynident.control.reconstruct import reconstruct
 from dynident.core.inertia import to_pseudo_inertia
-from dynident.estimators import ESTIMATORS
 from dynident.estimators.closed_loop import (
     Simulation,
     build_auxiliary_model,
     compare_with_simulation,
 )
+from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.simulation.reconstruct import reconstruct
 from dynident.study.loop import build_controller
 from dynident.study.run import run_study
 from dynident.study.study import load_study_robot, read_study, read_study_samples

@@ -14,8 +14,8 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.equations import stack_contact_jacobians
 from dynident.dynamics.tree import build_tree
-from dynident.estimators.options import estimate
-from dynident.estimators.tracker import Tracker
+from dynident.methods.options import estimate
+from dynident.online.tracker import Tracker
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Contact, Robot

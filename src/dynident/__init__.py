@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dynident.consistency.nearest import consistent_witness as consistent_witness
     from dynident.consistency.nearest import nearest_consistent as nearest_consistent
     from dynident.consistency.nearest import nearest_to_base as nearest_to_base
+    from dynident.control.controller import Controller as Controller
+    from dynident.control.reference import Reference as Reference
     from dynident.core.errors import ComputationError as ComputationError
     from dynident.core.errors import DynidentError as DynidentError
     from dynident.core.errors import InfeasibleError as InfeasibleError
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
-    from dynident.estimators.tracker import Tracker as Tracker
     from dynident.excitation.excite import Excitation as Excitation
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
+    from dynident.online.tracker import Tracker as Tracker
     from dynident.recording.arrays import recording as recording
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -43,10 +45,8 @@ if TYPE_CHECKING:
     from dynident.report.fit import Fit as Fit
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
-    from dynident.simulation.controller import Controller as Controller
     from dynident.simulation.floating import simulate_floating as simulate_floating
     from dynident.simulation.loop import Loop as Loop
-    from dynident.simulation.reference import Reference as Reference
     from dynident.simulation.rollout import rollout as rollout
     from dynident.study.fits import read_result as read_result
     from dynident.study.payload import payload as payload
@@ -61,7 +61,7 @@ __version__ = version.VERSION
 
 _PUBLIC = {
     "ComputationError": "dynident.core.errors",
-    "Controller": "dynident.simulation.controller",
+    "Controller": "dynident.control.controller",
     "DynidentError": "dynident.core.errors",
     "Excitation": "dynident.excitation.excite",
     "Fit": "dynident.report.fit",
@@ -71,12 +71,12 @@ _PUBLIC = {
     "Obstacle": "dynident.excitation.obstacles",
     "Problem": "dynident.regression.problem",
     "Recording": "dynident.recording.recording",
-    "Reference": "dynident.simulation.reference",
+    "Reference": "dynident.control.reference",
     "Robot": "dynident.robot.model",
     "Samples": "dynident.recording.prepare",
     "Simulation": "dynident.estimators.closed_loop",
     "Study": "dynident.study.study",
-    "Tracker": "dynident.estimators.tracker",
+    "Tracker": "dynident.online.tracker",
     "base_parameters": "dynident.dynamics.base",
     "build_idim": "dynident.dynamics.idim",
     "consistent_witness": "dynident.consistency.nearest",

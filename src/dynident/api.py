@@ -17,7 +17,6 @@ from dynident.diagnosis.afloat import examine_floating
 from dynident.diagnosis.examine import Doctor, Finding, examine_logs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
     Simulation,
@@ -29,24 +28,13 @@ from dynident.estimators.closed_loop import (
     warn_of_chatter,
 )
 from dynident.estimators.encoder import Fitting, fits_drives
-from dynident.estimators.options import (
-    SIMULATION,
-    check_options,
-    estimate,
-    list_option_families,
-    list_option_names,
-    refuse_loads,
-    switch_bootstrap_off,
-)
-from dynident.estimators.ranges import Region
-from dynident.estimators.shape_search import EXACT, search_start_shapes
-from dynident.estimators.shapes import estimate_with_shapes
 from dynident.fit.figures import (
     MOVING,
     NO_TORQUE,
     FitFigure,
     Scoring,
     check_lowpass,
+    collect_log_settings,
     score_model,
 )
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
@@ -54,7 +42,6 @@ from dynident.fit.provenance import carry_robot_files, record_provenance
 from dynident.fit.reasons import list_position_reasons, list_torque_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
-from dynident.fit.settings import collect_log_settings, collect_model_settings
 from dynident.fit.verdict import reach_verdict
 from dynident.fit.warnings import (
     find_repeated_logs,
@@ -67,6 +54,17 @@ from dynident.fit.warnings import (
     warn_of_unfitted_joints,
     warn_of_weak_excitation,
 )
+from dynident.methods import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
+from dynident.methods.options import (
+    SIMULATION,
+    check_options,
+    estimate,
+    list_option_families,
+    list_option_names,
+    refuse_loads,
+    switch_bootstrap_off,
+)
+from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
@@ -75,6 +73,9 @@ from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
 from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit
+from dynident.search.ranges import Region
+from dynident.search.shape_search import EXACT, search_start_shapes
+from dynident.search.shapes import estimate_with_shapes
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
@@ -95,7 +96,7 @@ def identify(
     ----------
     problem : Problem
     method : str
-        Name in `dynident.estimators.ESTIMATORS`.
+        Name in `dynident.methods.ESTIMATORS`.
     validation : sequence of Samples
         Held-out logs.
     progress : callable

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynident.control.controller import Controller, pd
+from dynident.control.reference import Reference, bang_bang
 from dynident.core.arrays import Array
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
 from dynident.friction.model import FrictionModel, Linear, Shape
 from dynident.regression.covariance import add_preceding_rows
-from dynident.simulation.controller import Controller, pd
 from dynident.simulation.plant import Element, average_inertia
-from dynident.simulation.reference import Reference, bang_bang
 from dynident.simulation.sensors import Sensors
 from dynident_papers.twin import Twin
 

@@ -12,7 +12,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Packing
-from dynident.recording.filters import count_filter_edge, subtract_lowpass
+from dynident.filters.filters import count_filter_edge, subtract_lowpass
 from dynident.recording.mend import SETTLED, shift_in_time
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples, filter_by_cutoff
 

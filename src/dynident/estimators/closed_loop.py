@@ -14,21 +14,21 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from dynident.control.controller import Controller
+from dynident.control.reference import Reference, average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, name_section_in_errors
 from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import differentiate_twice
+from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
-from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import Mount, find_mount
 from dynident.simulation.plant import average_inertia
-from dynident.simulation.reference import Reference, average_held_signals
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 

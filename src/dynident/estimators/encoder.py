@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator
 from dynident.conic.cones import Cone
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Constraint
+from dynident.control.controller import QREF
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import InPython, Options
@@ -53,14 +54,13 @@ from dynident.estimators.encoder_unknowns import (
 )
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
-from dynident.recording.filters import DecimationFilter
+from dynident.filters.filters import DecimationFilter
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, RowGroup, Rows, list_torque_groups
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import estimate_group_sigma
-from dynident.simulation.controller import QREF
 from dynident.simulation.mount import AXES, refuse_unknown_axes
 from dynident.simulation.rollout import LoopColumn
 

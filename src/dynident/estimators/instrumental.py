@@ -31,7 +31,7 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.recording.filters import differentiate_twice
+from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples, filter_by_cutoff
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.regression.problem import Problem, Regression

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from dynident.consistency.prior import Prior, build_belief
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.excitation.prediction import add_nominal_friction
-from dynident.simulation.reference import Reference
 
 RIDGE = 1e-10
 """Added to the scaled information, so that a motion which misses a parameter has a slope."""

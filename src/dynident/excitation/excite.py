@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
@@ -30,7 +31,6 @@ from dynident.excitation.surroundings import Lowest, choose_surroundings, find_l
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
-from dynident.simulation.reference import Reference
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""

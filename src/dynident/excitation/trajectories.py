@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dynident.control.reference import MOST_SAMPLES, Reference, check_sample_count
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Vector
-from dynident.simulation.reference import MOST_SAMPLES, Reference, check_sample_count
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import count_filter_edge, filter_zero_phase
+from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples, find_moving_joints
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
@@ -402,3 +402,8 @@ def decompose_torques(
         speed=joined["speed"],
         torque=log.torque,
     )
+
+
+def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
+    """All that shaped a log, and how many samples of it are in no figure."""
+    return {**log.settings(), "edge_samples": count_edge_samples(log, lowpass_hz)}

@@ -19,13 +19,13 @@ from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
-from dynident.estimators import Estimate
 from dynident.estimators.closed_loop import (
     FreeError,
     SimulatedFigure,
     Simulation,
     simulate_readings,
 )
+from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
 from dynident.export.cost import describe_export_cost, describe_loop_omissions
 from dynident.export.mjcf import list_model_files, render_identified_mjcf

@@ -16,10 +16,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line, suggest_nearest
+from dynident.readers.table import TIME, Table
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
-from dynident.recording.readers.table import TIME, Table
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
     Places,

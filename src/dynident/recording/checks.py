@@ -12,8 +12,8 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count
+from dynident.readers import Table
 from dynident.recording.clock import MOST_CUT
-from dynident.recording.readers import Table
 from dynident.robot.model import Joint, Robot
 
 Reach = tuple[Array, Array]

@@ -19,7 +19,7 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
-from dynident.recording.filters import differentiate_twice, filter_zero_phase
+from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.robot.model import WRENCH, Contact, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.recording.harmonics import (
+from dynident.filters.harmonics import (
     Complex,
     differentiate_harmonics,
     estimate_noise_spectrum,

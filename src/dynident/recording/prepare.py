@@ -13,13 +13,13 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
 from dynident.core.schema import Number
-from dynident.recording.clock import SHORTEST
-from dynident.recording.filters import (
+from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
     differentiate_twice,
     filter_zero_phase,
 )
+from dynident.recording.clock import SHORTEST
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.periods import FINER, Averaging, average_periods
 from dynident.recording.recording import Recording, Torque

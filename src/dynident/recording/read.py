@@ -13,11 +13,11 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
+from dynident.readers import Table, read_tables
+from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
-from dynident.recording.readers import Table, read_tables
-from dynident.recording.readers.table import TIME
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
     OPTIONAL,

@@ -10,6 +10,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count, suggest_nearest
+from dynident.readers import Table
 from dynident.recording import checks
 from dynident.recording.clock import (
     GAP,
@@ -30,7 +31,6 @@ from dynident.recording.floating import (
     find_invalid_quaternions,
     remove_sign_flips,
 )
-from dynident.recording.readers import Table
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
-from dynident.recording.filters import DecimationFilter
+from dynident.filters.filters import DecimationFilter
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import LAGS, fit_autoregression
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dynident.core.arrays import Array, Booleans
-from dynident.recording.filters import DecimationFilter
+from dynident.filters.filters import DecimationFilter
 
 SHORTEST_BLOCK = 64
 """Samples that a filter takes in at a time, at least."""

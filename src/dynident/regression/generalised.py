@@ -30,7 +30,7 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.tree import build_tree
-from dynident.recording.filters import filter_zero_phase
+from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Equations, Robot

@@ -19,7 +19,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.parameters import Packing
-from dynident.recording.filters import (
+from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
     differentiate_twice,

@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
-from dynident.recording.filters import DecimationFilter
+from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.recording.filters import DecimationFilter
+from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Regression

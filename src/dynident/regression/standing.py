@@ -15,7 +15,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import differentiate_twice, filter_zero_phase
+from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.floating import (
     TURNS,
     BaseMotion,

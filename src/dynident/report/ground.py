@@ -11,7 +11,7 @@ from dynident.core.arrays import Array, Booleans
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
-from dynident.recording.filters import filter_zero_phase
+from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import convert_quaternions
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples

@@ -11,12 +11,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.estimators.payload import Load, estimate_load_intervals
+from dynident.online.payload import Load, estimate_load_intervals
 
 WIDTH = 100
 """Columns of the summary, which no call of a maker fits in 80."""
 SYMBOLS = ("mass", "x", "y", "z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""What `dynident.estimators.payload.to_central_inertia` gives."""
+"""What `dynident.online.payload.to_central_inertia` gives."""
 
 
 @dataclass(frozen=True)

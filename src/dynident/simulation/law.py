@@ -21,7 +21,7 @@ class Law(NamedTuple):
     Attributes
     ----------
     A, B, C, D, antiwindup, gain, limit : ndarray
-        See `dynident.simulation.controller.Controller`.
+        See `dynident.control.controller.Controller`.
     hold : int
         Integration steps between two outputs; 0 is continuous.
     delay : int

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dynident.control.controller import MOST_LATE, Controller
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.simulation.controller import MOST_LATE, Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.mount import Mount
 from dynident.simulation.plant import Element
-from dynident.simulation.reference import Reference
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.simulation.controller import Controller
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (

@@ -16,10 +16,10 @@ from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators import ESTIMATORS
-from dynident.estimators.options import SIMULATION, list_option_names, switch_bootstrap_off
+from dynident.filters.filters import count_filter_edge
 from dynident.friction.models import FRICTIONS
-from dynident.recording.filters import count_filter_edge
+from dynident.methods import ESTIMATORS
+from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dynident.control.controller import DQ, Q
+from dynident.control.reference import average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.whole import Model
@@ -15,9 +17,7 @@ from dynident.export.exported import describe_omissions
 from dynident.export.mujoco import find_velocity_rows, import_mujoco, mujoco_model, soften_friction
 from dynident.export.pinocchio import build_pinocchio_model
 from dynident.export.terms import sort_joint_terms
-from dynident.simulation.controller import DQ, Q
 from dynident.simulation.loop import Loop
-from dynident.simulation.reference import average_held_signals
 from dynident.simulation.resistance import Resistance, make_resistance
 
 LONGEST_STEP = 2.5e-4

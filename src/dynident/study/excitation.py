@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from dynident.control.reference import Reference
 from dynident.core.errors import InputError, SectionError
 from dynident.core.files import read_file
 from dynident.core.makers import build_maker_section, collect_arguments
@@ -17,7 +18,6 @@ from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
 from dynident.excitation.trajectories import Trajectory
 from dynident.report.trajectory import SCHEMA
-from dynident.simulation.reference import Reference
 
 
 class ObstacleKind(Spec):

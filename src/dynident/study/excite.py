@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
@@ -15,7 +16,6 @@ from dynident.excitation.excite import Excitation, excite
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
-from dynident.simulation.reference import Reference
 from dynident.study.elements import build_elements
 from dynident.study.excitation import build_obstacles, read_trajectory
 from dynident.study.study import (

@@ -15,12 +15,12 @@ from dynident.consistency.nearest import nearest_to_base
 from dynident.core.errors import InputError
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
 from dynident.export.mjcf import list_model_files
 from dynident.fit.figures import check_lowpass
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
+from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing

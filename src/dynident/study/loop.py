@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from dynident.control.controller import CONTROLLERS, Controller
+from dynident.control.reference import REFERENCES, Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError
 from dynident.core.errors import name_section_in_errors as placed
@@ -29,8 +31,6 @@ from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.simulation.afloat import BaseSensors
 from dynident.simulation.contacts import Ground
-from dynident.simulation.controller import CONTROLLERS, Controller
-from dynident.simulation.reference import REFERENCES, Reference
 from dynident.simulation.sensors import ROWS, Sensors
 from dynident.study.excitation import trajectory
 
@@ -254,7 +254,7 @@ def build_simulation(
         for key in sorted(reference.model_fields_set - {"kind", *OF_LOGS[reference.kind]}):
             raise SectionError(f"[reference] {reference.kind} has no {key!r}")
     if reference.kind == "reconstructed":
-        from dynident.simulation.reconstruct import reconstruct  # scipy.optimize is slow to load
+        from dynident.control.reconstruct import reconstruct  # scipy.optimize is slow to load
 
         lag = 0.0 if reference.lag is None else reference.lag
         with placed("[reference]"):

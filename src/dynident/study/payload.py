@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
-from dynident.estimators.payload import Loading, identify_load
+from dynident.online.payload import Loading, identify_load
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

@@ -9,9 +9,9 @@ from dynident.core.errors import check_type
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators import TORQUE_FREE
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.options import SIMULATION, check_options, list_option_names
+from dynident.methods import TORQUE_FREE
+from dynident.methods.options import SIMULATION, check_options, list_option_names
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError, name_section_in_errors
 from dynident.core.progress import Progress, ignore_progress
@@ -18,7 +19,6 @@ from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.record import record_rollout
-from dynident.simulation.reference import Reference
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.study.fits import read_result
 from dynident.study.loop import (

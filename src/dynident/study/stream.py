@@ -16,9 +16,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.readers.table import Table, label_column
+from dynident.readers.text import WIDEST, is_comment
 from dynident.recording.read import Layout, find_column_layout
-from dynident.recording.readers.table import Table, label_column
-from dynident.recording.readers.text import WIDEST, is_comment
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.study import LogSection

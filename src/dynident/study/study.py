@@ -29,19 +29,19 @@ from dynident.core.schema import (
     validate_data,
 )
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.estimators import DEFAULT_METHOD, ESTIMATORS
-from dynident.estimators.options import list_all_options, list_option_names
-from dynident.estimators.recursive import Drift, Forgetting, Weights
-from dynident.estimators.tracker import Alarm, Tracking
 from dynident.excitation.selection import Selecting
 from dynident.export.mjcf import list_model_files
 from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
+from dynident.methods import DEFAULT_METHOD, ESTIMATORS
+from dynident.methods.options import list_all_options, list_option_names
+from dynident.online.recursive import Drift, Forgetting, Weights
+from dynident.online.tracker import Alarm, Tracking
+from dynident.readers import READERS
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, convert_rpy
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
-from dynident.recording.readers import READERS
 from dynident.recording.recording import Recording
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
@@ -189,7 +189,7 @@ class MethodSection(Spec):
     Attributes
     ----------
     method : str
-        Name in `dynident.estimators.ESTIMATORS`.
+        Name in `dynident.methods.ESTIMATORS`.
     """
 
     method: Annotated[Name, make_choice_validator(ESTIMATORS)] = DEFAULT_METHOD

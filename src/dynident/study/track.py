@@ -17,9 +17,9 @@ from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
 from dynident.core.options import broadcast_to_joints, build_options
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.estimators.recursive import Drift, Forgetting, Weights
-from dynident.estimators.tracker import Alarm, Event, Known, Tracker, Tracking
-from dynident.recording.causal import CausalFilter
+from dynident.filters.causal import CausalFilter
+from dynident.online.recursive import Drift, Forgetting, Weights
+from dynident.online.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.recording import Recording

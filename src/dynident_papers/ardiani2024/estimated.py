@@ -14,7 +14,6 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
-from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
@@ -25,6 +24,7 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
+from dynident.methods import ESTIMATORS, Estimate
 from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult

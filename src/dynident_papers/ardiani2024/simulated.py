@@ -12,6 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+from dynident.control.controller import Controller, p_p
+from dynident.control.reference import Reference, bang_bang, quintic
 from dynident.core.arrays import Array, freeze_array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
@@ -20,10 +22,8 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.row_kinds import ROWS
 from dynident.robot.model import Robot
-from dynident.simulation.controller import Controller, p_p
 from dynident.simulation.loop import Loop
 from dynident.simulation.record import record_rollout
-from dynident.simulation.reference import Reference, bang_bang, quintic
 from dynident.simulation.sensors import quantise_positions
 from dynident_papers.experiment import (
     COUNT,

@@ -9,13 +9,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
-from dynident.estimators import ESTIMATORS, Estimate
 from dynident.estimators.closed_loop import (
     Auxiliary,
     build_auxiliary_model,
     compare_with_simulation,
 )
 from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
+from dynident.methods import ESTIMATORS, Estimate
 from dynident.regression.factors import System
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dynident.control.controller import Controller, pid
 from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.simulation.controller import Controller, pid
 from dynident.simulation.loop import Loop
 from dynident.simulation.record import record_rollout
 from dynident_papers.experiment import (

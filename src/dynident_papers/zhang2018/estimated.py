@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from dynident.api import identify
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import to_com
 from dynident.core.progress import Progress
 from dynident.dynamics.idim import Idim
-from dynident.estimators.options import estimate
+from dynident.methods.options import estimate
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.report.comparison import TORQUE_LEVELS, grade_value
-from dynident.simulation.reference import Reference
 from dynident_papers.zhang2018.instance import Instance, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
     JOINT,

@@ -12,6 +12,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from dynident.consistency.nearest import nearest_consistent
+from dynident.control.reference import Reference, fourier
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import Idim, build_idim
@@ -21,7 +22,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import take_every_sample
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
-from dynident.simulation.reference import Reference, fourier
 
 FRICTION = "coulomb-viscous-symmetric"
 """Equation (3) of the survey; its robots have no rotors of their own."""

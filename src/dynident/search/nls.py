@@ -5,8 +5,8 @@ from __future__ import annotations
 from dynident.consistency.knowledge import Knowledge
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, build_search_task
 from dynident.regression.problem import Problem
+from dynident.search.ranges import Region, build_search_task
 
 
 def nls(

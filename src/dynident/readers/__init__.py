@@ -7,13 +7,13 @@ from pathlib import Path
 
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.recording.readers.bags import METADATA, read_bag
-from dynident.recording.readers.hdf5 import read_hdf5
-from dynident.recording.readers.mat import read_mat
-from dynident.recording.readers.npz import read_npz
-from dynident.recording.readers.parquet import read_parquet
-from dynident.recording.readers.table import Table, assemble_table
-from dynident.recording.readers.text import read_text
+from dynident.readers.bags import METADATA, read_bag
+from dynident.readers.hdf5 import read_hdf5
+from dynident.readers.mat import read_mat
+from dynident.readers.npz import read_npz
+from dynident.readers.parquet import read_parquet
+from dynident.readers.table import Table, assemble_table
+from dynident.readers.text import read_text
 
 __all__ = ["READERS", "Reader", "Table", "assemble_table", "read_tables"]
 

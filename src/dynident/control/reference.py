@@ -2,7 +2,7 @@
 
 A maker turns a few numbers into a `Reference`; a new one is a function and one line in
 `REFERENCES`. Point-to-point motions are sums of `Move` objects, of which
-`dynident.simulation.reconstruct` finds those behind a measured motion.
+`dynident.control.reconstruct` finds those behind a measured motion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import Field
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Numbers, Table, Vector
-from dynident.recording.filters import differentiate_twice
+from dynident.filters.filters import differentiate_twice
 
 MOST_SAMPLES = 10**7
 """A longer reference is a mistake in the units of rate or duration."""

@@ -19,8 +19,9 @@ from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Number
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.consistent import ConsistentAnswer
-from dynident.estimators.online import (
+from dynident.filters.causal import TURN_POINTS, Turnover
+from dynident.online.consistent import ConsistentAnswer
+from dynident.online.online import (
     BAD,
     CHANGED,
     LOAD,
@@ -39,7 +40,7 @@ from dynident.estimators.online import (
     step,
     unpack_memory,
 )
-from dynident.estimators.recursion import (
+from dynident.online.recursion import (
     DIFFUSE,
     Recursion,
     absorb_row,
@@ -47,8 +48,7 @@ from dynident.estimators.recursion import (
     estimate_natural_size,
     mark_friction_columns,
 )
-from dynident.estimators.recursive import Drift, Forgetting
-from dynident.recording.causal import TURN_POINTS, Turnover
+from dynident.online.recursive import Drift, Forgetting
 
 HEAVY, FAR = 50.0, 0.5
 """Size of what is believed of a load before it is seen [kg], [m]."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dynident.recording.readers.table import refuse_bomb
+from dynident.readers.table import refuse_bomb
 
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""

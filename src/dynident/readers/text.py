@@ -19,7 +19,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.recording.readers.table import Table, label_column, refuse_bomb
+from dynident.readers.table import Table, label_column, refuse_bomb
 
 WIDEST = 1 << 22
 """Characters of a line."""

@@ -15,8 +15,8 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
-from dynident.recording.readers.chunks import import_zstandard, refuse_bombs, refuse_message_bombs
-from dynident.recording.readers.table import MOST_COLUMNS, Table
+from dynident.readers.chunks import import_zstandard, refuse_bombs, refuse_message_bombs
+from dynident.readers.table import MOST_COLUMNS, Table
 
 METADATA = "metadata.yaml"
 """What makes a folder a bag."""

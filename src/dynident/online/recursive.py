@@ -3,7 +3,7 @@
 Both go over the same rows as weighted least squares with the same sigma of each group's torque,
 once and forwards. The sigma is no unknown of a recursion: a row's weight has to be known when it
 comes. It is that of weighted least squares on the whole log unless it is given, as it is where a
-recursion runs beside a robot (`dynident.estimators.tracker`). Without forgetting and walks both
+recursion runs beside a robot (`dynident.online.tracker`). Without forgetting and walks both
 end where weighted least squares ends.
 """
 
@@ -24,7 +24,7 @@ from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Track
 from dynident.estimators.least_squares import Weighted, finish_ls_estimate
-from dynident.estimators.recursion import (
+from dynident.online.recursion import (
     Recursion,
     Rule,
     build_ageing_rule,

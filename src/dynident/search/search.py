@@ -16,7 +16,7 @@ from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fi
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
-from dynident.estimators.ranges import Searchable
+from dynident.search.ranges import Searchable
 
 SCHEMA = "dynident.search/1"
 SAVED = 10.0

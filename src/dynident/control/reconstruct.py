@@ -17,10 +17,10 @@ from scipy import sparse
 from scipy.optimize import least_squares
 from scipy.sparse.linalg import splu
 
+from dynident.control.reference import Move, Reference, sum_moves
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.recording.filters import differentiate_twice, filter_zero_phase
-from dynident.simulation.reference import Move, Reference, sum_moves
+from dynident.filters.filters import differentiate_twice, filter_zero_phase
 
 FIT_ROWS = 200
 """Samples of a piece to which its few numbers are fitted."""

@@ -20,7 +20,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.compiled import make_compiler
 from dynident.core.errors import InputError
-from dynident.recording.filters import design_butterworth
+from dynident.filters.filters import design_butterworth
 
 AHEAD = 2
 """Samples that central differences look ahead."""

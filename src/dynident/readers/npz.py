@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
-from dynident.recording.readers.table import Entry, Table, assemble_table, refuse_bomb
+from dynident.readers.table import Entry, Table, assemble_table, refuse_bomb
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
-from dynident.recording.readers.hdf5 import read_hdf5
-from dynident.recording.readers.table import (
+from dynident.readers.hdf5 import read_hdf5
+from dynident.readers.table import (
     Entry,
     Table,
     assemble_table,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
-from dynident.recording.readers.table import (
+from dynident.readers.table import (
     Entry,
     Table,
     assemble_table,

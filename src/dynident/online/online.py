@@ -18,9 +18,9 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
-from dynident.estimators.recursion import Rule, absorb_row, follow_rows, solve_for_beta
+from dynident.filters.causal import TURN_POINTS
 from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
-from dynident.recording.causal import TURN_POINTS
+from dynident.online.recursion import Rule, absorb_row, follow_rows, solve_for_beta
 
 LOAD = 10
 """Parameters of a load."""

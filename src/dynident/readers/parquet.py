@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.recording.readers.table import Lazy, Table
+from dynident.readers.table import Lazy, Table
 
 CHUNK = 1 << 16
 """Rows read at a time, so that a long file never stands in memory twice."""

@@ -1,4 +1,4 @@
-"""All that shaped a result, as result.json has it."""
+"""All that shaped an estimate, as result.json has it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from dynident.consistency.constraints import serialise_constraint
 from dynident.dynamics.equations import PLAIN
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.options import SIMULATION, resolve_options
-from dynident.fit.figures import count_edge_samples
-from dynident.recording.prepare import Samples
+from dynident.methods.options import SIMULATION, resolve_options
 from dynident.regression.problem import Problem
 
 CONSTRAINTS = "constraints"
@@ -56,11 +54,6 @@ def collect_model_settings(
             "p_value": test.p_value,
         }
     return settings
-
-
-def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
-    """All that shaped a log, and how many samples of it are in no figure."""
-    return {**log.settings(), "edge_samples": count_edge_samples(log, lowpass_hz)}
 
 
 def name_prior(estimate: Estimate) -> str:

@@ -28,13 +28,13 @@ from dynident.core.schema import Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Shape, Track
-from dynident.estimators.recursion import (
+from dynident.online.recursion import (
     Recursion,
     estimate_natural_size,
     follow_rows,
     mark_friction_columns,
 )
-from dynident.estimators.recursive import (
+from dynident.online.recursive import (
     INSTANTS,
     Forgetting,
     Weights,

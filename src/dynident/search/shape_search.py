@@ -1,7 +1,7 @@
 """Shapes of friction over all of their ranges, for nls, ga and pf.
 
 Only shapes are searched: at each set of them the linear parameters are eliminated exactly, by
-the least squares of `dynident.estimators.shapes`, so that a population has few coordinates. Its
+the least squares of `dynident.search.shapes`, so that a population has few coordinates. Its
 best set is one of the starts from which exact steps go down, as for every method.
 """
 
@@ -18,16 +18,16 @@ from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.options import build_options
 from dynident.core.progress import Progress
-from dynident.estimators.ga import Breeding, breed_generations
-from dynident.estimators.pf import Swarm, run_particle_filter
-from dynident.estimators.search import Keeping, Run
-from dynident.estimators.shapes import (
+from dynident.regression.problem import Problem
+from dynident.search.ga import Breeding, breed_generations
+from dynident.search.pf import Swarm, run_particle_filter
+from dynident.search.search import Keeping, Run
+from dynident.search.shapes import (
     Projected,
     fit_at_usual_shapes,
     fit_linear_parameters,
     limit_to_visible_speeds,
 )
-from dynident.regression.problem import Problem
 
 EXACT = {"ga": "nls", "pf": "nls"}
 """The method that finds what is linear, where only the shapes are searched."""

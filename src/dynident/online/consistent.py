@@ -39,7 +39,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 from dynident.core.jit import inner, jit
 from dynident.dynamics.base import BaseParameters, draw_random_conditions, draw_random_states
-from dynident.estimators.recursion import REACH
+from dynident.online.recursion import REACH
 from dynident.regression.factors import System
 
 MU = 1e-3

@@ -16,9 +16,9 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ranges import Region, Searchable, build_search_task
-from dynident.estimators.search import Keeping, Place, Run, run_search
 from dynident.regression.problem import Problem
+from dynident.search.ranges import Region, Searchable, build_search_task
+from dynident.search.search import Keeping, Place, Run, run_search
 
 EFFECTIVE = 0.5
 """Share of the particles that the weights of a step leave effective."""

@@ -17,9 +17,9 @@ from dynident.core.options import Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators import ESTIMATORS, OWN_SHAPES
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
+from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"
@@ -132,7 +132,7 @@ def estimate(
     ----------
     problem : Problem
     method : str
-        Name in `dynident.estimators.ESTIMATORS`.
+        Name in `dynident.methods.ESTIMATORS`.
     progress : callable
         See `Progress`; of methods that report any.
     **options

@@ -1,0 +1,1 @@
+"""What drives a simulated loop: controllers, their gains, references."""

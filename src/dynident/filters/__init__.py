@@ -1,0 +1,1 @@
+"""Zero-phase, causal and harmonic filters."""

@@ -1,0 +1,53 @@
+"""Estimators by name; each maps a `Problem` to an `Estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls, pc_ref_iv
+from dynident.estimators.didim import didim
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
+from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.ml import ml
+from dynident.estimators.output_error import clie, cloe
+from dynident.online.ekf import ekf
+from dynident.online.recursive import kf, rls
+from dynident.search.ga import ga
+from dynident.search.nls import nls
+from dynident.search.pf import pf
+
+ESTIMATORS: dict[str, Callable[..., Estimate]] = {
+    "ols": ols,
+    "wls": wls,
+    "irls": irls,
+    "ml": ml,
+    "idim-iv": idim_iv,
+    "2sls": estimate_2sls,
+    "ref-iv": ref_iv,
+    "didim": didim,
+    "cloe": cloe,
+    "clie": clie,
+    "pc-idim-ls": pc_idim_ls,
+    "pc-idim-iv": pc_idim_iv,
+    "pc-ref-iv": pc_ref_iv,
+    "pc-didim": pc_didim,
+    "pc-clie": pc_clie,
+    "rls": rls,
+    "kf": kf,
+    "ekf": ekf,
+    "nls": nls,
+    "ga": ga,
+    "pf": pf,
+}
+
+DEFAULT_METHOD = "pc-idim-ls"
+"""By default."""
+
+OWN_SHAPES = frozenset({"ekf"})
+"""Methods that estimate shapes of friction themselves; others have them linearised."""
+
+TORQUE_FREE = ("cloe", "clie")
+"""Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
+
+__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]

@@ -1,0 +1,1 @@
+"""Recursive estimates, the tracker with its certificate, and what a robot carries."""

@@ -1,0 +1,1 @@
+"""Searches over ranges: shapes of friction, particles, genes."""
