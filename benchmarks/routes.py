@@ -125,7 +125,9 @@ def evaluated(case: Case) -> dict[str, Row]:
     problem, idim = case.problem, case.problem.idim
     found = candidates(problem)
     sets = {name: theta for name, theta in found.items() if not isinstance(theta, str)}
-    held_out = score_all_samples(idim, list(sets.values()), [case.held_out], LOWPASS_HZ)
+    held_out = score_all_samples(
+        idim, list(sets.values()), case.problem.on(case.held_out).samples, LOWPASS_HZ
+    )
     wls = ESTIMATORS["wls"](problem)
     links = idim.tree.bodies
     drives = sum(p.positive for p in idim.parameters)

@@ -261,10 +261,10 @@ def test_no_figure_of_all_samples_has_a_filters_edge():
     (settings,) = fit.settings["logs"]
     assert (settings["samples"], settings["segments"]) == (8000, 2)
     assert settings["edge_samples"] == count_edge_samples(samples, fit.lowpass_hz) == 4 * cut
-    (figure,) = score_all_samples(fit.idim, [theta], [samples], lowpass)
+    (figure,) = score_all_samples(fit.idim, [theta], fit.samples, lowpass)
     # 3 Nm off at the borders; if these were counted, they alone would make 2.5 % of error
-    wild = prepare(gapped(5)[0], 10.0)
-    (other,) = score_all_samples(fit.idim, [theta], [wild], lowpass)
+    wild = Problem(toy.arm(2), prepare(gapped(5)[0], 10.0))
+    (other,) = score_all_samples(fit.idim, [theta], wild.samples, lowpass)
     assert other.overall_percent == pytest.approx(figure.overall_percent, rel=0.05)
 
 

@@ -340,7 +340,7 @@ def test_what_is_shown_at_a_prompt_is_short():
             "takes Samples, not Recording: dyn",
         ),
         (lambda fit: Problem(fit.robot, ["run1.csv"]), "a problem takes Samples, not str"),
-        (lambda fit: identify(fit.samples[0]), "identify takes Problem, not Samples"),
+        (lambda fit: identify(fit.samples[0]), "identify takes Problem, not GeneralisedSamples"),
         (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
         (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
     ],

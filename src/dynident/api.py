@@ -67,7 +67,7 @@ from dynident.methods.options import (
 from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
@@ -123,16 +123,16 @@ def identify(
     kind, scoring, doctor = (build_options(family, common) for family in EVERY_METHOD)
     check_options(method, given)
     progress("rows", 0.0)
-    validation = problem.on(validation).samples if validation else ()
-    blind = any(lacks_torque(log) for log in (*problem.samples, *validation))
+    held_out = problem.on(validation).samples if validation else ()
+    blind = any(lacks_torque(log) for log in (*problem.samples, *held_out))
     if blind:
         refuse_torque_methods(problem, method)
         given[SIMULATION] = given[SIMULATION].of_encoders()
         problem = problem.on(
             [fill_missing_torque(log, given[SIMULATION]) for log in problem.samples]
         )
-        validation = tuple(fill_missing_torque(log, given[SIMULATION]) for log in validation)
-    logs = (*problem.samples, *validation)
+        held_out = tuple(fill_missing_torque(log, given[SIMULATION]) for log in held_out)
+    logs = (*problem.samples, *held_out)
     twins = find_repeated_logs(logs)
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
@@ -150,13 +150,13 @@ def identify(
 
     progress("validation", 0.0)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
-    figures = measure_estimate(problem, validation, given.get(SIMULATION), found, theta, scoring)
+    figures = measure_estimate(problem, held_out, given.get(SIMULATION), found, theta, scoring)
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
     if doctor.doctor and not blind:
         progress("doctor", 0.0)
-        findings = find_log_faults(problem, validation, theta)
+        findings = find_log_faults(problem, held_out, theta)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -165,7 +165,7 @@ def identify(
         *problem.robot.warnings,
         *(note for log in logs for note in log.warnings),
         *borne,
-        *warn_of_repeated_logs(twins, validation),
+        *warn_of_repeated_logs(twins, held_out),
         *check_lowpass(figures.lowpass_hz, logs),
         *warn_of_unfitted_joints(fitted),
         *(() if blind and found.fitted is not None else warn_of_poor_fit(figures.model[0])),
@@ -181,10 +181,10 @@ def identify(
         method=method,
         base=problem.base,
         estimate=found,
-        logs=LogsAtHand(problem.samples, tuple(validation)),
+        logs=LogsAtHand(problem.samples, tuple(held_out)),
         log_words=(
             *put_logs_into_words(problem.idim, problem.samples, "identify"),
-            *put_logs_into_words(problem.idim, validation, "validate"),
+            *put_logs_into_words(problem.idim, held_out, "validate"),
         ),
         residuals=summarise_residuals(found),
         preparation=problem.samples[0].preparation,
@@ -200,7 +200,7 @@ def identify(
             "lowpass_hz": figures.lowpass_hz,
             "score": scoring.score,
             "logs": [collect_log_settings(log, figures.lowpass_hz) for log in problem.samples],
-            "validation": [collect_log_settings(log, figures.lowpass_hz) for log in validation],
+            "validation": [collect_log_settings(log, figures.lowpass_hz) for log in held_out],
         },
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
@@ -369,7 +369,7 @@ def find_log_faults(
     theta : ndarray
         Standard parameters: known torques are taken out of the logs by their factors.
     """
-    if any(isinstance(log, GeneralisedSamples) for log in problem.samples):
+    if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
         found = examine_floating(problem.base, problem.samples)

@@ -83,14 +83,14 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
         *find_wrapped_angles(robot, samples),
         *find_copied_columns(robot, samples),
     ]
-    dq = np.concatenate([samples.dq[a:b] for a, b in samples.runs])
+    dq, driven = (
+        np.concatenate([signal[a:b, -robot.n :] for a, b in samples.runs])
+        for signal in (samples.dq, samples.joint_torque)
+    )
     fast = np.maximum(np.max(dq, axis=0), -np.min(dq, axis=0))
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
-        q, tau = (
-            np.concatenate([signal[a:b, j] for a, b in samples.runs])
-            for signal in (samples.measured, samples.tau)
-        )
+        q, tau = np.concatenate([samples.measured[a:b, j] for a, b in samples.runs]), driven[:, j]
         found += [
             *find_coarse_torque(joint.name, tau),
             *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
@@ -123,7 +123,7 @@ def find_slow_rate(samples: Samples) -> Iterator[Sign]:
 
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Columns that are those of another joint."""
-    for what, signal in (("position", samples.measured), ("torque", samples.tau)):
+    for what, signal in (("position", samples.measured), ("torque", samples.joint_torque)):
         for i, j in combinations(range(robot.n), 2):
             if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
                 names = robot.joint_names

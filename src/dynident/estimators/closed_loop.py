@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -46,6 +46,8 @@ STARTS = ("least-squares", "nominal", "rotors")
 """Where iterations start: WLS; the file's inertials with fitted drives; Ia = 1 alone."""
 
 
+Log = TypeVar("Log", bound=Samples)
+"""A log as it was prepared, or as the equations of a robot: what comes out is what goes in."""
 HELD = "held"
 Targets = Literal["smooth", "held"]
 Steps = Annotated[int, Field(strict=True, ge=1, le=MOST_STEPS)]
@@ -519,19 +521,17 @@ def cut_into_windows(log: Samples, horizon: float | None) -> list[tuple[int, int
     return [(a, min(a + step, stop)) for start, stop in log.runs for a in range(start, stop, step)]
 
 
-def lacks_torque(log: Samples) -> bool:
+def lacks_torque(log: GeneralisedSamples) -> bool:
     """Whether a log has no torques, and equations that take them."""
-    if isinstance(log, GeneralisedSamples) and log.observed.equations == "base":
-        return False
-    return log.torque != "measured"
+    return log.torque != "measured" and log.observed.equations != "base"
 
 
-def fill_missing_torque(log: Samples, simulation: Simulation) -> Samples:
+def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
     """A log without torque with that of the controllers' law in its place."""
     return log if log.torque == "measured" else replace_torque_by_law(log, simulation)
 
 
-def replace_torque_by_law(log: Samples, simulation: Simulation) -> Samples:
+def replace_torque_by_law(log: Log, simulation: Simulation) -> Log:
     """A log with the torque of the controllers' law along the measured motion.
 
     ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.

@@ -55,8 +55,8 @@ from dynident.estimators.encoder_unknowns import (
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.filters.filters import DecimationFilter
-from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, RowGroup, Rows, list_torque_groups
 from dynident.regression.statistics import compute_residuals
@@ -515,6 +515,6 @@ def build_position_rows(
     return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
 
 
-def keep_every_sample(log: Samples) -> Samples:
+def keep_every_sample(log: GeneralisedSamples) -> GeneralisedSamples:
     """The same log with a row at every sample, as far as covariances ask."""
     return replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))

@@ -406,16 +406,15 @@ def stack_motion(log: Samples, gravity: Array) -> Array:
     return np.hstack([proper, base.twist[:, 3:], base.acceleration[:, 3:], *own])
 
 
-def number_equations(logs: Sequence[Samples]) -> list[Array]:
+def number_equations(logs: Sequence[GeneralisedSamples]) -> list[Array]:
     """What each sample of some logs states, by number: equations of one kind and one set free."""
     known: dict[tuple[str, tuple[str, ...]], int] = {}
     found = []
     for log in logs:
         numbers = np.zeros(len(log.q))
-        if isinstance(log, GeneralisedSamples):
-            for (start, stop), names in zip(log.segments, log.sets, strict=True):
-                key = log.observed.equations, names
-                numbers[start:stop] = known.setdefault(key, len(known))
+        for (start, stop), names in zip(log.segments, log.sets, strict=True):
+            key = log.observed.equations, names
+            numbers[start:stop] = known.setdefault(key, len(known))
         found.append(numbers)
     return found
 

@@ -165,7 +165,7 @@ def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
 def score_all_samples(
     idim: Idim,
     sets: Sequence[Array],
-    logs: Sequence[Samples],
+    logs: Sequence[GeneralisedSamples],
     lowpass_hz: float,
     moving: bool = False,
 ) -> tuple[FitFigure, ...]:
@@ -199,7 +199,7 @@ def score_all_samples(
             if not shown.all():
                 kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
             shown_torque = measured
-            if isinstance(log, GeneralisedSamples):
+            if log.applied is not None:
                 smooth = filter_zero_phase(log.reference[run], lowpass_hz, log.rate)
                 shown_torque = smooth[inner]
             squared_torque += sum_squares(shown_torque, kept)
@@ -225,10 +225,8 @@ def sum_squares(signal: Array, kept: Booleans | None) -> Array:
     return np.asarray(np.sum(signal**2 if kept is None else kept * signal**2, axis=0))
 
 
-def find_always_stated_equations(log: Samples) -> Booleans:
+def find_always_stated_equations(log: GeneralisedSamples) -> Booleans:
     """Equations that a log states at every sample, shape (dof,)."""
-    if not isinstance(log, GeneralisedSamples) or log.stated is None:
-        return np.ones(log.tau.shape[1], dtype=bool)
     return np.asarray(np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0))
 
 
@@ -349,13 +347,17 @@ def thin_positions(log: Samples, simulated: Array, points: int) -> PositionSerie
 
 
 def decompose_torques(
-    idim: Idim, theta: Array, nominal: Array | None, log: Samples, lowpass_hz: float, points: int
+    idim: Idim,
+    theta: Array,
+    nominal: Array | None,
+    log: GeneralisedSamples,
+    lowpass_hz: float,
+    points: int,
 ) -> Series:
     """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
     still = np.zeros_like(log.dq[:1])
-    stated = log.stated if isinstance(log, GeneralisedSamples) else None
     for start, stop in log.runs:
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
         zero = np.broadcast_to(still, dq.shape)
@@ -385,8 +387,8 @@ def decompose_torques(
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
         for name, value in values.items():
             smooth = filter_zero_phase(value, lowpass_hz, log.rate)
-            if name == "measured" and stated is not None:
-                smooth = np.where(stated[start:stop], smooth, np.nan)
+            if name == "measured":
+                smooth = np.where(log.stated[start:stop], smooth, np.nan)
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
         signals.setdefault("speed", []).append(dq[::step])

@@ -20,12 +20,12 @@ class Logs(Protocol):
     """The logs that were fitted, and those held out; an `InputError` where they are gone."""
 
     @property
-    def fitted(self) -> tuple[Samples, ...]:
+    def fitted(self) -> tuple[GeneralisedSamples, ...]:
         """What was fitted."""
         ...
 
     @property
-    def held_out(self) -> tuple[Samples, ...]:
+    def held_out(self) -> tuple[GeneralisedSamples, ...]:
         """What was not."""
         ...
 
@@ -36,11 +36,11 @@ class LogsAtHand:
 
     Attributes
     ----------
-    fitted, held_out : tuple of Samples
+    fitted, held_out : tuple of GeneralisedSamples
     """
 
-    fitted: tuple[Samples, ...]
-    held_out: tuple[Samples, ...] = ()
+    fitted: tuple[GeneralisedSamples, ...]
+    held_out: tuple[GeneralisedSamples, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LogsGone:
     reason: str
 
     @property
-    def fitted(self) -> tuple[Samples, ...]:
+    def fitted(self) -> tuple[GeneralisedSamples, ...]:
         """Nothing.
 
         Raises
@@ -94,7 +94,9 @@ class LogWords:
     borne_kg: float | None = None
 
 
-def put_logs_into_words(idim: Idim, logs: Sequence[Samples], use: Use) -> tuple[LogWords, ...]:
+def put_logs_into_words(
+    idim: Idim, logs: Sequence[GeneralisedSamples], use: Use
+) -> tuple[LogWords, ...]:
     """Logs in words."""
     return tuple(
         LogWords(
@@ -103,7 +105,7 @@ def put_logs_into_words(idim: Idim, logs: Sequence[Samples], use: Use) -> tuple[
             describe_log(log),
             describe_cutoffs(log),
             log.torque,
-            measure_borne_weight(idim, log) if isinstance(log, GeneralisedSamples) else None,
+            measure_borne_weight(idim, log),
         )
         for log in logs
     )

@@ -30,7 +30,6 @@ from dynident.fit.verdict import (
 )
 from dynident.recording.prepare import find_moving_joints
 from dynident.regression.factors import System
-from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
 
@@ -59,9 +58,7 @@ def list_torque_reasons(
     """
     every = list_finding_reasons(findings)
     for log in problem.samples:
-        if isinstance(log, GeneralisedSamples):
-            continue
-        peaks = np.max([np.max(np.abs(log.tau[a:b]), axis=0) for a, b in log.runs], axis=0)
+        peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
         limits = np.array([joint.effort for joint in problem.robot.joints])
         every += list_limit_reasons(log.name, peaks, limits)
         every += list_sign_reasons(
@@ -112,19 +109,20 @@ def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason
     """Coulomb friction that is fitted to rows at standstill, too."""
     idim, n, rest = problem.idim, problem.robot.n, found.residuals
     rub = [c.turns for c in idim.drive_columns if c.parameter.symbol.startswith("fc")]
-    if problem.robot.floating or not rub:
+    if not rub:
         return []
     speeds = np.max([find_standstill_speeds(log) for log in problem.samples], axis=0)
     drives = problem.robot.drives
-    moving = [find_moving_joints(log.dq, tuple(speeds), drives) for log in problem.samples]
+    moving = [find_moving_joints(log.dq[:, -n:], tuple(speeds), drives) for log in problem.samples]
     shares, times = np.zeros(n), np.full(n, np.nan)
     for j in np.flatnonzero(np.any(rub, axis=0)):
-        still = np.zeros(len(rest.error[j]), dtype=bool)
+        g = problem.robot.dof - n + j
+        still = np.zeros(len(rest.error[g]), dtype=bool)
         for k, own in enumerate(moving):
-            here = rest.log[j] == k
-            still[here] = ~own[rest.sample[j][here], j]
+            here = rest.log[g] == k
+            still[here] = ~own[rest.sample[g][here], j]
         if 0 < np.sum(still) < len(still):
-            squares = rest.error[j] ** 2
+            squares = rest.error[g] ** 2
             shares[j] = np.mean(still)
             times[j] = np.sqrt(np.mean(squares[still]) / np.mean(squares[~still]))
     return list_standstill_reasons(problem.robot.joint_names, shares, times, speeds)

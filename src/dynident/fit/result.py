@@ -46,6 +46,7 @@ from dynident.fit.residuals import GroupResiduals
 from dynident.fit.verdict import REFUTED, Verdict
 from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
 
@@ -134,7 +135,7 @@ class Result:
     study: Spec | None = None
 
     @property
-    def samples(self) -> tuple[Samples, ...]:
+    def samples(self) -> tuple[GeneralisedSamples, ...]:
         """The logs that were fitted; read again where the fit was.
 
         Raises
@@ -145,7 +146,7 @@ class Result:
         return self.logs.fitted
 
     @property
-    def held_out(self) -> tuple[Samples, ...]:
+    def held_out(self) -> tuple[GeneralisedSamples, ...]:
         """The logs of `validation`; likewise."""
         return self.logs.held_out
 

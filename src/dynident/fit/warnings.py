@@ -78,12 +78,9 @@ def warn_of_unfitted_joints(problem: Problem) -> list[str]:
     ]
 
 
-def find_ever_stated_equations(log: Samples) -> Booleans:
+def find_ever_stated_equations(log: GeneralisedSamples) -> Booleans:
     """Equations that a log states at some of its samples, shape (dof,)."""
-    stated = log.stated if isinstance(log, GeneralisedSamples) else None
-    if stated is None:
-        return np.ones(log.moving.shape[1], dtype=bool)
-    return np.asarray(np.any([stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
+    return np.asarray(np.any([log.stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
 
 
 def warn_of_lack_of_fit(fit: LackOfFit, names: Sequence[str]) -> list[str]:

@@ -33,7 +33,7 @@ from dynident.online.recursion import (
     follow_rows,
     mark_friction_columns,
 )
-from dynident.regression.generalised import GeneralisedSamples, list_free_groups
+from dynident.regression.generalised import list_free_groups
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 from dynident.regression.statistics import (
@@ -215,8 +215,8 @@ def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
     """
     dof = problem.idim.tree.dof
     own = np.where(problem.factors.counts[:dof] > 0.0, sigma[:dof], np.inf)
-    scales = [s.scale for s in problem.samples if isinstance(s, GeneralisedSamples)]
-    scale = np.mean([each for each in scales if each is not None] or [np.ones(dof)], axis=0)
+    scales = [log.scale for log in problem.samples if log.scale is not None]
+    scale = np.mean(scales or [np.ones(dof)], axis=0)
     place = dof
     for each in list_free_groups(problem.idim, problem.samples):
         own[each.acting] = np.minimum(own[each.acting], sigma[place] * scale[each.acting])

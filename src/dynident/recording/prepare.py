@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -215,7 +215,7 @@ class Samples:
             return False
         return self.segments in (self.runs, (self.averaging.inner,))
 
-    def only(self, ranges: Sequence[tuple[int, int]]) -> Samples:
+    def only(self, ranges: Sequence[tuple[int, int]]) -> Self:
         """The same log of which only rows centred in some ranges of samples are fitted.
 
         Filters see all of it, as before.
@@ -246,7 +246,7 @@ class Samples:
         """The torque filter of a group of rows; combinations of equations have the first one."""
         return self.filters[group if group < len(self.filters) else 0]
 
-    def of_joints(self, names: Sequence[str]) -> Samples:
+    def of_joints(self, names: Sequence[str]) -> Self:
         """The columns of these joints, in this order; as they are where no names are known.
 
         Raises
@@ -274,14 +274,19 @@ class Samples:
             changed["averaging"] = self.averaging.of_joints(places)
         return replace(self, **changed, joints=tuple(names))
 
-    def along(self, q: Array, dq: Array, ddq: Array) -> Samples:
+    def along(self, q: Array, dq: Array, ddq: Array) -> Self:
         """The same log on another motion: rows are filtered and dropped alike."""
         averaging = None if self.averaging is None else self.averaging.along(q, dq, ddq)
         return replace(self, q=q, dq=dq, ddq=ddq, averaging=averaging)
 
-    def driven(self, tau: Array) -> Samples:
+    def driven(self, tau: Array) -> Self:
         """The same log with other torques."""
         return replace(self, tau=tau)
+
+    @property
+    def joint_torque(self) -> Array:
+        """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
+        return self.tau
 
     @property
     def rough(self) -> bool:

@@ -1,10 +1,10 @@
-"""Logs of floating robots, of contacts and of locked joints as rows of all equations of motion.
+"""Logs as all equations of motion of their robot: what every `Problem` has.
 
-``Y x = S^T tau + sum_l J_l^T f_l``: a generalised log has the base before the joints in its
-motion, and on the right-hand side what torques and measured wrenches do. Rows that a log cannot
-state are not fitted: those of the base on a robot with joint torques alone, those of torques
-where there are none, those of a locked joint, and where contacts bear that nothing measures all
-in which they act but for the combinations on which they do not.
+``Y x = S^T tau + sum_l J_l^T f_l``: a generalised log has the base, where the robot floats,
+before the joints in its motion, and on the right-hand side what torques and measured wrenches do.
+Rows that a log cannot state are not fitted: those of the base on a robot with joint torques alone,
+those of torques where there are none, those of a locked joint, and where contacts bear that nothing
+measures all in which they act but for the combinations on which they do not.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import evaluate_seat_motion, follow_contact, map_wrench_to_joints
 from dynident.dynamics.equations import (
-    PLAIN,
     NullSpace,
     Observed,
     Sensor,
@@ -33,7 +33,7 @@ from dynident.dynamics.tree import build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
-from dynident.robot.model import Equations, Robot
+from dynident.robot.model import Contact, Equations, Robot
 
 CHUNK = 4096
 LOST = 0.1
@@ -44,7 +44,7 @@ SHARE = 1e-3
 """Of a robot's own noise that no equation's is below, so that none is taken for exact."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class GeneralisedSamples(Samples):
     """A log whose motion and torques are those of all equations: base first, then joints.
 
@@ -54,22 +54,22 @@ class GeneralisedSamples(Samples):
         What it can show.
     sets : tuple of tuple of str
         Contacts that bear unmeasured, of each of the `segments`.
-    scale : ndarray, shape (dof,)
+    scale : ndarray, shape (dof,), or None
         Standard deviation of each equation's error, so far as the log's noise shows it: by it
-        equations are combined where contacts bear unmeasured [Nm or N].
+        equations are combined where contacts bear unmeasured, None elsewhere [Nm or N].
     stated : ndarray of bool, shape (samples, dof)
         Which equations hold without any combination.
-    borne : ndarray, shape (samples, dof), or None
-        What measured wrenches add to the joints' torques; zero of the base.
+    applied : ndarray, shape (samples, n), or None
+        Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
     """
 
-    observed: Observed = PLAIN
-    sets: tuple[tuple[str, ...], ...] = ()
-    scale: Array | None = None
-    stated: Booleans | None = None
-    borne: Array | None = None
+    observed: Observed
+    sets: tuple[tuple[str, ...], ...]
+    scale: Array | None
+    stated: Booleans
+    applied: Array | None
     standing: Array | None = None
 
     @property
@@ -77,12 +77,13 @@ class GeneralisedSamples(Samples):
         """Where contacts are, shape (samples, coordinates)."""
         return self.q if self.standing is None else self.standing
 
-    def along(self, q: Array, dq: Array, ddq: Array) -> GeneralisedSamples:
+    def along(self, q: Array, dq: Array, ddq: Array) -> Self:
         """The same log on another motion, its equations combined as they were.
 
         The torques are those of the measured motion, and free of contacts there alone.
         """
-        return replace(self, q=q, dq=dq, ddq=ddq, standing=self.configuration)
+        moved = super().along(q, dq, ddq)
+        return replace(moved, standing=self.configuration if any(self.sets) else None)
 
     @property
     def reference(self) -> Array:
@@ -91,7 +92,14 @@ class GeneralisedSamples(Samples):
         The motors' own torques, of which what contacts do may take away nearly all; of the base
         the wrench of the contacts.
         """
-        return self.tau if self.borne is None else self.tau - self.borne
+        if self.applied is None:
+            return self.tau
+        return np.hstack([self.tau[:, : -self.applied.shape[1]], self.applied])
+
+    @property
+    def joint_torque(self) -> Array:
+        """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
+        return self.tau[:, -self.measured.shape[1] :] if self.applied is None else self.applied
 
 
 def has_only_joint_torques(robot: Robot, log: Samples) -> bool:
@@ -99,17 +107,18 @@ def has_only_joint_torques(robot: Robot, log: Samples) -> bool:
     return not robot.floating and not robot.contacts and not log.locked
 
 
-def generalise_samples(idim: Idim, log: Samples) -> Samples:
-    """A log with all equations of motion; as it is where these are the torques of the joints.
+def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
+    """A log as all equations of motion of a robot; as it is where it is that already.
 
     Raises
     ------
     InputError
         When it lacks what its equations take.
     """
-    robot, tree = idim.robot, idim.tree
-    if isinstance(log, GeneralisedSamples) or has_only_joint_torques(robot, log):
+    if isinstance(log, GeneralisedSamples):
         return log
+    robot, tree = idim.robot, idim.tree
+    log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     first = robot.dof - robot.n
     q, dq, ddq, still = log.q, log.dq, log.ddq, False
     if robot.floating:
@@ -122,16 +131,10 @@ def generalise_samples(idim: Idim, log: Samples) -> Samples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
-    tau = np.hstack([np.zeros((len(q), first)), log.tau])
-    driven = tau.copy()
-    for contact in robot.contacts:
-        if contact.name in log.wrenches:
-            refuse_unoriented_wrench(log, contact.axes)
-            for a in range(0, len(q), CHUNK):
-                s = slice(a, a + CHUNK)
-                tau[s] += map_wrench_to_joints(
-                    tree, robot, contact, q[s], log.wrenches[contact.name][s]
-                )
+    tau = put_base_before(log.tau, first)
+    measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
+    if measured:
+        tau = tau + add_wrenches(idim, log, measured, q)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
@@ -153,19 +156,39 @@ def generalise_samples(idim: Idim, log: Samples) -> Samples:
         for (start, stop), names in zip(segments, sets, strict=True):
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
-    filters = (log.filters[0],) * first + log.filters
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
-    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving]) & stated
+    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving])
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
-        "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments, "filters": filters,
-        "moving": moving,
+        "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
+        "filters": (log.filters[0],) * first + log.filters,
+        "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
-    borne = tau - driven
-    borne[:, :first] = 0.0
     return GeneralisedSamples(
-        **fields, observed=observed, sets=sets, scale=scale, stated=stated, borne=borne
+        **fields,
+        observed=observed,
+        sets=sets,
+        scale=scale,
+        stated=stated,
+        applied=log.tau if measured else None,
     )
+
+
+def put_base_before(tau: Array, first: int) -> Array:
+    """Torques of joints as right-hand sides of all equations: zeros of the base before them."""
+    return np.hstack([np.zeros((len(tau), first)), tau]) if first else tau
+
+
+def add_wrenches(idim: Idim, log: Samples, measured: Sequence[Contact], q: Array) -> Array:
+    """What measured wrenches do to each equation along a log, ``sum_l J_l^T f_l``."""
+    found = np.zeros((len(q), idim.tree.dof))
+    for contact in measured:
+        refuse_unoriented_wrench(log, contact.axes)
+        wrench = log.wrenches[contact.name]
+        for a in range(0, len(q), CHUNK):
+            s = slice(a, a + CHUNK)
+            found[s] += map_wrench_to_joints(idim.tree, idim.robot, contact, q[s], wrench[s])
+    return found
 
 
 def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
@@ -217,6 +240,8 @@ def choose_equations(robot: Robot, log: Samples) -> Equations:
     """
     unmeasured = [c.name for c in robot.contacts if c.name not in log.wrenches]
     kind = log.equations
+    if not robot.floating and not robot.contacts and not log.locked:
+        return "full"
     if kind is None:
         kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
         if not robot.floating and kind == "base":
@@ -320,7 +345,7 @@ def estimate_equation_noise(idim: Idim, log: Samples, motion: tuple[Array, Array
     """
     robot, runs = idim.robot, log.runs
     first = robot.dof - robot.n
-    signal = np.hstack([np.zeros((len(log.tau), first)), log.tau])
+    signal = put_base_before(log.tau, first).copy()
     if first and robot.has_nominal:
         signal[:, :first] = evaluate_inverse_dynamics(idim.tree, robot.nominal, *motion)[:, :first]
     cutoff = max(f.cutoff for f in log.filters)
@@ -368,12 +393,10 @@ class FreeGroups:
     count: int
 
 
-def list_free_groups(idim: Idim, logs: Sequence[Samples]) -> tuple[FreeGroups, ...]:
+def list_free_groups(idim: Idim, logs: Sequence[GeneralisedSamples]) -> tuple[FreeGroups, ...]:
     """Groups that are free of contacts, of each set that some log has."""
     found: dict[tuple[str, ...], FreeGroups] = {}
     for log in logs:
-        if not isinstance(log, GeneralisedSamples):
-            continue
         for segment, names in enumerate(log.sets):
             space = (
                 find_segment_null_space(idim, log, segment)

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, check_type
 from dynident.dynamics.base import BaseParameters, find_observed_base
-from dynident.dynamics.equations import PLAIN, Observed
+from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
@@ -23,7 +23,7 @@ from dynident.regression.factors import (
     compress_groups,
     spread_factors,
 )
-from dynident.regression.generalised import GeneralisedSamples, cut_log_to_limb, generalise_samples
+from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
@@ -49,7 +49,7 @@ class Regression:
     """
 
     base: BaseParameters
-    samples: tuple[Samples, ...]
+    samples: tuple[GeneralisedSamples, ...]
     source: RowSource = field(repr=False)
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ class Problem(Regression):
 
     @classmethod
     def _of_source(
-        cls, base: BaseParameters, samples: tuple[Samples, ...], source: RowSource
+        cls, base: BaseParameters, samples: tuple[GeneralisedSamples, ...], source: RowSource
     ) -> Problem:
         problem = cls.__new__(cls)
         Regression.__init__(problem, base, samples, source)
@@ -286,8 +286,8 @@ def select_base_parameters(
     return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
-def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Samples, ...]:
-    """Logs as a tuple, refused where they do not fit the robot or lack what its friction needs.
+def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[GeneralisedSamples, ...]:
+    """Logs as the equations of their robot, refused where they do not fit it or lack what it needs.
 
     Raises
     ------
@@ -318,17 +318,12 @@ def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Sample
                 f"{log.name}: an element needs known torques; name them in columns.known, or "
                 "known_<joint> in the log, zeros where nothing is known"
             )
-    return tuple(
-        log if isinstance(log, GeneralisedSamples)
-        else generalise_samples(idim, cut_log_to_limb(idim, log).of_joints(robot.joint_names))
-        for log in logs
-    )  # fmt: skip
+    return tuple(generalise_samples(idim, log) for log in logs)
 
 
-def list_observed_kinds(logs: Sequence[Samples]) -> tuple[Observed, ...]:
+def list_observed_kinds(logs: Sequence[GeneralisedSamples]) -> tuple[Observed, ...]:
     """What logs can show, each kind once."""
-    kinds = [log.observed if isinstance(log, GeneralisedSamples) else PLAIN for log in logs]
-    return tuple(dict.fromkeys(kinds))
+    return tuple(dict.fromkeys(log.observed for log in logs))
 
 
 def refuse_combinations(problem: Problem, what: str) -> None:

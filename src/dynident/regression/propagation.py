@@ -210,14 +210,14 @@ class Propagation:
             yield self._log(log, levels, stretches)
 
     def _log(
-        self, log: Samples, levels: Levels, stretches: Iterator[Rows]
+        self, log: GeneralisedSamples, levels: Levels, stretches: Iterator[Rows]
     ) -> Iterator[tuple[NoisyRows, ...]]:
         through = Through(log, levels.position)
         for rows in stretches:
             yield self._noisy(log, levels, through, rows)
 
     def _noisy(
-        self, log: Samples, levels: Levels, through: Through, rows: Rows
+        self, log: GeneralisedSamples, levels: Levels, through: Through, rows: Rows
     ) -> tuple[NoisyRows, ...]:
         """One stretch: the equations are differentiated at the centres of its rows."""
         n, where = self.problem.robot.n, np.unique(np.concatenate(rows.sample))
@@ -248,7 +248,7 @@ class Propagation:
         return tuple(found)
 
     def _slopes(
-        self, log: Samples, where: Integers, steps: Array
+        self, log: GeneralisedSamples, where: Integers, steps: Array
     ) -> list[list[tuple[Array, Array]]]:
         """Derivatives of packed rows and right-hand sides by each joint's q, dq and ddq.
 
@@ -271,7 +271,7 @@ class Propagation:
         return found
 
     def _equations(
-        self, log: Samples, where: Integers, motion: Sequence[Array]
+        self, log: GeneralisedSamples, where: Integers, motion: Sequence[Array]
     ) -> tuple[Array, Array]:
         """Packed rows, and what of the right-hand side depends on the motion, at some samples."""
         idim = self.problem.idim
@@ -280,18 +280,19 @@ class Propagation:
         met = idim.met(q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where))
         idim.fill(self.packing, q, dq, ddq, packed, None, met)
         tau = np.zeros((len(where), idim.tree.dof))
-        if isinstance(log, GeneralisedSamples):
-            for contact in idim.robot.contacts:
-                if contact.name in log.wrenches:
-                    wrench = log.wrenches[contact.name][where]
-                    tau += map_wrench_to_joints(idim.tree, idim.robot, contact, q, wrench)
+        for contact in idim.robot.contacts:
+            if contact.name in log.wrenches:
+                wrench = log.wrenches[contact.name][where]
+                tau += map_wrench_to_joints(idim.tree, idim.robot, contact, q, wrench)
         return packed, tau
 
-    def _forces(self, log: Samples, wrench: tuple[float, float] | None, where: Integers) -> Array:
+    def _forces(
+        self, log: GeneralisedSamples, wrench: tuple[float, float] | None, where: Integers
+    ) -> Array:
         """``J_l^T`` times the noise of each measured component, shape (samples, m, dof)."""
         idim = self.problem.idim
         found = [np.zeros((len(where), 0, idim.tree.dof))]
-        if wrench is not None and isinstance(log, GeneralisedSamples):
+        if wrench is not None:
             for contact in idim.robot.contacts:
                 if contact.name not in log.wrenches:
                     continue
@@ -319,7 +320,7 @@ class Through:
         Per group, L of the covariance ``L L^T`` of the three behind its filter.
     """
 
-    def __init__(self, log: Samples, position: Array) -> None:
+    def __init__(self, log: GeneralisedSamples, position: Array) -> None:
         known = {
             cutoff: compute_impulse_responses(cutoff, log.rate) for cutoff in set(log.position_hz)
         }

@@ -21,7 +21,6 @@ from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Packing
-from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.generalised import (
     FreeGroups,
@@ -145,7 +144,7 @@ class MotionRows:
     """
 
     base: BaseParameters
-    samples: tuple[Samples, ...]
+    samples: tuple[GeneralisedSamples, ...]
     width: Array | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
 
@@ -217,7 +216,7 @@ class MotionRows:
             return None
         return tuple(tuple(self._stretches(log)) for log in self.samples)
 
-    def _stretches(self, log: Samples) -> Iterator[Rows]:
+    def _stretches(self, log: GeneralisedSamples) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
 
         The regressor is computed once at every sample, in stretches; of the filter's outputs
@@ -227,9 +226,9 @@ class MotionRows:
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * packing.width)))
         packed = np.empty((chunk, packing.width))
         for segment, (start, stop) in enumerate(log.segments):
-            combined = self._combined(log, segment)
-            names = log.sets[segment] if isinstance(log, GeneralisedSamples) else ()
-            chosen, moving = self._shown(log, names if combined else (), start, stop)
+            combined = find_segment_null_space(self.base.idim, log, segment)
+            names = log.sets[segment] if combined else ()
+            chosen, moving = self._shown(log, names, start, stop)
             decimator = GroupDecimator(
                 [log.filter_of(g) for g in chosen],
                 moving,
@@ -264,14 +263,8 @@ class MotionRows:
                     blocks += [(each,) for each in rows]
                 yield self._placed(chosen, *decimator.push(a, blocks))
 
-    def _combined(self, log: Samples, segment: int) -> NullSpace | None:
-        """Combinations of equations that are free of what bears unmeasured, where it does."""
-        if not isinstance(log, GeneralisedSamples) or not log.sets[segment]:
-            return None
-        return find_segment_null_space(self.base.idim, log, segment)
-
     def _shown(
-        self, log: Samples, names: tuple[str, ...], start: int, stop: int
+        self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int
     ) -> tuple[list[int], np.ndarray]:
         """Groups that a segment has rows of, and which of its samples they keep."""
         chosen = np.flatnonzero(np.any(log.moving[start:stop], axis=0)).tolist()
@@ -290,7 +283,7 @@ class MotionRows:
 
     def _free_rows(
         self,
-        log: Samples,
+        log: GeneralisedSamples,
         segment: int,
         combined: NullSpace,
         packed: Array,
@@ -301,7 +294,6 @@ class MotionRows:
 
         From the sample on with which the torques start.
         """
-        assert isinstance(log, GeneralisedSamples)
         q = log.configuration[start : start + len(tau)]
         idim = self.base.idim
         own = [self.packing.joints[i] for i in combined.acting]
@@ -337,11 +329,10 @@ class MotionRows:
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
 
 
-def collect_conditions(idim: Idim, log: Samples, some: slice | Integers) -> Conditions:
+def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Integers) -> Conditions:
     """What a log has at some of its samples that columns depend on beside the motion."""
-    wrenches = {}
-    if idim.sensors and isinstance(log, GeneralisedSamples):
-        wrenches = {each: log.wrenches[each.contact][some] for each in log.observed.sensors}
+    known_sensors = log.observed.sensors if idim.sensors else ()
+    wrenches = {each: log.wrenches[each.contact][some] for each in known_sensors}
     if not idim.needs - {"load"}:
         return Conditions(wrenches=wrenches) if wrenches else FREE
     joints = [gear.number - 1 for gear in idim.gears]

@@ -24,7 +24,6 @@ from dynident.recording.floating import (
     multiply_by_conjugate,
     to_rpy,
 )
-from dynident.recording.prepare import Samples
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
 
@@ -62,13 +61,13 @@ MOST = 4000
 """Samples at which contacts are looked at."""
 
 
-def check_bearing(idim: Idim, log: Samples) -> tuple[str, ...]:
+def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     """Refuse bases and wrenches that gravity contradicts, contacts that fly; warn of what is odd.
 
     Parameters
     ----------
     idim : Idim
-    log : Samples
+    log : GeneralisedSamples
         Of a moving base, or nothing is said.
 
     Returns
@@ -81,7 +80,7 @@ def check_bearing(idim: Idim, log: Samples) -> tuple[str, ...]:
     InputError
     """
     robot = idim.robot
-    if not robot.floating or not isinstance(log, GeneralisedSamples) or log.base is None:
+    if not robot.floating or log.base is None:
         return ()
     base = log.base
     notes = list(check_moving_contacts(idim, log))

@@ -13,7 +13,6 @@ from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import convert_quaternions
-from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import collect_conditions
 from dynident.robot.model import Contact
@@ -73,7 +72,7 @@ class Ground:
 
 
 def find_ground_support(
-    idim: Idim, theta: Array, log: Samples, lowpass_hz: float, points: int
+    idim: Idim, theta: Array, log: GeneralisedSamples, lowpass_hz: float, points: int
 ) -> Ground | None:
     """What bears the robot over a log; None where nothing of it is known.
 
@@ -88,7 +87,7 @@ def find_ground_support(
     """
     robot = idim.robot
     level = np.allclose(robot.gravity[:2], 0.0) and robot.gravity[2] < 0.0
-    if not isinstance(log, GeneralisedSamples) or log.base is None or not level:
+    if not idim.robot.floating or log.base is None or not level:
         return None
     if not robot.contacts or not log.base.oriented or log.base.still:
         return None

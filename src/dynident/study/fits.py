@@ -15,13 +15,14 @@ from dynident.consistency.nearest import nearest_to_base
 from dynident.core.errors import InputError
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.closed_loop import Simulation, fill_missing_torque, lacks_torque
+from dynident.estimators.closed_loop import Simulation, fill_missing_torque
 from dynident.export.mjcf import list_model_files
 from dynident.fit.figures import check_lowpass
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit, read_document, restore_fit
@@ -48,16 +49,16 @@ class StudyLogs:
     torque: bool
 
     @cached_property
-    def fitted(self) -> tuple[Samples, ...]:
+    def fitted(self) -> tuple[GeneralisedSamples, ...]:
         """What was fitted; an `InputError` where it cannot be read any more."""
         return self._read("identify")
 
     @cached_property
-    def held_out(self) -> tuple[Samples, ...]:
+    def held_out(self) -> tuple[GeneralisedSamples, ...]:
         """What was not; likewise."""
         return self._read("validate")
 
-    def _read(self, use: Use) -> tuple[Samples, ...]:
+    def _read(self, use: Use) -> tuple[GeneralisedSamples, ...]:
         study, robot = self.study, self.base.idim.robot
         found = [
             read_study_samples(section, robot, study.prepare, self.torque)
@@ -270,7 +271,7 @@ def measure_log(
     """
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)
-    if lacks_torque(samples) and fit.method in TORQUE_FREE:
+    if samples.torque != "measured" and fit.method in TORQUE_FREE:
         samples = fill_missing_torque(samples, loop or rebuild_loop(fit, samples))
     problem = Problem.of(fit.base, samples)
     lowpass = lowpass_hz or fit.lowpass_hz

@@ -13,7 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, SectionError, name_section_in_errors
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
-from dynident.estimators.closed_loop import Simulation, extract_logged_reference, lacks_torque
+from dynident.estimators.closed_loop import Simulation, extract_logged_reference
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
@@ -95,7 +95,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         simulation = build_simulation(
             study.controller, study.reference, study.simulation, robot, logs
         )
-        if lacks_torque(logs[0]):
+        if logs[0].torque != "measured":
             simulation = simulation.of_log(logs[0])
         reference = choose_log_reference(simulation.references, logs[0])
     else:
