@@ -1197,7 +1197,7 @@ def drop(*keys):
     return change
 
 
-STATE = ("state", "base", "model")
+STATE = ("state", "base", "model", "structure")
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     recording = read(log, robot, tmp_path, Floating(equations="base", base="fixed"))
     problem = Problem(robot, exact(recording), friction="viscous")
     held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
-    assert held <= set(problem.idim.stated)
+    assert held <= set(problem.idim.structure.stated)
     fit = di.identify(problem, "wls", doctor=False)
     assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
 

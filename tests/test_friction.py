@@ -114,7 +114,7 @@ def test_drives_that_are_made_together_are_those_made_one_by_one(width):
     packed = np.empty((40, packing.width))
     idim.fill(packing, q, dq, ddq, packed, width)
     expected = np.zeros((40, 3))
-    for place, column in enumerate(idim.linear_columns, idim.inertial):
+    for place, column in enumerate(idim.structure.linear_columns, idim.inertial):
         if column.friction is None:
             own = ddq @ column.turns
         else:
@@ -409,7 +409,8 @@ def test_a_model_at_other_shapes_is_as_one_that_is_made_anew(name, free):
     assert other == anew
     assert other.parameters == anew.parameters
     ours, theirs = (
-        each.regressor(q, dq, ddq, each.met(q, dq, ddq, 200.0)) for each in (other, anew)
+        each.regressor(q, dq, ddq, each.find_conditions(q, dq, ddq, 200.0))
+        for each in (other, anew)
     )
     np.testing.assert_array_equal(ours, theirs)
 
@@ -448,7 +449,7 @@ def test_the_load_of_a_torque_is_that_of_its_own_bodies():
     q, dq, ddq, _ = moved(idim.robot)
     theta = values(idim)
     rigid = idim.torque(idim.join(idim.split(theta)[0]), q, dq, ddq)
-    load = idim.borne(rigid)
+    load = idim.compute_loads(rigid)
     motors = load[:, [0, 1, 3]]  # motor 3 turns with joints 2 and 3
     np.testing.assert_array_equal(load[:, 2], rigid[:, 2])
     np.testing.assert_allclose(

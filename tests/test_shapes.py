@@ -173,7 +173,7 @@ def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     theta = idim.join(toy.arm(3).nominal, rng.uniform(0.1, 0.4, len(idim.drives)))
     q, dq, ddq = (each[::50].copy() for each in toy.motion(3, 4.0, 4, RATE))
     near = replace(idim.linearised(theta), blur=(1e-7,) * 3)
-    conditions = near.met(q, dq, ddq, RATE)
+    conditions = near.find_conditions(q, dq, ddq, RATE)
     found = near.regressor(q, dq, ddq, conditions)
     for k in range(idim.plain):
         own, step = np.eye(idim.plain)[k], 1e-6 * max(1.0, abs(theta[k]))

@@ -65,7 +65,7 @@ def solved(problem: Problem) -> dict[str, float]:
 
 
 def sensor_off(problem: Problem, found: dict[str, float], truth: dict[str, float]) -> float:
-    own = {c.parameter.name for c in problem.idim.sensor_columns}
+    own = {c.parameter.name for c in problem.idim.structure.sensor_columns}
     assert own == set(truth)
     return max(abs(found[name] - value) for name, value in truth.items())
 
@@ -152,14 +152,14 @@ def test_a_bias_that_a_standing_base_cannot_tell_from_weight_is_held():
     idim = build_idim(robot, "viscous")
     sensors = tuple(Sensor(name) for name in NAMES)
     free = find_observed_base(idim, [Observed("full", sensors=sensors)])
-    assert not free.idim.stated
+    assert not free.idim.structure.stated
     assert free.count == base_parameters(idim).count + 12
     # without torques a plate under a base that stands says nothing of its own bias
     plate = replace(robot, contacts=(replace(robot.contacts[0], body=0, surface=True),))
     own = build_idim(plate, "none")
     found = find_observed_base(own, [Observed("base", still=True, sensors=(Sensor("FL"),))])
-    assert "fz0_FL" in found.idim.stated
-    assert {"mx0_FL", "my0_FL"} <= set(found.idim.stated)
+    assert "fz0_FL" in found.idim.structure.stated
+    assert {"mx0_FL", "my0_FL"} <= set(found.idim.structure.stated)
 
 
 @pytest.fixture(scope="module")

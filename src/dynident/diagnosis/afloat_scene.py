@@ -363,7 +363,9 @@ def take_scene(
             member[(a <= sample) & (sample < b)] = sets.index(names)
     instant = sample // thin
     joints = replace(log, filters=log.filters[first:])
-    even = find_steady_instants(signals["dq"], instant, log.rate / thin, joints, base.idim.turning)
+    even = find_steady_instants(
+        signals["dq"], instant, log.rate / thin, joints, base.idim.structure.turning
+    )
     even = np.hstack([np.ones((len(sample), first), dtype=bool), even])
     scene = Scene(
         base, log, thin, signals, instant, log.moving[sample] & even, sets, member,

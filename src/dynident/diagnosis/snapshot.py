@@ -398,7 +398,7 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
         clear[start:stop] = True
     sample = sample[clear[sample]]
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
-    at = Instants(samples, thin, sample // thin, base.idim.turning, course[1])
+    at = Instants(samples, thin, sample // thin, base.idim.structure.turning, course[1])
     motion = Motion(base, base.idim.packing(base.kept), at, *course[:, at.place])
     return Snapshot(motion, found["tau"], course)
 

@@ -302,13 +302,13 @@ def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParamete
     sensors = dict.fromkeys(sensor for each in observed for sensor in each.sensors)
     if not sensors:
         return base_parameters(idim, observed=observed)
-    model = replace(idim, sensors=tuple(sensors), stated=())
+    model = idim.with_sensors(tuple(sensors))
     found = base_parameters(model, observed=observed)
-    own = {column.parameter.name for column in model.sensor_columns}
+    own = {column.parameter.name for column in model.structure.sensor_columns}
     stated = tuple(name for name in (model.names[k] for k in found.dropped) if name in own)
     if not stated:
         return found
-    return base_parameters(replace(model, stated=stated), observed=observed)
+    return base_parameters(model.with_sensors(tuple(sensors), stated), observed=observed)
 
 
 def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:

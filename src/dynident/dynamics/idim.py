@@ -8,9 +8,8 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,11 @@ import numpy.typing as npt
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
-from dynident.core.text import suggest_nearest
-from dynident.dynamics import build_tree, evaluate_inverse_dynamics
+from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
+from dynident.dynamics.packing import build_packing
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -30,29 +29,21 @@ from dynident.dynamics.parameters import (
     Gear,
     Packing,
     Parameter,
-    PlainColumns,
     SensorColumn,
-    SensorParameter,
     ShapeParameter,
 )
 from dynident.dynamics.regressor import fill_regressor
+from dynident.dynamics.structure import Structure, list_friction_models, split_friction_names
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import VALUE
-from dynident.friction.model import FrictionModel, Signals
-from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
-from dynident.robot.model import WRENCH, Robot
+from dynident.friction.model import Signals
+from dynident.friction.models import DEFAULT_FRICTION
+from dynident.robot.model import Robot
 
 FRICTION = DEFAULT_FRICTION
 """Of a model of which nothing else is said, for rooms that know no friction models."""
-ROTOR = "Ia"
 STRETCH = 4096
 """Samples whose torque is computed at a time."""
-LASTING = (
-    *("tree", "gears", "frictions", "linear_columns", "sensor_columns", "plain_columns"),
-    *("special_columns", "needs", "loaded", "levers", "bearing", "turning", "_packings"),
-)
-"""What is known of a model at whatever values of its shapes, and need not be found again."""
-
 ROUNDING = 1e-9
 """By which a shape may be beyond its bounds, as a share of these."""
 
@@ -63,11 +54,8 @@ class Idim:
 
     Attributes
     ----------
-    robot : Robot
-    friction : str
-        Name in `FRICTIONS`, or one a joint with commas between them.
-    rotor : bool
-        Whether the drives' rotor inertias ``Ia`` are parameters.
+    structure : Structure
+        Robot, drives, friction models and elements.
     shape : tuple of float, optional
         Values of `shape_parameters`; the models' usual ones by default.
     about : tuple of float, optional
@@ -79,15 +67,9 @@ class Idim:
         through the loads of the friction, too.
     limits : tuple of (float, float), optional
         Narrower bounds of the shapes than their models': of what a log can show.
-    elements : tuple of Attached
-        What else acts on the joints.
     blur : tuple of float
         Loads of each joint that are as good as zero [Nm or N]: the slope of the friction by its
         load is that between two of them, where there are loads to be linearised about.
-    sensors : tuple of Sensor
-        Of which something is not known: parameters after the drives'.
-    stated : tuple of str
-        Names of such parameters that are none, as nothing tells them from others.
 
     Raises
     ------
@@ -95,17 +77,12 @@ class Idim:
         When the shape has another length, or a value beyond its bounds.
     """
 
-    robot: Robot
-    friction: str
-    rotor: bool
+    structure: Structure
     shape: tuple[float, ...] = ()
     about: tuple[float, ...] = ()
     free: bool = False
     limits: tuple[tuple[float, float], ...] = ()
-    elements: tuple[Attached, ...] = ()
     blur: tuple[float, ...] = ()
-    sensors: tuple[Sensor, ...] = ()
-    stated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -133,23 +110,84 @@ class Idim:
                 )
         object.__setattr__(self, "shape", tuple(inside))
 
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.structure.robot
+
+    @property
+    def friction(self) -> str:
+        """Name of its friction model, or one a joint with commas between them."""
+        return self.structure.friction
+
+    @property
+    def rotor(self) -> bool:
+        """Whether the drives' rotor inertias ``Ia`` are parameters."""
+        return self.structure.rotor
+
+    @property
+    def elements(self) -> tuple[Attached, ...]:
+        """What else acts on the joints."""
+        return self.structure.elements
+
+    @property
+    def sensors(self) -> tuple[Sensor, ...]:
+        """Of which something is not known: parameters after the drives'."""
+        return self.structure.sensors
+
+    @property
+    def tree(self) -> Tree:
+        """The robot as the kernels read it."""
+        return self.structure.tree
+
+    @property
+    def gears(self) -> tuple[Gear, ...]:
+        """The drives: see `Structure.gears`."""
+        return self.structure.gears
+
+    @property
+    def frictions(self) -> tuple[DriveFriction, ...]:
+        """The friction of each of the gears, then the elements."""
+        return self.structure.frictions
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What its friction reads beside the motion."""
+        return self.structure.needs
+
+    @property
+    def loaded(self) -> bool:
+        """Whether any friction depends on the load of its drive."""
+        return self.structure.loaded
+
+    @property
+    def has_states(self) -> bool:
+        """Whether friction remembers: its columns are those of a motion, not of an instant."""
+        return self.structure.has_states
+
+    @property
+    def inertial(self) -> int:
+        """Number of inertial parameters, the first of all: 10 bodies."""
+        return self.structure.inertial
+
+    @property
+    def plain(self) -> int:
+        """Number of parameters beside the shapes."""
+        return self.structure.plain
+
+    def with_sensors(self, sensors: Sequence[Sensor], stated: Sequence[str] = ()) -> Idim:
+        """The same model with what is not known of some sensors, but for what is `stated`."""
+        own = replace(self.structure, sensors=tuple(sensors), stated=tuple(stated))
+        return replace(self, structure=own)
+
     def shaped(self, values: Sequence[float] | Array) -> Idim:
         """The same model at other values of the `shape_parameters`."""
-        return self._at(shape=tuple(float(value) for value in values))
-
-    def _at(self, **values: Any) -> Idim:
-        """With other `shape`, `about`, `free` or `limits`, and what lasts as it is known."""
-        found = object.__new__(type(self))
-        found.__dict__.update({each.name: getattr(self, each.name) for each in fields(self)})
-        found.__dict__.update({k: self.__dict__[k] for k in LASTING if k in self.__dict__})
-        found.__dict__.update(values)
-        found.__post_init__()
-        return found
+        return replace(self, shape=tuple(float(value) for value in values))
 
     def linearised(self, theta: Array) -> Idim:
         """The model with its shapes as parameters, about a full set (with shapes or without)."""
         model, plain = self.settled(theta)
-        return model._at(about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
+        return replace(model, about=tuple(plain.tolist()), free=bool(model.shape) or self.loaded)
 
     def settled(self, theta: Array) -> tuple[Idim, Array]:
         """The model at the shapes of a full set, and that set without them.
@@ -162,7 +200,7 @@ class Idim:
         if len(theta) > len(plain):
             bounds = [(each.bounds.lower, each.bounds.upper) for each in self.shape_parameters]
             shape = tuple(np.clip(theta[self.plain :], *np.transpose(bounds)).tolist())
-        return self._at(shape=shape, about=tuple(plain.tolist()), free=False), plain
+        return replace(self, shape=shape, about=tuple(plain.tolist()), free=False), plain
 
     def limited(self, limits: Sequence[tuple[float, float]]) -> Idim:
         """The same model with narrower bounds of its shapes, and these within them."""
@@ -170,12 +208,7 @@ class Idim:
             min(max(value, low), high)
             for value, (low, high) in zip(self.shape, limits, strict=True)
         ]
-        return self._at(shape=tuple(shape), limits=tuple(limits))
-
-    @property
-    def plain(self) -> int:
-        """Number of parameters beside the shapes."""
-        return self.inertial + len(self.linear_columns)
+        return replace(self, shape=tuple(shape), limits=tuple(limits))
 
     @cached_property
     def moved(self) -> npt.NDArray[np.bool_]:
@@ -194,109 +227,22 @@ class Idim:
         models = [friction.model for friction in self.frictions]
         return self.loaded or any(s.lower < s.upper for model in models for s in model.shape)
 
-    @cached_property
-    def needs(self) -> frozenset[str]:
-        """What its friction reads beside the motion."""
-        return frozenset(need for friction in self.frictions for need in friction.model.needs)
-
-    @cached_property
-    def loaded(self) -> bool:
-        """Whether any friction depends on the load of its drive."""
-        return "load" in self.needs
-
-    @cached_property
-    def bearing(self) -> Array:
-        """Shares of the joints' torques that each of the gears bears, shape (drives, n).
-
-        The motors share them, ``turns^-T tau``; what rubs in the joint of a coupled drive, beside
-        its motor, bears the joint's.
-        """
-        drives = self.robot.drives
-        shares, own = np.linalg.inv(drives.turns.T), np.eye(self.robot.n)
-        found = np.zeros((len(self.gears), self.robot.n))  # a cable bears none
-        for row, gear in zip(found, self.gears, strict=True):
-            j = gear.number - 1
-            if gear.drives:
-                row[:] = own[j] if drives.coupled(j) and not gear.coupled else shares[j]
-        return found
-
-    @cached_property
-    def levers(self) -> dict[tuple[int, int], Array]:
-        """How friction under the load of one joint's torque acts on another: of each drive."""
-        turns = self.turning
-        rubs = {friction.gear for friction in self.frictions if "load" in friction.model.needs}
-        own = np.array([gear in rubs for gear in range(len(turns))])
-        found = {}
-        for j in range(self.robot.n):
-            for i in range(self.robot.n):
-                weights = turns[:, j] * self.bearing[:, i] * own
-                if np.any(weights):
-                    found[j, i] = weights
-        return found
-
     def of(self, robot: Robot) -> Idim:
         """The same model of a robot that differs in values, and not in its drives."""
-        return replace(self, robot=robot)
-
-    @cached_property
-    def tree(self) -> Tree:
-        """The robot as the kernels read it."""
-        return build_tree(self.robot)
-
-    @cached_property
-    def gears(self) -> tuple[Gear, ...]:
-        """The joints' own drives, the motors of coupled ones, then cables between joints."""
-        n, drives = self.robot.n, self.robot.drives
-        own = [Gear(j + 1, np.eye(n)[j], coupled=False) for j in range(n)]
-        return (
-            *own,
-            *(Gear(j + 1, drives.turns[j], coupled=True) for j in range(n) if drives.coupled(j)),
-            *(
-                Gear(element.joint + 1, element.turns(n), coupled=False, drives=False)
-                for element in self.elements
-                if element.over is not None
-            ),
-        )
-
-    @cached_property
-    def frictions(self) -> tuple[DriveFriction, ...]:
-        """The friction of each of the gears, then the elements.
-
-        A coupled drive's own friction lacks some terms.
-        """
-        found, shapes = [], 0
-        models = list_friction_models(self.friction, self.robot)
-        acting = [
-            (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
-        ]
-        cables = iter(range(len(acting), len(self.gears)))
-        acting += [
-            (element.joint if element.over is None else next(cables), element.model)
-            for element in self.elements
-        ]
-        for gear, model in acting:
-            each = self.gears[gear]
-            terms = tuple(
-                k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
-            )
-            if terms:
-                shape = slice(shapes, shapes + len(model.shape))
-                found.append(DriveFriction(gear, model, terms, shape))
-                shapes = shape.stop
-        return tuple(found)
+        return replace(self, structure=replace(self.structure, robot=robot))
 
     @cached_property
     def drive_columns(self) -> tuple[DriveColumn, ...]:
         """Those of the drives' linear parameters; then the shapes', where these are free."""
         if not self.free:
-            return self.linear_columns
+            return self.structure.linear_columns
         places = [
             (k, friction, shape)
             for k, friction in enumerate(self.frictions)
             for shape in range(len(friction.model.shape))
         ]
         return (
-            *self.linear_columns,
+            *self.structure.linear_columns,
             *(
                 DriveColumn(
                     known.parameter, friction.gear, self.gears[friction.gear].turns, k, shape=shape
@@ -305,54 +251,13 @@ class Idim:
             ),
         )
 
-    @cached_property
-    def linear_columns(self) -> tuple[DriveColumn, ...]:
-        """Rotor inertia and friction, joint by joint, a coupled drive's own last; then sensors'."""
-        columns = []
-        moved = {gear.number for gear in self.gears if gear.coupled}
-        for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
-            if self.rotor and gear.drives and (gear.coupled or gear.number not in moved):
-                rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
-                columns.append(DriveColumn(rotor, g, gear.turns))
-            for k, friction in enumerate(self.frictions):
-                for term in friction.terms if friction.gear == g else ():
-                    each = friction.model.parameters[term]
-                    own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
-                    columns.append(DriveColumn(own, g, gear.turns, k, term))
-        return (*columns, *self.sensor_columns)
-
-    @cached_property
-    def sensor_columns(self) -> tuple[SensorColumn, ...]:
-        """Those of what is not known of sensors, the last of `linear_columns`."""
-        contacts = {contact.name: contact for contact in self.robot.contacts}
-        still, number = np.zeros(self.robot.n), self.robot.n + 1
-        found = []
-        for sensor in self.sensors:
-            contact = contacts[sensor.contact]
-            end = sensor.contact + f"@{sensor.log}" * bool(sensor.log)
-            every = []
-            if "bias" in contact.estimate:
-                parts = enumerate(WRENCH[: contact.components])
-                every += [(f"{part}0_{end}", axis, False) for axis, part in parts]
-            if "orientation" in contact.estimate:
-                every += [(f"r{part}_{end}", axis, True) for axis, part in enumerate("xyz")]
-            found += [
-                SensorColumn(
-                    SensorParameter(symbol, number), -1, still,
-                    sensor=sensor, axis=axis, tilted=tilted,
-                )
-                for symbol, axis, tilted in every
-                if symbol not in self.stated
-            ]  # fmt: skip
-        return tuple(found)
-
     def without_sensors(self, theta: Array) -> tuple[Idim, Array]:
         """The model of the robot alone, and a full set without what is not known of sensors."""
         if not self.sensors:
             return self, theta
         kept = np.ones(len(theta), dtype=bool)
-        kept[self.plain - len(self.sensor_columns) : self.plain] = False
-        model = replace(self, sensors=(), stated=())
+        kept[self.plain - len(self.structure.sensor_columns) : self.plain] = False
+        model = self.with_sensors(())
         if self.about:
             model = replace(model, about=tuple(np.array(self.about)[kept[: self.plain]].tolist()))
         return model, theta[kept]
@@ -385,19 +290,9 @@ class Idim:
         return tuple(p.name for p in self.parameters)
 
     @property
-    def inertial(self) -> int:
-        """Number of inertial parameters, the first of all: 10 bodies."""
-        return 10 * self.tree.bodies
-
-    @property
     def drives(self) -> tuple[Parameter, ...]:
         """The drives' parameters, those after the bodies'."""
         return self.parameters[self.inertial :]
-
-    @property
-    def has_states(self) -> bool:
-        """Whether friction remembers: its columns are those of a motion, not of an instant."""
-        return any(friction.model.state for friction in self.frictions)
 
     @cached_property
     def positive(self) -> npt.NDArray[np.bool_]:
@@ -438,16 +333,20 @@ class Idim:
         -------
         tuple of ndarray, shapes (parameters of the friction's model,)
         """
-        return self._linear(theta, range(len(self.linear_columns)))
+        return self._linear(theta, range(len(self.structure.linear_columns)))
 
     def special(self, theta: Array) -> tuple[Array, ...]:
         """The same, of those whose columns take more than speed or acceleration; () without."""
-        return self._linear(theta, self.special_columns) if self.special_columns else ()
+        return (
+            self._linear(theta, self.structure.special_columns)
+            if self.structure.special_columns
+            else ()
+        )
 
     def _linear(self, theta: Array, some: Sequence[int]) -> tuple[Array, ...]:
         values = tuple(np.zeros(len(each.model.parameters)) for each in self.frictions)
         for k in some:
-            column = self.linear_columns[k]
+            column = self.structure.linear_columns[k]
             if column.friction is not None and column.term is not None:
                 values[column.friction][column.term] = theta[self.inertial + k]
         return values
@@ -460,7 +359,7 @@ class Idim:
         first = self.tree.dof - self.robot.n
         found = np.zeros((self.tree.dof, self.tree.dof))
         drives = theta[self.inertial : self.plain]
-        for value, column in zip(drives, self.linear_columns, strict=True):
+        for value, column in zip(drives, self.structure.linear_columns, strict=True):
             if column.friction is None:
                 found[first:, first:] += value * np.outer(column.turns, column.turns)
         return found
@@ -473,140 +372,15 @@ class Idim:
         columns : sequence of int
             Indices into `parameters`, in the order that the caller counts them.
         """
-        key = self.free, tuple(int(c) for c in columns)
-        if key not in self._packings:
-            self._packings[key] = self._packed(key[1])
-        return self._packings[key]
+        key, known = (self.free, tuple(int(c) for c in columns)), self.structure.packings
+        if key not in known:
+            pairs = self.structure.levers if self.free else ()
+            known[key] = build_packing(self.structure, self.drive_columns, pairs, key[1])
+        return known[key]
 
-    @cached_property
-    def _packings(self) -> dict[tuple[bool, tuple[int, ...]], Packing]:
-        """Those that have been asked for, with the shapes as parameters and without."""
-        return {}
-
-    def _packed(self, columns: tuple[int, ...]) -> Packing:
-        tree = self.tree
-        position = {c: k for k, c in enumerate(columns)}
-        entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(tree.dof)]
-        for b in range(tree.bodies):
-            for k in range(tree.path_length[b]):
-                for i in range(10):
-                    if 10 * b + i in position:
-                        entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
-        first = tree.dof - self.robot.n
-        for d, column in enumerate(self.drive_columns):
-            if self.inertial + d in position:
-                for reached in self._reached(column):
-                    entries[reached].append((position[self.inertial + d], (d, reached)))
-                for j in np.flatnonzero(column.turns):
-                    entries[first + int(j)].append((position[self.inertial + d], (d, int(j))))
-        pairs = self.levers if self.free else {}
-        own = [{c for c, _ in row} for row in entries]
-        bodies = [{c for c, where in row if len(where) == 3} for row in entries]
-        for to, of in pairs:
-            new = bodies[first + of] - own[first + to]
-            own[first + to] |= new
-            entries[first + to] += [(c, ()) for c in new]
-        slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
-        drive, joints, empty, width = [], [], [], 0
-        for row in entries:
-            row.sort()
-            start = width
-            for _, where in row:
-                if len(where) == 3:
-                    slot[where] = width
-                elif where:
-                    drive.append((self.drive_columns[where[0]], where[1], width))
-                else:
-                    empty.append(width)
-                width += 1
-            joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
-        bent = []
-        for to, of in pairs:
-            shared = sorted(bodies[first + of])
-            here, there = (
-                entered.start + np.searchsorted(known, shared)
-                for entered, known in (joints[first + to], joints[first + of])
-            )
-            bent.append((to, of, here, there))
-        simple = [each for each in drive if self.is_plain(each[0])]
-        plain = self.alike([(column, column.turns[joint], at) for column, joint, at in simple])
-        special = tuple(each for each in drive if not self.is_plain(each[0]))
-        return Packing(
-            slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
-            np.array(empty, dtype=np.int64),
-        )  # fmt: skip
-
-    def is_plain(self, column: DriveColumn) -> bool:
-        """Whether a column takes speed or acceleration alone."""
-        if column.friction is None:
-            return not isinstance(column, SensorColumn)
-        if column.term is None:
-            return False
-        own = self.frictions[column.friction].model.parameters[column.term]
-        return own.weights is not None and not own.times
-
-    def alike(self, columns: Sequence[tuple[DriveColumn, float, int]]) -> tuple[PlainColumns, ...]:
-        """Plain columns with their factors and slots, by kind."""
-        kinds: dict[tuple[float, float, float] | None, list[tuple[int, float, int]]] = {}
-        for column, factor, slot in columns:
-            weights = None
-            if column.friction is not None and column.term is not None:
-                model = self.frictions[column.friction].model
-                weights = model.parameters[column.term].weights
-            kinds.setdefault(weights, []).append((column.gear, factor, slot))
-        return tuple(
-            PlainColumns(weights, np.array(gears), np.array(factors), np.array(slots))
-            for weights, own in kinds.items()
-            for gears, factors, slots in (zip(*own, strict=True),)
-        )
-
-    @cached_property
-    def plain_columns(self) -> tuple[PlainColumns, ...]:
-        """The plain ones of `linear_columns`, by kind; their slots are their places there."""
-        known = enumerate(self.linear_columns)
-        return self.alike([(column, 1.0, k) for k, column in known if self.is_plain(column)])
-
-    @cached_property
-    def special_columns(self) -> tuple[int, ...]:
-        """Places of the others among `linear_columns`."""
-        return tuple(k for k, each in enumerate(self.linear_columns) if not self.is_plain(each))
-
-    @cached_property
-    def turning(self) -> Array:
-        """How the gears turn with the joints, shape (gears, n)."""
-        return np.array([gear.turns for gear in self.gears]).reshape(-1, self.robot.n)
-
-    def plain_values(
-        self, columns: PlainColumns, dq: Array, ddq: Array, width: Array | None
-    ) -> Array:
-        """What plain columns are of unit gears, shape (samples, k).
-
-        Parameters
-        ----------
-        dq, ddq : ndarray, shape (samples, n)
-            Of the joints.
-        width
-            See `fill`.
-        """
-        turns = self.turning[columns.gears].T
-        if columns.weights is None:
-            return np.asarray(ddq @ turns)
-        numbers = [self.gears[gear].number - 1 for gear in columns.gears]
-        speed = dq @ turns
-        return Signals(speed, speed, None if width is None else width[numbers]).combined(
-            columns.weights
-        )
-
-    def _reached(self, column: DriveColumn) -> list[int]:
-        """Rows in which what is wrong with a sensor acts, of other columns none."""
-        if not isinstance(column, SensorColumn):
-            return []
-        contact = next(c for c in self.robot.contacts if c.name == column.sensor.contact)
-        body = self.robot.body_index(contact.body)
-        found: list[int] = self.tree.path[body, : self.tree.path_length[body]].tolist()
-        return found
-
-    def sensed(self, q: Array, conditions: Conditions) -> dict[tuple[Sensor, bool], Array]:
+    def evaluate_sensor_errors(
+        self, q: Array, conditions: Conditions
+    ) -> dict[tuple[Sensor, bool], Array]:
         """What units of what is not known of sensors do along a motion.
 
         Returns
@@ -655,14 +429,16 @@ class Idim:
             if conditions.bend is not None:
                 rigid = [out[:, there] for _, _, _, there in packing.bent]
                 for (j, i, here, _), columns in zip(packing.bent, rigid, strict=True):
-                    out[:, here] += (conditions.bend @ self.levers[j, i])[:, None] * columns
+                    out[:, here] += (conditions.bend @ self.structure.levers[j, i])[
+                        :, None
+                    ] * columns
         first = self.tree.dof - self.robot.n
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
-        sensed = self.sensed(q, conditions)
+        sensed = self.evaluate_sensor_errors(q, conditions)
         for kind in packing.plain:
-            values = self.plain_values(kind, dq[:, first:], ddq[:, first:], width)
+            values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
             out[:, kind.slots] = values * kind.factors
         for column, joint, slot in packing.special:
             k = column.friction
@@ -746,7 +522,7 @@ class Idim:
             traces.append(friction.model.follow(signals, rate, self._shape_of(k), before))
         return replace(conditions, traces=tuple(traces))
 
-    def met(
+    def find_conditions(
         self,
         q: Array,
         dq: Array,
@@ -774,7 +550,7 @@ class Idim:
         load = None
         if self.about and self.loaded:
             phi, _ = self.split(np.array(self.about))
-            load = self.borne(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
+            load = self.compute_loads(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
         found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
         if load is None or not self.free:
             return found
@@ -791,15 +567,15 @@ class Idim:
                     bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
         return replace(found, bend=bend)
 
-    def borne(self, rigid: Array) -> Array:
+    def compute_loads(self, rigid: Array) -> Array:
         """Loads of the drives under torques of the rigid bodies, shape (samples, drives)."""
-        return np.asarray(rigid[:, self.tree.dof - self.robot.n :] @ self.bearing.T)
+        return np.asarray(rigid[:, self.tree.dof - self.robot.n :] @ self.structure.bearing.T)
 
-    def bent(self, rigid: Array, bend: Array) -> Array:
+    def apply_load_slopes(self, rigid: Array, bend: Array) -> Array:
         """What friction linear in the loads makes of torques of rigid bodies, (samples, dof)."""
         first = self.tree.dof - self.robot.n
         tau = np.zeros(rigid.shape)
-        for gear, signal in zip(self.gears, (bend * self.borne(rigid)).T, strict=True):
+        for gear, signal in zip(self.gears, (bend * self.compute_loads(rigid)).T, strict=True):
             add_drive_torque(signal, gear.turns, tau[:, first:])
         return tau
 
@@ -847,7 +623,7 @@ class Idim:
             tau[s] = evaluate_inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
             here = conditions.rows(s)
             if loaded:
-                here = replace(here, load=self.borne(tau[s]))
+                here = replace(here, load=self.compute_loads(tau[s]))
             tau[s] += self.drive_torque(theta, q[s], dq[s], ddq[s], width, here)
         return tau
 
@@ -873,26 +649,28 @@ class Idim:
         first = self.tree.dof - self.robot.n
         tau = np.zeros((len(dq), self.tree.dof))
         drives = theta[self.inertial : self.plain]
-        for kind in self.plain_columns:
+        for kind in self.structure.plain_columns:
             strength = drives[kind.slots, None]
             if np.any(strength != 0.0):
-                values = self.plain_values(kind, dq[:, first:], ddq[:, first:], width)
-                tau[:, first:] += values @ (strength * self.turning[kind.gears])
+                values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
+                tau[:, first:] += values @ (strength * self.structure.turning[kind.gears])
         for k, linear in enumerate(self.special(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signals = self.signals(k, q, dq, width, conditions)
                 signal = friction.model.columns(signals, self._shape_of(k)) @ linear
                 add_drive_torque(signal, self.gears[friction.gear].turns, tau[:, first:])
-        sensed = self.sensed(q, conditions)
-        for value, own in zip(self.sensor_values(theta), self.sensor_columns, strict=True):
+        sensed = self.evaluate_sensor_errors(q, conditions)
+        for value, own in zip(
+            self.sensor_values(theta), self.structure.sensor_columns, strict=True
+        ):
             if (own.sensor, own.tilted) in sensed:
                 tau += value * sensed[own.sensor, own.tilted][:, own.axis]
         return tau
 
     def sensor_values(self, theta: Array) -> Array:
         """What is not known of sensors, of a full set; a view of it."""
-        return theta[self.plain - len(self.sensor_columns) : self.plain]
+        return theta[self.plain - len(self.structure.sensor_columns) : self.plain]
 
 
 def add_drive_torque(signal: Array, turns: Array, tau: Array) -> None:
@@ -942,29 +720,4 @@ def build_idim(
             )
     rotors = set(split_friction_names(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
-    return Idim(robot, friction, rotors, values, elements=tuple(elements))
-
-
-def split_friction_names(friction: str) -> list[str]:
-    """The friction model of all joints, or those of each."""
-    return [name.strip() for name in friction.split(",")]
-
-
-def list_friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
-    """The friction model of each joint.
-
-    Raises
-    ------
-    InputError
-        When a model is not known, or there are neither one nor as many as joints.
-    """
-    names = split_friction_names(friction)
-    for name in names:
-        if name not in FRICTIONS:
-            raise InputError(f"friction {name!r} is not known{suggest_nearest(name, FRICTIONS)}")
-    if len(names) not in (1, robot.n):
-        raise InputError(
-            f"{robot.name}: {len(names)} friction models for {robot.n} joints; give one, or one "
-            "for each"
-        )
-    return [FRICTIONS[name] for name in names * (robot.n if len(names) == 1 else 1)]
+    return Idim(Structure(robot, friction, rotors, tuple(elements)), values)

@@ -18,7 +18,7 @@ from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.text import suggest_nearest
-from dynident.dynamics.idim import ROTOR
+from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import solve_wls

@@ -211,7 +211,7 @@ class Nominal:
         """Mass matrix of the rotors, shape (n, n)."""
         found = np.zeros((self.idim.robot.n,) * 2)
         for value, column in zip(
-            self.idim.split(self.theta)[1], self.idim.linear_columns, strict=False
+            self.idim.split(self.theta)[1], self.idim.structure.linear_columns, strict=False
         ):
             if column.friction is None:
                 found += value * np.outer(column.turns, column.turns)

@@ -17,8 +17,9 @@ from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, transform_body
 from dynident.dynamics.base import BaseParameters, draw_random_states, find_base_from_rows
-from dynident.dynamics.idim import build_idim, split_friction_names
+from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.structure import split_friction_names
 from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.cut import Cut, locate_cut
 from dynident.robot.drives import Drives

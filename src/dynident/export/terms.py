@@ -126,7 +126,7 @@ def sort_joint_terms(model: Model) -> JointTerms:
     found = {place: np.zeros(idim.robot.n) for place in PLACES.values()}
     motors, left = [], []
     values = model.theta[idim.inertial :]
-    for value, column in zip(values, idim.linear_columns, strict=True):
+    for value, column in zip(values, idim.structure.linear_columns, strict=True):
         parameter, gear = column.parameter, idim.gears[column.gear]
         if value == 0.0:
             continue

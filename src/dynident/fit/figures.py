@@ -374,7 +374,7 @@ def decompose_torques(
         body = idim.torque(gravity_only, q, dq, ddq)
         around = collect_conditions(idim, log, slice(start, stop))
         around = idim.follow(q, dq, log.rate, conditions=around)
-        conditions = replace(around, load=idim.borne(body))
+        conditions = replace(around, load=idim.compute_loads(body))
         values = {
             "measured": log.tau[start:stop]
             - idim.drive_torque(sensors, q, dq, ddq, conditions=conditions),

@@ -156,7 +156,7 @@ def serialise_state(result: Result, folder: Path) -> dict[str, Any]:
     files = result.robot_files
     place = relate_path(files.folder, folder) if files.files else ""
     source = Path(files.files[0].name) if files.files else None
-    idim = replace(result.idim, robot=replace(result.robot, source=source))
+    idim = result.idim.of(replace(result.robot, source=source))
     told = replace(
         result,
         base=replace(result.base, idim=idim),

@@ -48,7 +48,7 @@ class SensorRow(NamedTuple):
 
 def list_sensor_parameters(result: Result) -> tuple[SensorRow, ...]:
     """Biases and orientations of sensors, where they were estimated."""
-    columns = result.idim.sensor_columns
+    columns = result.idim.structure.sensor_columns
     places = {name: k for k, name in enumerate(result.base.names)}
     std = result.estimate.covariance.std
     return tuple(

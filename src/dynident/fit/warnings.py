@@ -126,13 +126,13 @@ def warn_of_disbelief(problem: Problem, found: Estimate) -> list[str]:
 def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
     """Errors of force sensors that nothing tells from the bodies, or that are large."""
     idim, notes = problem.idim, []
-    if idim.stated:
+    if idim.structure.stated:
         notes.append(
-            f"{', '.join(idim.stated)}: no motion of these logs can tell them from other "
+            f"{', '.join(idim.structure.stated)}: no motion of these logs can tell them from other "
             "parameters, so they are held at what [[contact]] states; let the base turn"
         )
     angles: dict[str, Array] = {}
-    for value, column in zip(idim.sensor_values(theta), idim.sensor_columns, strict=True):
+    for value, column in zip(idim.sensor_values(theta), idim.structure.sensor_columns, strict=True):
         if column.tilted:
             angles.setdefault(column.sensor.contact, np.zeros(3))[column.axis] = value
     for name, turned in angles.items():

@@ -505,7 +505,7 @@ def pack_tracker_model(
         np.asarray(turns, dtype=np.int64),
         np.array([columns.index(k) for k in last.tolist()]),
         tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
-        idim.turning,
+        idim.structure.turning,
         shape, gate, np.array(slow), sigma,
         fading.memory, walking.walk, fading.floor, size, load_std, turnover.values,
     )  # fmt: skip

@@ -277,7 +277,9 @@ class Propagation:
         idim = self.problem.idim
         q, dq, ddq = motion
         packed = np.zeros((len(where), self.packing.width))
-        met = idim.met(q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where))
+        met = idim.find_conditions(
+            q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where)
+        )
         idim.fill(self.packing, q, dq, ddq, packed, None, met)
         tau = np.zeros((len(where), idim.tree.dof))
         for contact in idim.robot.contacts:

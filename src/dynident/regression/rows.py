@@ -243,11 +243,11 @@ class MotionRows:
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
-                met = idim.met(*motion, log.rate, self.width, met, around)
+                met = idim.find_conditions(*motion, log.rate, self.width, met, around)
                 idim.fill(packing, *motion, packed[: b - a], self.width, met)
                 tau = log.tau[a:b]
                 if met.bend is not None:
-                    tau = tau + idim.bent(
+                    tau = tau + idim.apply_load_slopes(
                         evaluate_inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
                     )
                 blocks: list[tuple[Array, ...]] = [

@@ -188,7 +188,7 @@ def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: 
     provenance = from_plain(Provenance, document.get("provenance"), f"{path}: provenance")
     files = replace(state.robot_files, folder=str(path.parent / state.robot_files.folder))
     source = restore_robot_files(files, str(path))
-    base = replace(state.base, idim=replace(state.idim, robot=replace(state.robot, source=source)))
+    base = replace(state.base, idim=state.idim.of(replace(state.robot, source=source)))
     fit = Fit(
         **{
             **given,

@@ -486,7 +486,9 @@ def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
     """
     idim = first.problem.idim
     usual, screened = first.theta, first.theta
-    places = {(c.friction, c.term): idim.inertial + k for k, c in enumerate(idim.linear_columns)}
+    places = {
+        (c.friction, c.term): idim.inertial + k for k, c in enumerate(idim.structure.linear_columns)
+    }
     for k, friction in enumerate(idim.frictions):
         if not friction.model.shape:
             continue
@@ -546,7 +548,11 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
             used = np.arange(start, stop) if friction.model.state else inside
             motion = log.q[used], log.dq[used], log.ddq[used]
             around = collect_conditions(idim, log, used)
-            met = around if idim.has_states else idim.met(*motion, log.rate, around=around)
+            met = (
+                around
+                if idim.has_states
+                else idim.find_conditions(*motion, log.rate, around=around)
+            )
             signals = idim.signals(k, *motion[:2], conditions=met)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = compute_residuals(problem, first.beta).error[joint]

@@ -15,8 +15,9 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, OptionError
 from dynident.core.text import suggest_nearest
-from dynident.dynamics.idim import Idim, split_friction_names
+from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.structure import Structure, split_friction_names
 from dynident.friction.elements import spring
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
@@ -176,8 +177,7 @@ def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
         replace(e, joint=e.joint + m, over=None if e.over is None else e.over + m)
         for e in idim.elements
     ]
-    found = Idim(
-        carried, ",".join([*["viscous"] * m, *frictions]), idim.rotor, idim.shape,
-        limits=idim.limits, elements=(*springs, *others),
-    )  # fmt: skip
+    names = ",".join([*["viscous"] * m, *frictions])
+    structure = Structure(carried, names, idim.rotor, (*springs, *others))
+    found = Idim(structure, idim.shape, limits=idim.limits)
     return Mounted(found, tuple(axes))

@@ -206,7 +206,7 @@ def build_plant(
         width=np.array([width[each.number - 1] for each in idim.gears], dtype=float),
         rough=rough.astype(np.int64),
         elements=build_elements(laws),
-        bearing=np.array(idim.bearing)
+        bearing=np.array(idim.structure.bearing)
         if any("load" in each.model.needs for each in laws)
         else None,
         slot=slot,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +156,7 @@ def choose_simulated_model(study: Study, robot: Robot) -> tuple[Idim, Array]:
                 f"{settings.result}: its parameters are not those of {study.robot.file} with "
                 f"friction {study.robot.friction}"
             )
-        idim, theta = replace(fit.idim, robot=robot), fit.theta
+        idim, theta = fit.idim.of(robot), fit.theta
     else:
         if not robot.has_nominal and not settings.parameters:
             raise InputError(

@@ -1,0 +1,297 @@
+"""What a model is made of, whatever the values of its shapes: drives, frictions, their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import suggest_nearest
+from dynident.dynamics import build_tree
+from dynident.dynamics.equations import Sensor
+from dynident.dynamics.parameters import (
+    Attached,
+    DriveColumn,
+    DriveFriction,
+    Gear,
+    Packing,
+    Parameter,
+    PlainColumns,
+    SensorColumn,
+    SensorParameter,
+)
+from dynident.dynamics.tree import Tree
+from dynident.friction.model import FrictionModel, Signals
+from dynident.friction.models import FRICTIONS
+from dynident.robot.model import WRENCH, Robot
+
+ROTOR = "Ia"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A robot, the friction of its drives and what else acts on its joints.
+
+    All that is found here is found once, and is that of every `Idim` made of it. `friction` is a
+    name in `FRICTIONS`, or one a joint with commas between them; `rotor` whether the drives' rotor
+    inertias are parameters; `sensors` are those of which something is not known, `stated` the
+    names of such parameters that are none, as nothing tells them from others.
+    """
+
+    robot: Robot
+    friction: str
+    rotor: bool
+    elements: tuple[Attached, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    stated: tuple[str, ...] = ()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The robot as the kernels read it."""
+        return build_tree(self.robot)
+
+    @cached_property
+    def gears(self) -> tuple[Gear, ...]:
+        """The joints' own drives, the motors of coupled ones, then cables between joints."""
+        n, drives = self.robot.n, self.robot.drives
+        own = [Gear(j + 1, np.eye(n)[j], coupled=False) for j in range(n)]
+        return (
+            *own,
+            *(Gear(j + 1, drives.turns[j], coupled=True) for j in range(n) if drives.coupled(j)),
+            *(
+                Gear(element.joint + 1, element.turns(n), coupled=False, drives=False)
+                for element in self.elements
+                if element.over is not None
+            ),
+        )
+
+    @cached_property
+    def frictions(self) -> tuple[DriveFriction, ...]:
+        """The friction of each of the gears, then the elements.
+
+        A coupled drive's own friction lacks some terms.
+        """
+        found, shapes = [], 0
+        models = list_friction_models(self.friction, self.robot)
+        acting = [
+            (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
+        ]
+        cables = iter(range(len(acting), len(self.gears)))
+        acting += [
+            (element.joint if element.over is None else next(cables), element.model)
+            for element in self.elements
+        ]
+        for gear, model in acting:
+            each = self.gears[gear]
+            terms = tuple(
+                k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
+            )
+            if terms:
+                shape = slice(shapes, shapes + len(model.shape))
+                found.append(DriveFriction(gear, model, terms, shape))
+                shapes = shape.stop
+        return tuple(found)
+
+    @property
+    def has_states(self) -> bool:
+        """Whether friction remembers: its columns are those of a motion, not of an instant."""
+        return any(friction.model.state for friction in self.frictions)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """What its friction reads beside the motion."""
+        return frozenset(need for friction in self.frictions for need in friction.model.needs)
+
+    @cached_property
+    def loaded(self) -> bool:
+        """Whether any friction depends on the load of its drive."""
+        return "load" in self.needs
+
+    @cached_property
+    def turning(self) -> Array:
+        """How the gears turn with the joints, shape (gears, n)."""
+        return np.array([gear.turns for gear in self.gears]).reshape(-1, self.robot.n)
+
+    @cached_property
+    def bearing(self) -> Array:
+        """Shares of the joints' torques that each of the gears bears, shape (drives, n).
+
+        The motors share them, ``turns^-T tau``; what rubs in the joint of a coupled drive, beside
+        its motor, bears the joint's.
+        """
+        drives = self.robot.drives
+        shares, own = np.linalg.inv(drives.turns.T), np.eye(self.robot.n)
+        found = np.zeros((len(self.gears), self.robot.n))  # a cable bears none
+        for row, gear in zip(found, self.gears, strict=True):
+            j = gear.number - 1
+            if gear.drives:
+                row[:] = own[j] if drives.coupled(j) and not gear.coupled else shares[j]
+        return found
+
+    @cached_property
+    def levers(self) -> dict[tuple[int, int], Array]:
+        """How friction under the load of one joint's torque acts on another: of each drive."""
+        turns = self.turning
+        rubs = {friction.gear for friction in self.frictions if "load" in friction.model.needs}
+        own = np.array([gear in rubs for gear in range(len(turns))])
+        found = {}
+        for j in range(self.robot.n):
+            for i in range(self.robot.n):
+                weights = turns[:, j] * self.bearing[:, i] * own
+                if np.any(weights):
+                    found[j, i] = weights
+        return found
+
+    @property
+    def inertial(self) -> int:
+        """Number of inertial parameters, the first of all: 10 bodies."""
+        return 10 * self.tree.bodies
+
+    @property
+    def plain(self) -> int:
+        """Number of parameters beside the shapes."""
+        return self.inertial + len(self.linear_columns)
+
+    @cached_property
+    def linear_columns(self) -> tuple[DriveColumn, ...]:
+        """Rotor inertia and friction, joint by joint, a coupled drive's own last; then sensors'."""
+        columns = []
+        moved = {gear.number for gear in self.gears if gear.coupled}
+        for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
+            if self.rotor and gear.drives and (gear.coupled or gear.number not in moved):
+                rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)
+                columns.append(DriveColumn(rotor, g, gear.turns))
+            for k, friction in enumerate(self.frictions):
+                for term in friction.terms if friction.gear == g else ():
+                    each = friction.model.parameters[term]
+                    own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
+                    columns.append(DriveColumn(own, g, gear.turns, k, term))
+        return (*columns, *self.sensor_columns)
+
+    @cached_property
+    def sensor_columns(self) -> tuple[SensorColumn, ...]:
+        """Those of what is not known of sensors, the last of `linear_columns`."""
+        contacts = {contact.name: contact for contact in self.robot.contacts}
+        still, number = np.zeros(self.robot.n), self.robot.n + 1
+        found = []
+        for sensor in self.sensors:
+            contact = contacts[sensor.contact]
+            end = sensor.contact + f"@{sensor.log}" * bool(sensor.log)
+            every = []
+            if "bias" in contact.estimate:
+                parts = enumerate(WRENCH[: contact.components])
+                every += [(f"{part}0_{end}", axis, False) for axis, part in parts]
+            if "orientation" in contact.estimate:
+                every += [(f"r{part}_{end}", axis, True) for axis, part in enumerate("xyz")]
+            found += [
+                SensorColumn(
+                    SensorParameter(symbol, number), -1, still,
+                    sensor=sensor, axis=axis, tilted=tilted,
+                )
+                for symbol, axis, tilted in every
+                if symbol not in self.stated
+            ]  # fmt: skip
+        return tuple(found)
+
+    def is_plain(self, column: DriveColumn) -> bool:
+        """Whether a column takes speed or acceleration alone."""
+        if column.friction is None:
+            return not isinstance(column, SensorColumn)
+        if column.term is None:
+            return False
+        own = self.frictions[column.friction].model.parameters[column.term]
+        return own.weights is not None and not own.times
+
+    def group_plain_columns(
+        self, columns: Sequence[tuple[DriveColumn, float, int]]
+    ) -> tuple[PlainColumns, ...]:
+        """Plain columns with their factors and slots, by kind."""
+        kinds: dict[tuple[float, float, float] | None, list[tuple[int, float, int]]] = {}
+        for column, factor, slot in columns:
+            weights = None
+            if column.friction is not None and column.term is not None:
+                model = self.frictions[column.friction].model
+                weights = model.parameters[column.term].weights
+            kinds.setdefault(weights, []).append((column.gear, factor, slot))
+        return tuple(
+            PlainColumns(weights, np.array(gears), np.array(factors), np.array(slots))
+            for weights, own in kinds.items()
+            for gears, factors, slots in (zip(*own, strict=True),)
+        )
+
+    @cached_property
+    def plain_columns(self) -> tuple[PlainColumns, ...]:
+        """The plain ones of `linear_columns`, by kind; their slots are their places there."""
+        known = enumerate(self.linear_columns)
+        return self.group_plain_columns(
+            [(column, 1.0, k) for k, column in known if self.is_plain(column)]
+        )
+
+    @cached_property
+    def special_columns(self) -> tuple[int, ...]:
+        """Places of the others among `linear_columns`."""
+        return tuple(k for k, each in enumerate(self.linear_columns) if not self.is_plain(each))
+
+    def plain_values(
+        self, columns: PlainColumns, dq: Array, ddq: Array, width: Array | None
+    ) -> Array:
+        """What plain columns are of unit gears, shape (samples, k).
+
+        Parameters
+        ----------
+        dq, ddq : ndarray, shape (samples, n)
+            Of the joints.
+        width
+            See `fill`.
+        """
+        turns = self.turning[columns.gears].T
+        if columns.weights is None:
+            return np.asarray(ddq @ turns)
+        numbers = [self.gears[gear].number - 1 for gear in columns.gears]
+        speed = dq @ turns
+        return Signals(speed, speed, None if width is None else width[numbers]).combined(
+            columns.weights
+        )
+
+    def list_touched_rows(self, column: DriveColumn) -> list[int]:
+        """Rows of torque in which what is wrong with a sensor acts; none of other columns."""
+        if not isinstance(column, SensorColumn):
+            return []
+        contact = next(c for c in self.robot.contacts if c.name == column.sensor.contact)
+        body = self.robot.body_index(contact.body)
+        found: list[int] = self.tree.path[body, : self.tree.path_length[body]].tolist()
+        return found
+
+    @cached_property
+    def packings(self) -> dict[tuple[bool, tuple[int, ...]], Packing]:
+        """Layouts of rows that have been asked for, with the shapes as parameters and without."""
+        return {}
+
+
+def split_friction_names(friction: str) -> list[str]:
+    """The friction model of all joints, or those of each."""
+    return [name.strip() for name in friction.split(",")]
+
+
+def list_friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
+    """The friction model of each joint.
+
+    Raises
+    ------
+    InputError
+        When a model is not known, or there are neither one nor as many as joints.
+    """
+    names = split_friction_names(friction)
+    for name in names:
+        if name not in FRICTIONS:
+            raise InputError(f"friction {name!r} is not known{suggest_nearest(name, FRICTIONS)}")
+    if len(names) not in (1, robot.n):
+        raise InputError(
+            f"{robot.name}: {len(names)} friction models for {robot.n} joints; give one, or one "
+            "for each"
+        )
+    return [FRICTIONS[name] for name in names * (robot.n if len(names) == 1 else 1)]
