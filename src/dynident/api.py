@@ -232,16 +232,12 @@ def fit_model(
 
     Parameters
     ----------
-    problem : Problem
-    method : str
     rows : callable
         Which rows are fitted.
     own_shapes : bool
         Whether the method itself estimates what the torque is not linear in.
     given : mapping
         Options of the method.
-    progress : callable
-    watch : Stopwatch
 
     Returns
     -------
@@ -278,7 +274,6 @@ class Measured:
         See `score_model`.
     simulated : tuple of SimulatedFigure
         Of the motions that the model makes in the loop; empty of methods that do not simulate it.
-    held_out : tuple of ValidationFigures
     stiff : list of str
         What is to be said of these motions.
     """
@@ -303,20 +298,12 @@ def measure_estimate(
 
     Parameters
     ----------
-    problem : Problem
     validation : sequence of Samples
         Held-out logs.
     simulation : Simulation or None
         The loop of methods that simulate it.
-    found : Estimate
     theta : ndarray
         Standard parameters.
-    scoring : Scoring
-
-    Raises
-    ------
-    InputError, ComputationError
-        When the low-pass leaves nothing of a log, or the loop cannot be simulated.
     """
     lowpass_hz = scoring.lowpass_hz
     if lowpass_hz is None:
@@ -339,10 +326,8 @@ def measure_loop_errors(
 
     Parameters
     ----------
-    problem : Problem
     simulation : Simulation or None
         The loop; none of methods that do not simulate it.
-    found : Estimate
     theta : ndarray
         Standard parameters.
     """
@@ -363,7 +348,6 @@ def find_log_faults(
 
     Parameters
     ----------
-    problem : Problem
     validation : sequence of Samples
         Held-out logs.
     theta : ndarray
@@ -393,18 +377,10 @@ def fit_nonlinear(
 
     Parameters
     ----------
-    problem : Problem
-    method : str
     rows : callable
         Which rows are fitted.
     given : mapping
         Options of the method.
-    progress : callable
-
-    Raises
-    ------
-    ComputationError
-        When the shapes do not settle.
     """
     linear, words = method, ""
     if Region in list_option_families(method).values():
@@ -421,12 +397,7 @@ def fit_nonlinear(
 
 
 def refuse_torque_methods(problem: Problem, method: str) -> None:
-    """Refuse methods that fit torque on logs without.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse methods that fit torque on logs without."""
     if method not in TORQUE_FREE:
         called = ", ".join(log.name for log in problem.samples if lacks_torque(log))
         raise InputError(
@@ -469,11 +440,6 @@ def measure_held_out_log(
         Standard parameters.
     lowpass_hz, score
         See `score_model`.
-
-    Raises
-    ------
-    InputError, ComputationError
-        When the low-pass leaves nothing of the log, or the loop cannot be simulated.
     """
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
@@ -486,12 +452,7 @@ def to_plain_number(value: Any) -> Any:
 
 
 def refuse_absurd_estimate(found: Estimate) -> None:
-    """Refuse what no log can have said: an estimate that diverged without a word.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Refuse what no log can have said: an estimate that diverged without a word."""
     values = np.concatenate([found.beta, found.sigma])
     if not np.all(np.isfinite(values)) or np.max(found.sigma) > HUGE:
         raise ComputationError(
@@ -501,12 +462,7 @@ def refuse_absurd_estimate(found: Estimate) -> None:
 
 
 def require_torque(problem: Problem) -> None:
-    """Refuse logs that say nothing of the robot.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Refuse logs that say nothing of the robot."""
     if max(np.max(np.sum(log.tau**2, axis=0)) for log in problem.samples) < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         raise ComputationError(

@@ -106,13 +106,7 @@ def excite(
 def choose_study(
     robot: Path | None, study: Path | None, friction: str | None, locked: dict[str, float] | None
 ) -> Study:
-    """The study, or one of a robot alone.
-
-    Raises
-    ------
-    InputError
-        When there is neither, or both say which robot.
-    """
+    """The study, or one of a robot alone."""
     from dynident.core.schema import validate_data
     from dynident.study.study import Study, read_study
 

@@ -136,13 +136,7 @@ def choose_study(
     floating: bool = False,
     contact: Sequence[str] | None = None,
 ) -> Study:
-    """The study, or that of --robot and --log.
-
-    Raises
-    ------
-    InputError
-        For both at once, and for neither.
-    """
+    """The study, or that of --robot and --log."""
     from dynident.study.study import read_study
 
     if study is not None:

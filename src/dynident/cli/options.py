@@ -128,12 +128,7 @@ class LogFlags:
         return bool(self.keys or self.prepare)
 
     def refuse_beside(self, what: str) -> None:
-        """Refuse flags of logs whose layout another has told.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse flags of logs whose layout another has told."""
         if self.keys:
             flag = "--" + next(iter(self.keys)).replace("_", "-")
             raise InputError(
@@ -210,12 +205,7 @@ def read_log_flags(
         ),
     ] = None,
 ) -> LogFlags:
-    """What the flags of logs say.
-
-    Raises
-    ------
-    InputError
-    """
+    """What the flags of logs say."""
     keys = {
         "columns": parse_signal_values("--columns", columns),
         "units": parse_signal_values("--units", units),
@@ -233,12 +223,7 @@ def read_log_flags(
 
 
 def parse_numbers(flag: str, text: str, kind: type[int] | type[float]) -> Any:
-    """Numbers between commas.
-
-    Raises
-    ------
-    InputError
-    """
+    """Numbers between commas."""
     try:
         return tuple(kind(part) for part in text.split(","))
     except ValueError:
@@ -247,13 +232,7 @@ def parse_numbers(flag: str, text: str, kind: type[int] | type[float]) -> Any:
 
 
 def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
-    """Joints and where they stay, None where none are given.
-
-    Raises
-    ------
-    InputError
-        For what is no list of names, or names with a number.
-    """
+    """Joints and where they stay, None where none are given."""
     if not texts:
         return None
     locked: dict[str, float] = {}
@@ -271,13 +250,7 @@ def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
 def parse_signal_values(
     flag: str, texts: Sequence[str] | None
 ) -> dict[str, str | list[str]] | None:
-    """What --columns or --units says of each signal, None where it is not given.
-
-    Raises
-    ------
-    InputError
-        For what is no SIGNAL=NAME or SIGNAL=NAME,NAME, and signals that are given twice.
-    """
+    """What --columns or --units says of each signal, None where it is not given."""
     found: dict[str, str | list[str]] = {}
     for text in texts or ():
         signal, _, value = text.partition("=")
@@ -291,12 +264,7 @@ def parse_signal_values(
 
 
 def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
-    """Refuse a copy of a study that stands elsewhere, or over what is read.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a copy of a study that stands elsewhere, or over what is read."""
     from dynident.core.files import refuse_outputs
 
     if fix.parent.resolve() != study.parent.resolve():
@@ -395,12 +363,7 @@ def wrap_command(
 def name_option_in_errors(
     flags: Mapping[str, str], study: Path | None, section: str
 ) -> Iterator[None]:
-    """Name the flag, or the key of the study, that gave an option which is refused.
-
-    Raises
-    ------
-    InputError
-    """
+    """Name the flag, or the key of the study, that gave an option which is refused."""
     try:
         yield
     except OptionError as error:
@@ -448,12 +411,7 @@ def convert_flag_value(flag: Flag, value: Any) -> Any:
 
 
 def split_flag_values(flag: Flag, text: str) -> Any:
-    """Values between commas; a number alone is one for all joints.
-
-    Raises
-    ------
-    typer.BadParameter
-    """
+    """Values between commas; a number alone is one for all joints."""
     kind = LISTS[flag.kind]
     try:
         values = tuple(kind(part.strip()) for part in text.split(","))
@@ -465,12 +423,7 @@ def split_flag_values(flag: Flag, text: str) -> Any:
 
 
 def parse_inline_table(flag: Flag, text: str) -> dict[str, Any]:
-    """A table as TOML has it in a line, ``{fc1 = [0, 10]}``; the braces may be left out.
-
-    Raises
-    ------
-    typer.BadParameter
-    """
+    """A table as TOML has it in a line, ``{fc1 = [0, 10]}``; the braces may be left out."""
     inside = text.strip().removeprefix("{").removesuffix("}")
     try:
         found = tomllib.loads(f"table = {{{inside}}}")["table"]

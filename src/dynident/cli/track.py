@@ -125,13 +125,7 @@ def track(
 def choose_settings(
     study: Path | None, start: Path | None, robot: Path | None, own: bool
 ) -> tuple[Study, Fit | None, Path | None]:
-    """The study whose settings count, the result to start from, and the study's place.
-
-    Raises
-    ------
-    InputError
-        For two of them at once that exclude each other, and for none.
-    """
+    """The study whose settings count, the result to start from, and the study's place."""
     from dynident.core.schema import validate_data
     from dynident.study.fits import find_study, read_result
     from dynident.study.study import RobotSection, Study, read_study

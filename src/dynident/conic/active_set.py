@@ -153,7 +153,6 @@ class Face:
     ----------
     R : ndarray, shape (unknowns, unknowns)
         Triangular factor of the criterion, of full rank.
-    active : Linearised
     """
 
     def __init__(self, R: Array, active: Linearised) -> None:

@@ -32,16 +32,9 @@ def refuse_contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
 
     Parameters
     ----------
-    cones : sequence of Cone
     proof : ndarray or None
         The solver's multipliers of Farkas' lemma, where it claims infeasibility. They are
         not relied upon.
-
-    Raises
-    ------
-    InfeasibleError
-        With the names of constraints that contradict each other, none of which could be
-        spared.
     """
     rows, weights = separate_constraints(cones, proof)
     if is_feasible(rows):
@@ -111,7 +104,6 @@ def bound_nearest_distance(cones: Sequence[Cone], proof: Array) -> float:
 
     Parameters
     ----------
-    cones : sequence of Cone
     proof : ndarray
         The solver's multipliers, of which what is not in the dual cones is left out.
     """

@@ -35,7 +35,6 @@ class Form:
     ----------
     R : ndarray, shape (rows, unknowns)
     c : ndarray, shape (rows,)
-    cones : sequence of Cone
     start : ndarray, shape (unknowns,)
         What x is counted from.
     pulled : bool
@@ -84,10 +83,8 @@ class Form:
 
         Parameters
         ----------
-        unit : float
         careful : bool
             Whether it scales the problem and refines its linear solutions.
-        tolerance : float
         """
         return attempt_solution(lambda: self.solver(unit, careful, tolerance).solve())
 

@@ -219,10 +219,6 @@ def approximate_minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     Returns
     -------
     ndarray, shape (unknowns,)
-
-    Raises
-    ------
-    InfeasibleError, ComputationError
     """
     R, c = compress_to_triangle(A, b)
     start, _ = solve_unconstrained(R, c)
@@ -284,7 +280,6 @@ class Repeated:
     ----------
     A, b : ndarray
         As of `solve_cone_problem`.
-    cones : sequence of Cone
     x : ndarray, shape (unknowns,)
         The answer.
     """
@@ -308,11 +303,6 @@ class Repeated:
         Returns
         -------
         ndarray, shape (count, unknowns)
-
-        Raises
-        ------
-        ComputationError
-            When no answer was reached.
         """
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:

@@ -78,8 +78,6 @@ def judge_active_constraints(
 
     Parameters
     ----------
-    admitted : FeasibleSet
-    point : FeasiblePoint
     faces : sequence of ndarray
         The active ones; see `ConeSolution.visible`.
     """

@@ -108,23 +108,14 @@ def bootstrap_covariance(
 
     Parameters
     ----------
-    admitted : FeasibleSet
-    point : FeasiblePoint
     system : System
         ``||A beta - b||^2``.
-    redraw : callable
     rows : int
         Fitted, of all groups.
-    options : Bootstrap
 
     Returns
     -------
     ndarray, shape (base parameters, base parameters)
-
-    Raises
-    ------
-    ComputationError
-        When as many parameters are fitted as there are rows, so that no errors are left.
     """
     if rows <= len(point.beta):
         raise ComputationError(

@@ -22,7 +22,6 @@ class Disbelief:
 
     Attributes
     ----------
-    body : int
     mass, most : float
         Its mass over that of the file, and that of its moments (a direction's) which is farthest.
     """

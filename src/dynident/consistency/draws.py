@@ -108,14 +108,9 @@ def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
 
     Parameters
     ----------
-    cones : sequence of Cone
     x : ndarray, shape (unknowns,)
     weight : ndarray, shape (unknowns,)
         Of each unknown's change.
-
-    Raises
-    ------
-    InfeasibleError, ComputationError
     """
     return solve_cone_problem(np.diag(weight), weight * x, tighten_cones(cones, ROOM)).x
 
@@ -137,10 +132,6 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     beta : ndarray, shape (base parameters,)
         The estimate.
     covariance : ndarray, shape (base parameters, base parameters)
-
-    Raises
-    ------
-    InfeasibleError, ComputationError
     """
     space, prior = admitted.space, admitted.prior
     unit, count = space.unit, len(space.unit)
@@ -274,10 +265,6 @@ def find_region_centre(region: Region, mean: Array) -> tuple[Array, Array]:
 
     The ellipsoid of that curvature fits into the region, whose narrow directions a chain then
     takes as easily as the wide ones.
-
-    Raises
-    ------
-    ComputationError
     """
     z = np.zeros(len(mean))
     value, gradient, second = region.barrier(z)
@@ -314,12 +301,7 @@ def draw_truncated_normal(low: Array, high: Array, generator: np.random.Generato
 def draw_by_hit_and_run(
     region: Region, mean: Array, count: int, generator: np.random.Generator
 ) -> tuple[Array, int]:
-    """The last points of so many chains, and their steps.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """The last points of so many chains, and their steps."""
     start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
     root = np.linalg.cholesky(H)
@@ -343,20 +325,7 @@ def draw_by_hit_and_run(
 def draw_within_cones(
     normal: Normal, cones: Sequence[Cone], count: int, generator: np.random.Generator
 ) -> Drawn:
-    """Draws within the cones.
-
-    Parameters
-    ----------
-    normal : Normal
-    cones : sequence of Cone
-    count : int
-    generator : numpy.random.Generator
-
-    Raises
-    ------
-    ComputationError
-        When the admitted part of the distribution has no middle.
-    """
+    """Draws within the cones."""
     region = Region.of(cones, normal)
     directions = len(normal.mean)
     z = normal.mean + generator.normal(size=(max(TRIALS, count), directions))

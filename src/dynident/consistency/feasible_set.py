@@ -51,9 +51,6 @@ class FeasibleSet:
 
     Attributes
     ----------
-    space : Space
-    cones : tuple of Cone
-    prior : Prior
     kappa : float
         Standard deviation of the prior in units of the weighted rows.
     open : ndarray, shape (k, unknowns)
@@ -75,13 +72,6 @@ class FeasibleSet:
             ``||A beta - b||^2`` in base parameters.
         warm : FeasiblePoint, optional
             Answer to a system nearby.
-
-        Raises
-        ------
-        InfeasibleError
-            When no parameters are admitted, with the constraints in conflict.
-        ComputationError
-            When no certified answer was reached.
         """
         data = system.A @ self.space.matrix
         point = warm
@@ -110,14 +100,6 @@ class FeasibleSet:
         """Base parameters that fit a system best, to compare systems by: without a certificate.
 
         Of a prior whose metric is not quadratic its model at the centre.
-
-        Parameters
-        ----------
-        system : System
-
-        Raises
-        ------
-        InfeasibleError, ComputationError
         """
         A, b, _ = self.rows(system)
         return np.asarray(self.space.matrix @ approximate_minimiser(A, b, self.cones))
@@ -221,17 +203,10 @@ def build_feasible_set(
 
     Parameters
     ----------
-    base : BaseParameters
     system : System
         Weighted rows that scale the unknowns and tell which directions are open.
-    knowledge : Knowledge
     kappa : float
         See `FeasibleSet`.
-
-    Raises
-    ------
-    InputError
-        For unknown names and constraints that do not fit the robot.
     """
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space
@@ -325,13 +300,7 @@ def find_open_directions(rows: Array) -> Array:
 
 
 def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> None:
-    """Check a consistent answer without the solver's words.
-
-    Raises
-    ------
-    ComputationError
-        When a body's pseudo-inertia or a drive's parameter is not positive.
-    """
+    """Check a consistent answer without the solver's words."""
     if consistency != "pseudo-inertia":
         return
     if not base.idim.is_consistent(theta):

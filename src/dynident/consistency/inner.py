@@ -8,12 +8,7 @@ from dynident.regression.factors import System
 
 
 class Constrained:
-    """An admissible set, with the last answer as a warm start of the next.
-
-    Parameters
-    ----------
-    admissible : FeasibleSet
-    """
+    """An admissible set, with the last answer as a warm start of the next."""
 
     def __init__(self, admissible: FeasibleSet) -> None:
         self._admissible = admissible

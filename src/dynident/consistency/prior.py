@@ -26,7 +26,6 @@ class Belief:
 
     Attributes
     ----------
-    bodies : tuple of int
     centre : ndarray, shape (k, 4, 4)
         Their pseudo-inertias J0.
     thick : ndarray, shape (k, 4, 4)
@@ -48,7 +47,6 @@ def build_belief(phis: Array, links: Sequence[str]) -> Belief:
     Parameters
     ----------
     phis : ndarray, shape (bodies, 10)
-    links : sequence of str
     """
     bodies, centres, thickened, doubtful = [], [], [], []
     for k, phi in enumerate(phis):
@@ -164,7 +162,6 @@ class Prior:
 
     Attributes
     ----------
-    belief : Belief
     metric : str
         Name in `METRICS`.
     weight : float
@@ -197,7 +194,6 @@ class Prior:
 
         Parameters
         ----------
-        parameters : int
         theta : ndarray, shape (parameters,), optional
             Where a metric that is not fixed takes its model; the centre by default.
         """

@@ -117,7 +117,6 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
 
     Parameters
     ----------
-    base : BaseParameters
     A, b : ndarray, shapes (rows, base parameters) and (rows,)
         Weighted rows.
     """
@@ -154,12 +153,7 @@ def build_body_rows(unit: Array, link: int) -> Array:
 
 
 def list_body_indices(space: Space, names: Sequence[str] | str) -> list[int]:
-    """Bodies by their links' names; "all" is all of them.
-
-    Raises
-    ------
-    InputError
-    """
+    """Bodies by their links' names; "all" is all of them."""
     if names == "all":
         return [space.link(name) for name in space.links]
     given = (names,) if isinstance(names, str) else names

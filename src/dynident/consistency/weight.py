@@ -31,17 +31,7 @@ def choose_prior_weight(
 
     Parameters
     ----------
-    problem : Problem
-    knowledge : Knowledge
     sigma : ndarray, shape (n,)
-    kappa : float
-
-    Raises
-    ------
-    InputError
-        When there is no prior to weigh.
-    ComputationError
-        When the log has too few rows for blocks.
     """
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = factor_blocks(problem, FOLDS)
@@ -66,13 +56,7 @@ def choose_prior_weight(
 
 
 def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
-    """Factors of equal runs of time, each log cut into as many.
-
-    Parameters
-    ----------
-    problem : Problem
-    count : int
-    """
+    """Factors of equal runs of time, each log cut into as many."""
     p = problem.base.count
     columns = problem.columns
     places = [[*c, p] for c in columns]

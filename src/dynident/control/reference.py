@@ -181,7 +181,6 @@ def sum_moves(
         The first is at time 0.
     origin : array_like, shape (n,)
         Position before the first move [rad or m].
-    moves : sequence of Move
     lead : float or array_like, shape (n,)
         Time by which each joint is ahead of the moves [s].
     """

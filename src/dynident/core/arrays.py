@@ -19,14 +19,6 @@ def freeze_array(values: npt.ArrayLike) -> Array:
     They are copied, unless they are such an array already: one whose memory nobody can write
     through any array. So one's own arrays are passed on, or a part of them, without a copy once
     they are read-only.
-
-    Parameters
-    ----------
-    values : array_like
-
-    Returns
-    -------
-    ndarray
     """
     if type(values) is np.ndarray and _is_frozen(values):
         return values

@@ -113,11 +113,6 @@ def make_private_directory() -> Path:
     """The same directory at every start, where it is ours alone; otherwise a new one.
 
     What lies there is run: others may neither have made it nor write into it.
-
-    Raises
-    ------
-    OSError
-        When there is no temporary directory that can be written.
     """
     place = Path(tempfile.gettempdir()) / f"dynident-{os.getuid()}"
     try:

@@ -39,14 +39,8 @@ def check_type(who: str, given: object, wanted: type, hint: str) -> None:
     ----------
     who : str
         What takes it.
-    given : object
-    wanted : type
     hint : str
         What makes one.
-
-    Raises
-    ------
-    InputError
     """
     if not isinstance(given, wanted):
         name = type(given).__name__
@@ -54,13 +48,7 @@ def check_type(who: str, given: object, wanted: type, hint: str) -> None:
 
 
 class OptionError(InputError):
-    """A value of an option that does not fit; it knows the option, and not who gave it where.
-
-    Parameters
-    ----------
-    key : str
-    reason : str
-    """
+    """A value of an option that does not fit; it knows the option, and not who gave it where."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -73,12 +61,7 @@ class SectionError(InputError):
 
 @contextmanager
 def name_section_in_errors(name: str = "") -> Iterator[None]:
-    """What is refused in a block is of this section of a study, or of several; it says so.
-
-    Raises
-    ------
-    SectionError
-    """
+    """What is refused in a block is of this section of a study, or of several; it says so."""
     try:
         yield
     except SectionError:
@@ -97,10 +80,6 @@ def name_study_in_errors(path: Path | None) -> Iterator[None]:
     ----------
     path : Path, optional
         Of the study; None where flags take its place, which have no keys of logs.
-
-    Raises
-    ------
-    InputError
     """
     try:
         yield

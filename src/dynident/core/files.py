@@ -74,13 +74,6 @@ def write_files(
     -------
     tuple of Path
         The files that went.
-
-    Raises
-    ------
-    InputError
-        When something cannot be written.
-    ComputationError
-        When another process does not leave a directory.
     """
     refuse_outputs(contents)
     head = next(iter(contents))
@@ -126,7 +119,6 @@ def replace_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> No
 
     Parameters
     ----------
-    stage : Path
     files : sequence of str
         Names of what was made; the head is the first.
     stale : sequence of str
@@ -192,10 +184,6 @@ def read_file(path: Path) -> bytes:
     """The content of a file that a set may have.
 
     Where it is missing because a run was killed while it replaced it, the earlier set is put back.
-
-    Raises
-    ------
-    OSError
     """
     try:
         return path.read_bytes()
@@ -209,11 +197,6 @@ def lock_directory(directory: Path) -> Iterator[None]:
     """Hold a directory for the length of a block; what a run that was killed left there is undone.
 
     The lock is of the directory itself and ends with the process: no file is left behind.
-
-    Raises
-    ------
-    ComputationError
-        When another process holds it for too long.
     """
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -226,12 +209,7 @@ def lock_directory(directory: Path) -> Iterator[None]:
 
 
 def take_lock(handle: int, directory: Path) -> None:
-    """Lock an open directory; says whom it waits for.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Lock an open directory; says whom it waits for."""
     begin, holder = time.monotonic(), ""
     while True:
         try:
@@ -270,13 +248,7 @@ def make_directory(directory: Path) -> list[Path]:
 
 
 def refuse_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path] = ()) -> None:
-    """Refuse files that could not be written, or were read, or are each other, before any work.
-
-    Raises
-    ------
-    InputError
-        Naming the file.
-    """
+    """Refuse files that could not be written, or were read, or are each other, before any work."""
     read = {_resolve_path(Path(path)) for path in inputs}
     outputs = tuple(outputs)
     places = [_resolve_path(path) for path in outputs]

@@ -29,8 +29,6 @@ class Origin:
 
     Attributes
     ----------
-    robot : str
-    parameters : tuple of str
     fingerprint : str
         Of whatever else it has to fit.
     """
@@ -56,13 +54,7 @@ class Kept:
     arrays: dict[str, npt.NDArray[Any]]
 
     def require(self, origin: Origin, options: str) -> None:
-        """Refuse a state of another robot, or of other options.
-
-        Raises
-        ------
-        InputError
-            With the options that count, in words.
-        """
+        """Refuse a state of another robot, or of other options."""
         names = list(origin.parameters)
         if self.about["robot"] != origin.robot or self.about["parameters"] != names:
             raise InputError(
@@ -126,17 +118,10 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
 
     Parameters
     ----------
-    path : Path
-    schema : str
     own : sequence of str
         What it tells beside its origin.
     what : str
         Writes such files, in words.
-
-    Raises
-    ------
-    InputError
-        When it is something else, or damaged.
     """
     if not path.exists():
         return None

@@ -56,10 +56,8 @@ class Argument:
 
     Attributes
     ----------
-    name : str
     type : Any
         What a file may give, as pydantic reads it.
-    required : bool
     """
 
     name: str
@@ -73,7 +71,6 @@ def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argum
 
     Parameters
     ----------
-    maker : callable
     leave : tuple of str
         Those that no file gives.
     """
@@ -93,13 +90,7 @@ def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argum
 
 
 def to_file_type(hint: Any) -> Any:
-    """How a file gives what a maker takes.
-
-    Raises
-    ------
-    TypeError
-        For types of which nothing says how a file gives them.
-    """
+    """How a file gives what a maker takes."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint in STRICT:
         return STRICT[hint]
@@ -127,7 +118,6 @@ def build_maker_section(
 
     Parameters
     ----------
-    name : str
     section : type
         With the keys of all kinds.
     makers : mapping
@@ -154,19 +144,12 @@ def collect_arguments(
 
     Parameters
     ----------
-    maker : callable
-    section : Spec
     what : str
         Names the table and its kind, for the message.
     own : tuple of str
         Keys of the section that are no arguments.
     leave : tuple of str
         Arguments that no file gives.
-
-    Raises
-    ------
-    InputError
-        Naming the key that is too many or missing.
     """
     known = list_arguments(maker, leave)
     told = section.model_dump(exclude_none=True, exclude_unset=True, exclude=set(own))

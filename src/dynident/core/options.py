@@ -67,13 +67,7 @@ NotNegatives = Annotated[PerJoint, AfterValidator(refuse_negative)]
 def broadcast_to_joints(
     values: float | tuple[float, ...], n: int, key: str, what: str = "joints"
 ) -> tuple[float, ...]:
-    """One value a joint, or another thing of which there are n, from a number or a list.
-
-    Raises
-    ------
-    InputError
-        When the list has another length.
-    """
+    """One value a joint, or another thing of which there are n, from a number or a list."""
     found = np.atleast_1d(np.asarray(values, dtype=float))
     if found.shape not in ((1,), (n,)):
         words = f"{key} has {len(found)} values; give one, or one for each of {n} {what}"
@@ -92,10 +86,8 @@ class Option:
 
     Attributes
     ----------
-    name : str
     type : Any
         What it may be, as pydantic reads it.
-    default : Any
     words : str
         What it says, in a sentence.
     in_python : bool
@@ -110,13 +102,7 @@ class Option:
 
 
 class Options:
-    """Base of the families: values are checked where they are given.
-
-    Raises
-    ------
-    InputError
-        For a value that its field does not admit, in one line.
-    """
+    """Base of the families: values are checked where they are given."""
 
     def __post_init__(self) -> None:
         for option in list_options(type(self)):  # type: ignore[arg-type]
@@ -150,12 +136,7 @@ def _make_adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def check_option(option: Option, value: object) -> Any:
-    """A value as its option has it, numbers of numpy as plain ones.
-
-    Raises
-    ------
-    InputError
-    """
+    """A value as its option has it, numbers of numpy as plain ones."""
     if option.in_python or value is option.default:
         return value
     plain = value.item() if isinstance(value, np.generic) else value
@@ -175,13 +156,7 @@ def build_options(family: type, given: Mapping[str, Any]) -> Any:
 def build_all_options(
     owner: str, families: Sequence[type], given: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """Families with what was given of their options.
-
-    Raises
-    ------
-    InputError
-        For what none of them has, too; `owner` is whose options they are.
-    """
+    """Families with what was given of their options."""
     names = collect_options(families)
     for name in given:
         if name not in names:

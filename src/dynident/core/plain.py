@@ -103,15 +103,8 @@ def from_plain(kind: Any, data: Any, place: str, forms: Forms | None = None) -> 
     ----------
     kind : type
         As of `to_plain`.
-    data : object
     place : str
         File, and key of it, for the message.
-    forms : mapping of type to Form, optional
-
-    Raises
-    ------
-    InputError
-        Naming the first key whose data are not of its type.
     """
     try:
         return read_plain(kind, data, {} if forms is None else forms)

@@ -94,13 +94,7 @@ def list_choices(note: object) -> tuple[str, ...]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises
-    ------
-    InputError
-        When it is missing or malformed; the message has the line.
-    """
+    """Read a TOML file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         refuse_deep_keys(path, text)
@@ -114,13 +108,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def refuse_deep_keys(path: Path, text: str) -> None:
-    """Refuse keys of too many parts: the parser's memory grows with the square of their number.
-
-    Raises
-    ------
-    InputError
-        With the line.
-    """
+    """Refuse keys of too many parts: the parser's memory grows with the square of their number."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") < DEEPEST or line.lstrip().startswith("#"):
             continue
@@ -198,17 +186,6 @@ def validate_data(model: type[M], data: object, place: str | Path) -> M:
         What a file says, as TOML gives it.
     place : str or Path
         The file (and table), for the message.
-
-    Returns
-    -------
-    model
-
-    Raises
-    ------
-    InputError
-        One line with the first problem: its key path (entries of a list count from 1),
-        the value and what is valid there. Unknown keys are named first, as they explain
-        missing ones.
     """
     try:
         return model.model_validate(data)

@@ -125,12 +125,10 @@ def find_explanation(
 
     Parameters
     ----------
-    scenes : sequence of Scene
     place : int
         Of the log among them.
     beta : ndarray, shape (p,)
         The best consistent model of all as they stand.
-    thorough : bool
     """
     scene, others = scenes[place], [own for k, own in enumerate(scenes) if k != place]
     beside = [other.normal for other in others]

@@ -69,8 +69,6 @@ class Scene:
 
     Attributes
     ----------
-    base : BaseParameters
-    log : GeneralisedSamples
     thin : int
         Of so many samples of the log, one is kept.
     signals : dict
@@ -328,8 +326,6 @@ def take_scene(
 
     Parameters
     ----------
-    base : BaseParameters
-    log : GeneralisedSamples
     sets : tuple of tuple of str
         Unmeasured contacts that act somewhere in any of the logs.
     most : int

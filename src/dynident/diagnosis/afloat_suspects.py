@@ -342,7 +342,6 @@ def find_rough_size(
 
     Parameters
     ----------
-    scene : Scene
     reading : callable
         Of a size.
     size : float

@@ -251,7 +251,6 @@ def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Arr
 
     Parameters
     ----------
-    s : Snapshot
     beta : ndarray, shape (p,)
     columns : ndarray, shape (instants, n, k)
 

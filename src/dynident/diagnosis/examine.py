@@ -91,8 +91,6 @@ class Finding:
 
     Attributes
     ----------
-    log : str
-    diagnosis : str
     what : str
         In words, with the size.
     mend : str
@@ -181,8 +179,6 @@ def examine_logs(
 
     Parameters
     ----------
-    base : BaseParameters
-    logs : sequence of Samples
     held_out : sequence of Samples
         Logs that stand beside the others, and are looked at themselves where nothing is wrong
         with those though they disagree.
@@ -281,8 +277,6 @@ class Look:
     ----------
     findings : tuple of Finding
         Of readings, before and after them what none explains.
-    log : Snapshot
-    others : tuple of Snapshot
     against : bool
         Whether the first reading shows against the others alone.
     share : float
@@ -404,8 +398,6 @@ def find_best_explanation(
 
     Parameters
     ----------
-    snapshot : Snapshot
-    thorough : bool
     apart : float, optional
         Error of this log and those beside it with models of their own: most of what is between
         that and the error with one model has to be explained.
@@ -535,7 +527,6 @@ def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Ar
 
     Parameters
     ----------
-    robot : Robot
     torque : ndarray, shape (n,)
         Root mean square [Nm or N].
     errors : ndarray, shape (n,)

@@ -43,7 +43,6 @@ class Moments:
 
     Attributes
     ----------
-    base : BaseParameters
     XX : ndarray, shape (n, p, p)
     XY : ndarray, shape (n, p, m)
         With m torque columns.
@@ -81,7 +80,6 @@ class Moments:
         ----------
         torque : ndarray, shape (n, m)
             Which combination of the columns is each joint's torque.
-        count : int
 
         Returns
         -------
@@ -106,13 +104,11 @@ class Normal:
 
     Attributes
     ----------
-    base : BaseParameters
     XX : tuple of ndarray, shapes (groups of the log, p, p)
         Of each log, which are many: those of a log beside others are not copied.
     Xy : ndarray, shape (groups, p)
     squares : ndarray, shape (groups,)
         ``||y_j||^2``.
-    rows : int
     sizes : ndarray, shape (groups,), or None
         What the torques are counted in, squared, where it is not `squares`.
     """
@@ -236,10 +232,6 @@ class Normal:
 
         Rows are counted in what least squares leaves of them, as the slight pull on directions
         that nobody sees expects it.
-
-        Raises
-        ------
-        ComputationError
         """
         own = self.system
         noise = np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))

@@ -47,15 +47,12 @@ def screen_suspects(
 
     Parameters
     ----------
-    snapshot : Snapshot
-    suspects : sequence of Suspicion
     before, allowed : ndarray, shape (groups,)
         Errors of the log as it is, and those that may be left at most.
     apart : float or None
         See `examine.best_explanation`.
     worth : float
         See `is_clearly_better`.
-    most : int
     """
     own, brief = snapshot.moments(), snapshot.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]

@@ -58,26 +58,14 @@ RUN = 5
 
 @dataclass(frozen=True)
 class Sign:
-    """Something that a signal shows by itself.
-
-    Attributes
-    ----------
-    kind : str
-    what : str
-    """
+    """Something that a signal shows by itself."""
 
     kind: str
     what: str
 
 
 def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
-    """All that the raw signals of a log show.
-
-    Parameters
-    ----------
-    robot : Robot
-    samples : Samples
-    """
+    """All that the raw signals of a log show."""
     found = [
         *find_slow_rate(samples),
         *find_wrapped_angles(robot, samples),

@@ -93,7 +93,6 @@ def differentiate_residuals(
 
     Parameters
     ----------
-    s : Snapshot
     beta : ndarray, shape (p,)
     families : sequence of (Family, ndarray)
         With the numbers about which.
@@ -193,7 +192,6 @@ def score_columns(s: Snapshot, columns: Sequence[Column]) -> Scores:
 
     Parameters
     ----------
-    s : Snapshot
     columns : sequence of tuple
         As `differentiate_residuals` has them, along the model whose errors are tested.
     """
@@ -422,7 +420,6 @@ def evaluate_delay_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    s : Snapshot
     times : ndarray, shape (m,)
         [s]
 

@@ -148,7 +148,6 @@ class Snapshot:
 
     Attributes
     ----------
-    motion : Motion
     torque : ndarray, shape (kept samples, n)
         Low-passed, of the whole log, so that it can be looked at later or earlier.
     course : ndarray, shape (3, kept samples, n), or None
@@ -377,8 +376,6 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
 
     Parameters
     ----------
-    base : BaseParameters
-    samples : Samples
     most : int
         How many instants.
     """

@@ -54,7 +54,6 @@ class Spring:
 
     Attributes
     ----------
-    joint : int
     size, error : float
         With its standard error [Nm/rad or N/m].
     by_file : bool
@@ -129,7 +128,6 @@ def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
 
     Parameters
     ----------
-    s : Snapshot
     family : Family
         Of one number.
     beta : ndarray, shape (p,)

@@ -105,7 +105,6 @@ class Reading:
 
         Parameters
         ----------
-        snapshot : Snapshot
         normal : Normal
             Its least-squares problem under this reading.
         beta : ndarray, shape (p,)
@@ -196,7 +195,6 @@ class Case:
 
     Attributes
     ----------
-    snapshot : Snapshot
     own : Moments
         Of the log as it stands.
     beta : ndarray, shape (p,)

@@ -244,15 +244,9 @@ def find_base_from_rows(
 
     Parameters
     ----------
-    idim : Idim
     W : ndarray, shape (rows, parameters)
     observed : sequence of Observed
         Whose rows they are.
-
-    Raises
-    ------
-    ComputationError
-        When a column is neither clearly dependent nor clearly independent.
     """
     columns = W.shape[1]
     norms = np.linalg.norm(W, axis=0)
@@ -293,11 +287,6 @@ def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParamete
     """Base parameters of a model with what its logs leave open of their sensors.
 
     What no motion could tell from other parameters is known then: it is as it was stated.
-
-    Raises
-    ------
-    ComputationError
-        As `base_parameters`.
     """
     sensors = dict.fromkeys(sensor for each in observed for sensor in each.sensors)
     if not sensors:

@@ -27,20 +27,10 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
     with or without the R of a regrouped one, values in SI units. Base parameters that are
     not in the table have an infinite standard deviation.
 
-    Parameters
-    ----------
-    path : str or Path
-    base : BaseParameters
-
     Returns
     -------
     beta, std : ndarray, shape (base parameters,)
         A std of zero where the table gives none.
-
-    Raises
-    ------
-    InputError
-        Naming the file and the line.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -82,12 +72,7 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
 
 
 def parse_number(path: str | Path, line: int, cell: str) -> float:
-    """A number of a cell, finite and at most `LARGEST`.
-
-    Raises
-    ------
-    InputError
-    """
+    """A number of a cell, finite and at most `LARGEST`."""
     try:
         value = float(cell)
     except ValueError:

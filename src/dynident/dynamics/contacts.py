@@ -135,16 +135,11 @@ def follow_frame(
 
     Parameters
     ----------
-    tree : Tree
     body : int
         Its index in the tree.
     rotation, translation : ndarray, shapes (3, 3) and (3,)
         Placement of the frame in the body's [m].
     q : ndarray, shape (samples, nq)
-
-    Returns
-    -------
-    FrameMotion
     """
     samples, floating = len(q), bool(tree.kind[0] == 2)
     found = FrameMotion(
@@ -170,9 +165,6 @@ def map_wrench_to_joints(
 
     Parameters
     ----------
-    tree : Tree
-    robot : Robot
-    contact : Contact
     q : ndarray, shape (samples, nq)
     wrench : ndarray, shape (samples, 3 or 6)
         In the contact's `axes` [N, Nm].
@@ -205,7 +197,6 @@ def build_tilt_columns(J: Array, contact: Contact, wrench: Array) -> Array:
     ----------
     J : ndarray, shape (samples, components, dof)
         From `evaluate_levers`.
-    contact : Contact
     wrench : ndarray, shape (samples, components)
         As it was logged [N, Nm].
     """
@@ -252,8 +243,6 @@ def evaluate_seat_motion(
 
     Parameters
     ----------
-    tree : Tree
-    robot : Robot
     seat : Contact
         The frame.
     motion : tuple of ndarray

@@ -29,7 +29,6 @@ class Sensor(NamedTuple):
 
     Attributes
     ----------
-    contact : str
     log : str
         Whose own it is, as the sensor was tared before; empty of all others.
     """
@@ -182,9 +181,6 @@ def reduce_to_observed_rows(
 
     Parameters
     ----------
-    tree : Tree
-    robot : Robot
-    observed : Observed
     q : ndarray, shape (samples, nq)
     W : ndarray, shape (samples, dof, columns)
     """

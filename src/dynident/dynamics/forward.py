@@ -66,7 +66,6 @@ def solve_forward_dynamics(
 
     Parameters
     ----------
-    tree : Tree
     phi : ndarray, shape (bodies, 10)
         Inertial parameters whose mass matrix is positive definite.
     q, dq, tau : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
@@ -76,11 +75,6 @@ def solve_forward_dynamics(
     Returns
     -------
     ndarray, shape (samples, dof)
-
-    Raises
-    ------
-    ComputationError
-        When a mass matrix is not positive definite.
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
@@ -98,7 +92,6 @@ def differentiate_dynamics(
 
     Parameters
     ----------
-    tree : Tree
     phi : ndarray, shape (bodies, 10)
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
 

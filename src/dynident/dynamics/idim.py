@@ -417,11 +417,6 @@ class Idim:
             Smooths the sign of Coulomb friction as a simulation does [rad/s or m/s].
         conditions : Conditions, optional
             That friction with states, load or temperature depends on.
-
-        Raises
-        ------
-        InputError
-            When the friction depends on conditions that are missing.
         """
         if np.any(packing.slot >= 0):
             out[:, packing.empty] = 0.0

@@ -93,7 +93,6 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
 
     Parameters
     ----------
-    tree : Tree
     phi : ndarray, shape (bodies, 10)
         Inertial parameters, which need not be consistent: the map is linear in them.
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
@@ -226,7 +225,6 @@ def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
 
     Parameters
     ----------
-    tree : Tree
     phi : ndarray, shape (bodies, 10)
     q : ndarray, shape (samples, nq)
 

@@ -20,7 +20,6 @@ def evaluate_joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Ar
     ----------
     q : ndarray, shape (samples, nq)
         ``[x y z qx qy qz qw, q_1 ... q_n]``; the first seven only when floating.
-    floating : bool
 
     Returns
     -------

@@ -98,7 +98,6 @@ class Attached:
     over : int, optional
         Index of another joint that it couples: it then acts on what a cable or a belt over both
         sees, ``q_joint + ratio q_over``.
-    ratio : float
     origin : Origin, optional
         What its maker was told, so that it can be made again; None of what was made otherwise.
     """
@@ -130,7 +129,6 @@ def attach(
 
     Parameters
     ----------
-    joint : int
     kind : str
         Name in `dynident.friction.elements.ELEMENTS`.
     given : mapping of str to object
@@ -139,11 +137,6 @@ def attach(
         See `Attached`.
     before : int
         How many of its kind the joint has already.
-
-    Raises
-    ------
-    InputError
-        When there can be no such element.
     """
     model = number_symbols(ELEMENTS[kind](**given), before)
     return Attached(joint, model, over, ratio, Origin(kind, tuple(given.items()), before))
@@ -157,7 +150,6 @@ class DriveFriction:
     ----------
     gear : int
         Which of the model's `gears`.
-    model : FrictionModel
     terms : tuple of int
         Which of its parameters the drive has.
     shape : slice

@@ -131,7 +131,6 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
 
     Parameters
     ----------
-    tree : Tree
     slot : ndarray of int, shape (bodies, longest path, 10)
         Column of `out` for each (body, position on its path, inertial parameter), or -1.
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
@@ -149,7 +148,6 @@ def evaluate_regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
 
     Parameters
     ----------
-    tree : Tree
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
 
     Returns

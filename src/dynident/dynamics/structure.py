@@ -278,13 +278,7 @@ def split_friction_names(friction: str) -> list[str]:
 
 
 def list_friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
-    """The friction model of each joint.
-
-    Raises
-    ------
-    InputError
-        When a model is not known, or there are neither one nor as many as joints.
-    """
+    """The friction model of each joint."""
     names = split_friction_names(friction)
     for name in names:
         if name not in FRICTIONS:

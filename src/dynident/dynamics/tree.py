@@ -63,16 +63,7 @@ def build_cross_matrix(v: npt.ArrayLike) -> Array:
 
 
 def build_tree(robot: Robot) -> Tree:
-    """Flatten a robot's tree.
-
-    Parameters
-    ----------
-    robot : Robot
-
-    Returns
-    -------
-    Tree
-    """
+    """Flatten a robot's tree."""
     first = 6 * robot.floating
     base = 0 if robot.floating else -1
     kinds, parents, rows = [], [], []

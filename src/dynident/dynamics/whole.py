@@ -165,13 +165,7 @@ class Model:
     def stacked(
         self, q: npt.ArrayLike, *others: npt.ArrayLike
     ) -> tuple[tuple[int, ...], tuple[Array, ...]]:
-        """The shape of the answer, and all states one after another; zeros where q is alone.
-
-        Raises
-        ------
-        InputError
-            For states of other sizes or of different shapes, and values that are not finite.
-        """
+        """The shape of the answer, and all states one after another; zeros where q is alone."""
         robot = self.idim.robot
         nq, dof = robot.dof + robot.floating, robot.dof
         configuration = np.asarray(q, dtype=float)
@@ -191,12 +185,7 @@ class Model:
         return (*ahead, dof), flat
 
     def widths(self, width: npt.ArrayLike | None) -> Array | None:
-        """Smoothing widths of the sign, one a joint; None for the exact sign.
-
-        Raises
-        ------
-        InputError
-        """
+        """Smoothing widths of the sign, one a joint; None for the exact sign."""
         if width is None:
             return None
         n = self.idim.robot.n
@@ -214,10 +203,6 @@ class Model:
             That knows no more, for the message.
         allowed : tuple of str
             What else it knows.
-
-        Raises
-        ------
-        InputError
         """
         more = sorted(self.idim.needs - {*allowed})
         if self.idim.has_states:

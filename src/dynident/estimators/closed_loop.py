@@ -209,7 +209,6 @@ class SimulatedFigure:
 
     Attributes
     ----------
-    log : str
     position_rms : ndarray, shape (n,)
         Root mean square of ``q_m - q_s`` [rad or m].
     position_percent, torque_percent : ndarray, shape (n,)
@@ -234,8 +233,6 @@ class Auxiliary:
 
     Attributes
     ----------
-    problem : Problem
-    simulation : Simulation
     loops : tuple of tuple of (start, stop, Loop)
         Runs of each log.
     """
@@ -252,10 +249,6 @@ class Auxiliary:
         theta : ndarray, shape (standard parameters,)
         scale : ndarray, shape (n,), optional
             Multiplies the controllers' gains.
-
-        Raises
-        ------
-        RolloutError
         """
         found = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):
@@ -287,12 +280,7 @@ class Auxiliary:
         return self.problem.along(motions)
 
     def sensitive(self, beta: Array, wanted: str) -> Iterator[tuple[int, int, Stretch]]:
-        """Stretches of all runs with sensitivities: log, first sample of the run, stretch.
-
-        Raises
-        ------
-        RolloutError
-        """
+        """Stretches of all runs with sensitivities: log, first sample of the run, stretch."""
         theta, kept = self.problem.base.standard(beta), self.problem.base.kept
         for index, loops in enumerate(self.loops):
             for start, _, loop in loops:
@@ -307,13 +295,7 @@ class Auxiliary:
 
 
 def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
-    """Direct comparison of measured and simulated positions and torques, log by log.
-
-    Raises
-    ------
-    ComputationError
-        When the estimate cannot be simulated.
-    """
+    """Direct comparison of measured and simulated positions and torques, log by log."""
     figures = []
     for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(theta), strict=True):
         used = np.concatenate([np.arange(a, b) for a, b in log.segments])
@@ -340,10 +322,6 @@ def measure_free_errors(
     """Errors of free simulations of each log over horizons, from the first sample on.
 
     A mount, which no encoder reads, does not begin anew.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     found: list[list[FreeError]] = [[] for _ in problem.samples]
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
@@ -370,17 +348,11 @@ def simulate_readings(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     theta : ndarray, shape (standard parameters,)
     horizon : float, optional
         See `build_auxiliary_model`.
     stands : sequence of mapping, optional
         The mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     found = []
     loops = build_auxiliary_model(problem, simulation, horizon).loops
@@ -438,15 +410,8 @@ def build_auxiliary_model(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     horizon : float, optional
         Begin anew from the measured motion after so many seconds.
-
-    Raises
-    ------
-    InputError
-        When a log has no reference, or one that is too short.
     """
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
@@ -535,11 +500,6 @@ def replace_torque_by_law(log: Log, simulation: Simulation) -> Log:
     """A log with the torque of the controllers' law along the measured motion.
 
     ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
-
-    Raises
-    ------
-    InputError
-        When the log has no targets, or the law has states.
     """
     control = simulation.controller
     reference = extract_logged_reference(log, held=True)

@@ -75,17 +75,12 @@ class Setting:
 
     Attributes
     ----------
-    problem : Problem
-    knowledge : Knowledge
-    admitted : FeasibleSet
     sigma : ndarray, shape (n,)
         Of the unconstrained weighted least squares, or of the scatter between periods.
     rounds : int
         Until they settled.
     system : System
         Its factors.
-    bootstrap : Bootstrap
-    bars : ErrorBars
     """
 
     problem: Problem
@@ -109,10 +104,6 @@ def build_constrained_setting(
 
     kappa^2, the prior's variance in units of the rows, is the `inflation` of least squares:
     correlated rows inform less than their number says.
-
-    Raises
-    ------
-    InputError
     """
     factors = problem.factors
     free, sigma, rounds = solve_wls(factors)
@@ -368,8 +359,6 @@ class Fitted:
     sigma : ndarray, shape (groups,)
     literature : ndarray, shape (base parameters,)
         Standard deviations of the literature's formula.
-    message : str
-    iterations : int
     Pi : ndarray or None
         ``(Z^T Z)^-1 Z^T X`` of instruments.
     weights : ndarray, shape (groups,), or None
@@ -415,13 +404,7 @@ def bootstrap_spread(given: Setting, point: FeasiblePoint, found: Fitted, scores
 
 
 def finish_constrained_estimate(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
-    """Residuals, covariance, certificate and restriction of a constrained answer.
-
-    Raises
-    ------
-    ComputationError
-        Where rounding has made the answer inconsistent.
-    """
+    """Residuals, covariance, certificate and restriction of a constrained answer."""
     problem, admitted, system = given.problem, given.admitted, found.system
     if point.theta is not None:
         require_consistent(problem.base, point.theta, given.knowledge.consistency)

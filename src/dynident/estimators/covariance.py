@@ -59,7 +59,6 @@ class Scores:
         The sigmas w that weighted the rows: ones for ordinary least squares.
     sigma : ndarray, shape (groups,)
         Standard deviations of the groups' errors.
-    residuals : Residuals
     influence : callable
         psi of an M-estimator; the identity for least squares.
     """
@@ -83,7 +82,6 @@ class Spread:
 
     Attributes
     ----------
-    words : str
     matrix : ndarray, shape (base parameters, base parameters)
     """
 
@@ -165,13 +163,7 @@ def hac(scores: Scores, gain: Array) -> Spread:
 
 
 def scatter(scores: Scores, gain: Array) -> Spread:
-    """Errors as the periods of a log that repeats have them: `propagate_scatter`.
-
-    Raises
-    ------
-    InputError
-        When a log was not averaged over its periods, or these are not alike.
-    """
+    """Errors as the periods of a log that repeats have them: `propagate_scatter`."""
     found = measure_scatter(scores.rows, scores.beta)
     if found is None:
         raise InputError(
@@ -220,9 +212,7 @@ def estimate_covariance(
 
     Parameters
     ----------
-    scores : Scores
     gain : ndarray, shape (base parameters, columns of the scores)
-    bars : ErrorBars
     white : str
         What is taken where the residuals are white, of `filtered` but for what the filters do,
         and nothing else was asked for.
@@ -249,8 +239,6 @@ def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tupl
 
     Parameters
     ----------
-    scores : Scores
-    bars : ErrorBars
     Pi : ndarray, shape (scores, base parameters), or None
         From instruments to parameters.
     """

@@ -75,9 +75,7 @@ class Reached(Generic[T]):
     Attributes
     ----------
     x : ndarray, shape (unknowns,)
-    here : T
     history : ndarray, shape (steps + 1, unknowns)
-    rollouts : int
     """
 
     x: Array
@@ -111,16 +109,10 @@ def run_levenberg_marquardt(
     x : ndarray, shape (unknowns,)
     here : T
         The output about x.
-    pace : Pace
     paid : float, optional
         What x pays beside its errors; what the first answer pays, unless it is known.
-    progress : callable
     earlier : int
         Rollouts that have led to x.
-
-    Raises
-    ------
-    ComputationError
     """
     damping, rollouts, history = pace.damping, 1, [x]
     for _ in range(ITERATIONS):

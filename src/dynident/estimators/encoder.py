@@ -142,15 +142,7 @@ def fit_drives_and_loop(
     bars: ErrorBars,
     progress: Progress,
 ) -> Estimate:
-    """CLOE of the drives and the loop, the links as the robot file has them.
-
-    Raises
-    ------
-    InputError
-        For a file without inertials, loops that are not differentiated, unknown names.
-    ComputationError
-        When the loop cannot be simulated, chatters, or the iterations do not settle.
-    """
+    """CLOE of the drives and the loop, the links as the robot file has them."""
     idim, robot = problem.idim, problem.robot
     if not robot.has_nominal:
         raise InputError(f"{robot.name}: its file has no inertials, which this fit of drives needs")
@@ -188,13 +180,7 @@ def fit_unknowns(
     x: Array,
     progress: Progress,
 ) -> tuple[Minimum, Admitted, Unknowns]:
-    """The minimum that is reached from x, and the unknowns in the units of the start.
-
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated there, or the iterations do not settle.
-    """
+    """The minimum that is reached from x, and the unknowns in the units of the start."""
     x = project_on_admitted(build_admitted_set(unknowns, fitting.constraints), x)
     try:
         here = linearise_encoder_errors(problem, simulation, unknowns, x)
@@ -218,12 +204,7 @@ def fit_unknowns(
 
 
 def refuse_loop(problem: Problem, simulation: Simulation) -> None:
-    """Refuse gains of zero, and delays that no log shows.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse gains of zero, and delays that no log shows."""
     control, robot = simulation.controller, problem.robot
     stiff = control.D[:, QREF] != 0.0
     for name, has in zip(robot.joint_names, stiff | (control.states > 0), strict=True):
@@ -238,12 +219,7 @@ def refuse_loop(problem: Problem, simulation: Simulation) -> None:
 
 
 def choose_loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
-    """Parameters of the loop that are fitted.
-
-    Raises
-    ------
-    InputError
-    """
+    """Parameters of the loop that are fitted."""
     kinds = ("delay",) if fitting.loop is None else tuple(filter(None, fitting.loop.split(",")))
     control = simulation.controller
     if control.states or control.compensation != "none" or control.rate is not None:
@@ -305,7 +281,6 @@ class Under:
 
     Parameters
     ----------
-    free : Admitted
     unit : ndarray, shape (unknowns,)
     """
 
@@ -343,10 +318,6 @@ def minimise_position_error(
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` and beliefs, under the cones, from a start.
 
     From a start to which `earlier` rollouts have led, no step need lower the error.
-
-    Raises
-    ------
-    ComputationError
     """
     unit = unknowns.unit
     inner = Under(free, unit)
@@ -374,12 +345,7 @@ def minimise_position_error(
 
 
 def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array) -> None:
-    """Refuse an estimate whose simulated loop the integrator cannot follow.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Refuse an estimate whose simulated loop the integrator cannot follow."""
     tuned = unknowns.tuned(x, simulation)
     here = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
     chatter = warn_of_chatter(build_auxiliary_model(here, tuned), unknowns.theta(x))

@@ -25,7 +25,6 @@ class Linearised:
 
     Attributes
     ----------
-    factors : tuple of GroupFactor
     memory : float
         How many errors are worth one: ``(1 + r) / (1 - r)``, r being the mean correlation of
         neighbours.
@@ -62,12 +61,7 @@ def choose_step_sizes(here: Linearised, free: Admitted) -> Array:
 def differentiate_readings(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> Iterator[tuple[int, np.ndarray, Array, Array]]:
-    """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch.
-
-    Raises
-    ------
-    RolloutError
-    """
+    """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch."""
     tuned = unknowns.tuned(x, simulation)
     auxiliary = build_auxiliary_model(
         Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples), tuned
@@ -107,12 +101,7 @@ def apply_friction_shapes(problem: Problem, unknowns: Unknowns, x: Array) -> Bas
 def linearise_encoder_errors(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> Linearised:
-    """One rollout of all logs with its sensitivities.
-
-    Raises
-    ------
-    RolloutError
-    """
+    """One rollout of all logs with its sensitivities."""
     n, count = problem.robot.n, len(x) + 1
     errors: list[Array] = []
 

@@ -41,18 +41,10 @@ def add_mount_unknowns(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
-    unknowns : Unknowns
     axes : tuple of str
         Along and about which the base gives way.
     x : ndarray, shape (unknowns,)
         Those of the robot on a rigid base.
-
-    Raises
-    ------
-    ComputationError
-        When the robot cannot be simulated on any such mount.
     """
     k, carried = unknowns.asked, mount_model(problem.idim, axes)
     log = problem.samples[0]

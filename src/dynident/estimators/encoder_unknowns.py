@@ -34,8 +34,6 @@ class Unknowns:
 
     Attributes
     ----------
-    idim : Idim
-    own : tuple of LoopColumn
     unit : ndarray, shape (unknowns,)
         By which the cone problem scales them.
     first : int
@@ -91,12 +89,7 @@ class Unknowns:
         return len(self.idim.parameters) - self.first
 
     def expanded(self, given: str | Sequence[str]) -> tuple[str, ...]:
-        """Names, of which a symbol stands for that of every joint.
-
-        Raises
-        ------
-        InputError
-        """
+        """Names, of which a symbol stands for that of every joint."""
         found: list[str] = []
         for name in list_names(given):  # type: ignore[arg-type]
             every = [n for n in self.names if n.rstrip("0123456789") == name]
@@ -118,12 +111,7 @@ class Unknowns:
         return self.idim.robot.links
 
     def link(self, name: str) -> int:
-        """Index of a body by its link's name.
-
-        Raises
-        ------
-        InputError
-        """
+        """Index of a body by its link's name."""
         if name not in self.links:
             raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
         return self.links.index(name)
@@ -167,7 +155,6 @@ class Admitted:
         On scaled unknowns.
     rows, target : ndarray, shapes (beliefs, unknowns) and (beliefs,)
         ``rows @ x - target`` in standard deviations, of unscaled ones.
-    words : str
     """
 
     cones: tuple[Cone, ...]
@@ -185,11 +172,6 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
 
     Drives are positive, shapes within their ranges, links that are fitted consistent and about
     the file's, delays short.
-
-    Raises
-    ------
-    InputError
-        For constraints of other kinds, and names of what is not fitted.
     """
     idim, names = unknowns.idim, unknowns.names
     every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]

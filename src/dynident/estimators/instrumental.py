@@ -164,11 +164,6 @@ def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
     """What was asked of the joints, filtered and differentiated as the positions were.
 
     Of a base, of which the log does not say what was asked, the measured motion.
-
-    Raises
-    ------
-    InputError
-        When the log has no reference.
     """
     if log.qref is None:
         raise InputError(
@@ -227,7 +222,6 @@ def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
 
     Parameters
     ----------
-    auxiliary : Auxiliary
     extra : bool
         Whether the reference's regressor is a second set of instruments.
     inner : Inner

@@ -112,15 +112,7 @@ def simulate_and_step(
 
     Parameters
     ----------
-    auxiliary : Auxiliary
     start : ndarray, shape (base parameters,)
-    scale : callable
-    step : callable
-
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated.
     """
     beta = simulatable = start
     sigma = auxiliary.problem.factors.ones
@@ -141,7 +133,6 @@ class Moved:
 
     Attributes
     ----------
-    stepped : Stepped
     old : ndarray, shape (base parameters,)
         The estimate before it.
     simulated : ndarray, shape (base parameters,)
@@ -163,17 +154,9 @@ def iterate_until_settled(
 
     Parameters
     ----------
-    auxiliary : Auxiliary
     start : ndarray, shape (base parameters,)
-    search : Search
-    step : callable
     advice : str
         What to try where it does not settle.
-
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
     """
     scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]
@@ -186,13 +169,7 @@ def iterate_until_settled(
 
 
 def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:
-    """Base parameters that the iterations start from.
-
-    Raises
-    ------
-    InputError
-        For unknown names, and "nominal" where the file has no inertials.
-    """
+    """Base parameters that the iterations start from."""
     base = problem.base
     if not isinstance(start, str):
         beta = np.zeros(base.count)
@@ -218,11 +195,6 @@ def fit_nominal_drives(problem: Problem) -> Array:
 
     Robot files know no rotors, without which a stiff loop need not be stable; those and the
     friction are fitted by least squares, bounded to positive values.
-
-    Raises
-    ------
-    InputError
-        When the file has no inertials.
     """
     from scipy import optimize  # a quarter of a second that few runs need
 
@@ -265,11 +237,6 @@ def simulate_towards_estimate(
     problem : Regression
     halvings : int
         How often the step was halved; 0 at the new estimate itself.
-
-    Raises
-    ------
-    RolloutError
-        When a thousandth of the step is too much.
     """
     for halvings in range(HALVINGS + 1):
         beta = old + 0.5**halvings * (new - old)

@@ -84,8 +84,6 @@ class Weighted:
         The sigmas that weighted it.
     sigma : ndarray, shape (groups,)
         Those of its errors.
-    iterations : int
-    message : str
     """
 
     beta: Array
@@ -103,13 +101,7 @@ def solve_unweighted(factors: Factors) -> Weighted:
 
 
 def solve_weighted(factors: Factors) -> Weighted:
-    """Each group weighted by its sigma.
-
-    Raises
-    ------
-    ComputationError
-        When sigma does not settle.
-    """
+    """Each group weighted by its sigma."""
     beta, sigma, rounds = solve_wls(factors)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
@@ -126,13 +118,7 @@ def fit_least_squares(
     bars: ErrorBars,
     solve: Callable[[Factors], Weighted],
 ) -> Estimate:
-    """OLS and WLS, with all base parameters or those that survive elimination.
-
-    Raises
-    ------
-    InputError
-        For essential parameters of friction that has shapes.
-    """
+    """OLS and WLS, with all base parameters or those that survive elimination."""
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
     found = solve(factors)
@@ -309,10 +295,8 @@ def finish_ls_estimate(
 
     Parameters
     ----------
-    rows : Regression
     found : Weighted
         With all base parameters.
-    bars : ErrorBars
     kept : sequence of int, optional
         Base parameters that were estimated, all by default; the others are without error.
     """

@@ -142,14 +142,7 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
 
 
 def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
-    """Noise of each log's positions and wrenches, as given or as the log shows it.
-
-    Raises
-    ------
-    InputError
-        For noise of wrenches where no log has a measured one, and for positions' of another count
-        than there are joints.
-    """
+    """Noise of each log's positions and wrenches, as given or as the log shows it."""
     wrench = noise.wrench_std
     if wrench is not None and not any(log.wrenches for log in problem.samples):
         raise InputError("wrench_std, but no log has a measured wrench")
@@ -160,14 +153,7 @@ def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
 
 
 def collect_given_sigma(problem: Problem, noise: Noise) -> Array:
-    """Standard deviation of each group's rows where it is given, not a number elsewhere.
-
-    Raises
-    ------
-    InputError
-        For logs with different filters, whose rows would have different noise, and for another
-        count than there are joints.
-    """
+    """Standard deviation of each group's rows where it is given, not a number elsewhere."""
     fixed = np.full(len(problem.groups), np.nan)
     if noise.torque_std is not None:
         n = problem.robot.n
@@ -224,10 +210,8 @@ class Likelihood:
 
     Attributes
     ----------
-    errors : Errors
     sigma : ndarray, shape (groups,)
         Standard deviation of each group's own noise, behind its filter.
-    rounds : int
     """
 
     errors: Errors
@@ -367,11 +351,6 @@ class Likelihood:
         """Inverse of the information, ``(sum (x x^T - Q) / s^2)^-1``.
 
         ``E sum z z^T`` is the information and the `excess`, so that no normal matrix is formed.
-
-        Raises
-        ------
-        ComputationError
-            When noise is most of what the motion shows.
         """
         require_motion(self.excess)
         share, vectors = np.linalg.eigh(self.excess)
@@ -394,13 +373,7 @@ class Likelihood:
         return float(np.linalg.norm(self.half.T @ self.slope))
 
     def advanced(self) -> Likelihood:
-        """A step of beta, halved until the criterion decreases.
-
-        Raises
-        ------
-        ComputationError
-            When no step does.
-        """
+        """A step of beta, halved until the criterion decreases."""
         now, step = float(self.squares.sum()), self.step
         for halvings in range(HALVINGS):
             beta = self.beta + 0.5**halvings * step
@@ -447,12 +420,7 @@ class Likelihood:
 
 
 def require_motion(excess: Array) -> None:
-    """Refuse rows in which noise of the positions is most of what they show.
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Refuse rows in which noise of the positions is most of what they show."""
     share = float(np.linalg.eigvalsh(excess)[-1])
     if share > HIDDEN:
         raise ComputationError(
@@ -463,13 +431,7 @@ def require_motion(excess: Array) -> None:
 
 
 def maximise_likelihood(here: Likelihood, fixed: Array) -> Likelihood:
-    """Steps of beta and of sigma until neither moves.
-
-    Raises
-    ------
-    ComputationError
-        When they do not settle.
-    """
+    """Steps of beta and of sigma until neither moves."""
     for _ in range(MAX_ITERATIONS):
         moved = here.advanced().scaled(fixed, here.leverage)
         still = np.all(np.abs(moved.sigma - here.sigma) <= TOLERANCE * moved.sigma)

@@ -154,7 +154,6 @@ class Linear:
     beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
     history : ndarray, shape (steps + 1, base parameters)
-    message : str
     """
 
     linear: Regression
@@ -175,16 +174,9 @@ def minimise_output_error(
 
     Parameters
     ----------
-    auxiliary : Auxiliary
     start : ndarray, shape (base parameters,)
-    output : Output
     inner : Inner
         Minimises the damped linear problem over what is admitted.
-    progress : callable
-
-    Raises
-    ------
-    ComputationError
     """
     given = auxiliary.simulation.start
     try:
@@ -225,11 +217,6 @@ def approach_by_didim(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     """A few pseudo-linear steps towards the torques (those of DIDIM), which cost one rollout.
 
     Far from the answer an exact Jacobian is no better a guide, and many times as dear.
-
-    Raises
-    ------
-    RolloutError
-        When the start itself cannot be simulated.
     """
     scale = make_gain_scale(auxiliary, update=True)
     walk = islice(simulate_and_step(auxiliary, beta, scale, make_didim_step(inner)), APPROACH)
@@ -249,10 +236,6 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 
     Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
-
-    Raises
-    ------
-    RolloutError
     """
     problem = auxiliary.problem
     name, signal, slope = output

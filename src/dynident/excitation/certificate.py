@@ -110,11 +110,8 @@ def certify_trajectory(
 
     Parameters
     ----------
-    trajectory : Trajectory
-    limits : Limits
     nominal : Nominal or None
         None where nothing is known of the torques.
-    clearance : Clearance or None
     names : tuple of str
         Of the joints.
     step : float

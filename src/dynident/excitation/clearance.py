@@ -79,14 +79,12 @@ class Clearance:
 
     Attributes
     ----------
-    model, data, geometry, geometry_data : objects of Pinocchio
     places : tuple of (int, int)
         Index and length of each joint's configuration in the model's.
     columns : ndarray of int, shape (n,)
         Of the joints in the model's Jacobians.
     rest : ndarray
         The model's configuration with all joints at zero, the locked ones at their values.
-    pairs : tuple of Pair
     touching : tuple of Pair
         Left out because they touch wherever the robot is.
     near : int
@@ -212,10 +210,8 @@ def build_clearance(
     ----------
     robot : Robot
         From a URDF with geometry.
-    obstacles : sequence of Obstacle
     ignore : sequence of (str, str)
         Pairs of links, or of a link and an obstacle, that are not watched.
-    self_collision : bool
     srdf : Path, optional
         Whose disabled pairs of links are not watched either; those of other robots' links, or
         without shapes, say nothing.
@@ -229,12 +225,6 @@ def build_clearance(
     -------
     Clearance or None
         None where there is nothing to keep clear of.
-
-    Raises
-    ------
-    InputError
-        When the robot draws no shapes, or a link is not known, or the SRDF knows none, or a
-        link is inside of an obstacle wherever the robot is.
     """
     if not self_collision and not obstacles:
         return None
@@ -365,12 +355,7 @@ def refuse_unknown_shapes(
     obstacles: Sequence[Obstacle],
     ignore: Sequence[tuple[str, str]],
 ) -> None:
-    """Refuse names that no link and no obstacle has.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse names that no link and no obstacle has."""
     known = [*dict.fromkeys(names), *(obstacle.name for obstacle in obstacles)]
     for name in (name for pair in ignore for name in pair):
         if name not in known:

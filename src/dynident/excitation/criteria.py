@@ -117,13 +117,7 @@ def unscale_gradient(slope: Array, asked: Asked) -> Array:
 
 
 def invert_information(M: Array) -> tuple[Array, float]:
-    """Inverse and log-determinant of a positive definite matrix.
-
-    Raises
-    ------
-    ComputationError
-        When the motion leaves a parameter without any information.
-    """
+    """Inverse and log-determinant of a positive definite matrix."""
     try:
         factor = cho_factor(M, lower=True)
     except np.linalg.LinAlgError:
@@ -181,13 +175,7 @@ def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
 
 
 def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
-    """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques.
-
-    Raises
-    ------
-    ComputationError
-        Where no combinations and no task were given.
-    """
+    """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques."""
     if asked.wanted is None:
         raise ComputationError("the criterion needs to know which parameters, or which task")
     P, _ = invert_information(scale_information(M, asked))
@@ -198,13 +186,7 @@ def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
 
 
 def evaluate_information_gain(M: Array, asked: Asked) -> tuple[float, Array]:
-    """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells.
-
-    Raises
-    ------
-    ComputationError
-        Where nothing was said of what is known beforehand.
-    """
+    """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells."""
     if asked.known is None:
         raise ComputationError("the criterion needs what is known beforehand")
     P, logdet = invert_information(scale_information(M, asked))
@@ -228,13 +210,7 @@ def choose_nominal_units(given: Given) -> Asked:
 
 
 def choose_wanted_rows(given: Given) -> Asked:
-    """Chosen parameters.
-
-    Raises
-    ------
-    InputError
-        When none is.
-    """
+    """Chosen parameters."""
     if not given.wanted:
         raise InputError("criterion 'std' needs the base parameters that are wanted")
     rows = np.eye(len(given.names))[[given.names.index(name) for name in given.wanted]]
@@ -242,13 +218,7 @@ def choose_wanted_rows(given: Given) -> Asked:
 
 
 def choose_task_rows(given: Given) -> Asked:
-    """The torques of a task.
-
-    Raises
-    ------
-    InputError
-        When there is none, or it moves another number of joints.
-    """
+    """The torques of a task."""
     if given.task is None:
         raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
     base = given.bases[0]
@@ -264,13 +234,7 @@ def choose_belief(given: Given) -> Asked:
 
 
 def compress_task_rows(base: BaseParameters, task: Reference) -> Array:
-    """Rows of the torques of a task, as few as say the same: a triangular factor.
-
-    Raises
-    ------
-    InputError
-        When it moves another number of joints.
-    """
+    """Rows of the torques of a task, as few as say the same: a triangular factor."""
     n = base.idim.robot.n
     if task.q.shape[1] != n:
         raise InputError(f"the task moves {task.q.shape[1]} joints, the robot has {n}")

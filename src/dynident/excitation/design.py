@@ -51,15 +51,10 @@ class Task:
 
     Attributes
     ----------
-    experiment : Experiment
-    family : Family
-    limits : Limits
     nominal : Nominal or None
         None where nothing is known of the torques.
-    clearance : Clearance or None
     criterion : str
         Name in `CRITERIA`.
-    asked : Asked
     start : ndarray, shape (n,), optional
         Position at the first instant [rad or m].
     redraw : callable, optional
@@ -126,7 +121,6 @@ class Clock:
     ----------
     begun : float
         Reading of the monotonic clock [s].
-    seconds : float
     """
 
     begun: float = 0.0
@@ -144,12 +138,7 @@ class Clock:
 
 
 def refuse_size(family: Family, n: int) -> None:
-    """Refuse more coefficients than can be searched.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse more coefficients than can be searched."""
     coefficients = family.count * n
     instants = round((family.stop - family.start) / (GRID * family.quickest))
     if 5 * n * instants * coefficients > MOST_ENTRIES:
@@ -173,7 +162,6 @@ def design_trajectory(
 
     Parameters
     ----------
-    task : Task
     starts : int
         Random motions from which it begins.
     seed : int
@@ -185,18 +173,6 @@ def design_trajectory(
         Of the barrier method from each start, at most.
     polish : bool
         Search on by CMA-ES from the best, on the criterion with its kinks.
-    progress : callable, optional
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    InputError
-        For more coefficients than can be searched.
-    ComputationError
-        When no trajectory was found that is proved to keep the limits.
     """
     refuse_size(task.family, len(task.names))
     compile_kernels(task)
@@ -259,11 +235,6 @@ def polish_trajectory(
     """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
 
     Limits are penalties on the search's grid, a little narrower than they are.
-
-    Raises
-    ------
-    InputError
-        Without the package cma.
     """
     try:
         from cma import CMAEvolutionStrategy
@@ -425,13 +396,7 @@ def fit_standstill(task: Task, C: Array) -> Array:
 def draw_random_start(
     task: Task, program: Program, rng: np.random.Generator, clock: Clock = Clock()
 ) -> Array:
-    """Coefficients of a random motion about a random place, shrunk into the limits.
-
-    Raises
-    ------
-    ComputationError
-        When standing still breaks the limits wherever it was tried.
-    """
+    """Coefficients of a random motion about a random place, shrunk into the limits."""
     family, limits = task.family, task.limits
     n = len(task.names)
     times = family.grid(task.step)
@@ -516,8 +481,6 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
 
     Parameters
     ----------
-    task : Task
-    limits : Limits
     hard : ndarray
         Instants at which torques and distances are looked at [s].
     """

@@ -28,7 +28,6 @@ class Drawing:
 
     Attributes
     ----------
-    path : Path
     model, geometry : objects of Pinocchio
         The geometry grows by what stands around the robot.
     moving : list of int
@@ -54,13 +53,7 @@ class Drawing:
 
 
 def build_drawing(robot: Robot) -> Drawing:
-    """The shapes of a robot.
-
-    Raises
-    ------
-    InputError
-        When it has no URDF, or one without shapes or with some that cannot be read.
-    """
+    """The shapes of a robot."""
     import pinocchio as pin
 
     advice = "so nothing is known of its shape; go without collisions (--no-collision)"
@@ -102,13 +95,7 @@ def list_link_names(model: Any) -> set[str]:
 
 
 def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
-    """Pairs of links that an SRDF does not watch.
-
-    Raises
-    ------
-    InputError
-        When it names none of the robot's links.
-    """
+    """Pairs of links that an SRDF does not watch."""
     links = list_link_names(drawing.model)
     disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
     if not any(pair <= links for pair in disabled):

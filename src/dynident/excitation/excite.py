@@ -210,12 +210,7 @@ def excite(
 
 
 def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Reference | None) -> None:
-    """Refuse options that do not go together, or with the robot.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse options that do not go together, or with the robot."""
     if task is not None and not CRITERIA[aim.criterion].task:
         known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
         raise InputError(f"a task is of the criterion {known}, not of {aim.criterion!r}")
@@ -233,12 +228,7 @@ def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Referenc
 
 
 def refuse_length(family: Family, aim: Aim) -> None:
-    """Refuse trajectories of more samples than can be held.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse trajectories of more samples than can be held."""
     length = family.stop - family.start + (aim.periods - 1) * (family.period or 0.0)
     if not length * aim.rate <= LONGEST:
         raise InputError(
@@ -248,12 +238,7 @@ def refuse_length(family: Family, aim: Aim) -> None:
 
 
 def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> None:
-    """Refuse names that no base parameter has.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse names that no base parameter has."""
     known = experiment.names
     for name in wanted:
         if name not in known:
@@ -267,8 +252,6 @@ def predict_with_sensor(
 
     Parameters
     ----------
-    experiment : Experiment
-    trajectory : Trajectory
     typical : ndarray, shape (parameters,)
         Values from which parameters count as known.
     """
@@ -305,13 +288,7 @@ def describe_untold_parameters(prediction: Prediction, where: str) -> list[str]:
 
 
 def add_wanted_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
-    """An experiment with the sensor that is asked for.
-
-    Raises
-    ------
-    InputError
-        When nothing is said of its noise, or there is no such link.
-    """
+    """An experiment with the sensor that is asked for."""
     if aim.sensor is None or aim.sensor_sigma is None:
         raise InputError(f"sensor {aim.sensor}: give its noise (sensor_sigma), forces and moments")
     idim, known = experiment.base.idim, experiment.known
@@ -358,13 +335,7 @@ def sample_fine_motion(trajectory: Trajectory) -> Motion:
 def prepare_criterion(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
 ) -> tuple[Asked, Experiment]:
-    """What the criterion sees beside the information, and the experiment with what is believed.
-
-    Raises
-    ------
-    InputError
-        For a criterion without what it needs.
-    """
+    """What the criterion sees beside the information, and the experiment with what is believed."""
     parts = [part for part in (experiment, experiment.beyond) if part is not None]
     bases = tuple(part.base for part in parts)
     given = Given(bases, experiment.names, typical, experiment.known, aim.wanted or (), task)

@@ -85,11 +85,6 @@ class Experiment:
     sensor : Sensor, optional
         Whose wrench is measured, too. What it holds has parameters of its own behind the robot's:
         they are identified by themselves, as ``[robot] beyond`` does.
-
-    Raises
-    ------
-    InputError
-        For robots and friction whose information has no gradient here.
     """
 
     base: BaseParameters
@@ -193,7 +188,6 @@ class Experiment:
 
         Parameters
         ----------
-        motion : Motion
         slope : ndarray, shape (count, count)
             ``d f / d M``, symmetric.
 

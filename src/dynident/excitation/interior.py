@@ -57,7 +57,6 @@ class Solution:
     Attributes
     ----------
     z : ndarray, shape (N,)
-    value : float
     """
 
     z: Array
@@ -97,7 +96,6 @@ def minimise_program(
 
     Parameters
     ----------
-    program : Program
     z : ndarray, shape (N,)
     iterations : int
         At most.
@@ -107,11 +105,6 @@ def minimise_program(
         Of stationarity and complementarity, over the gradient's size.
     barrier : float
         Weight of the barrier to begin with, likewise.
-
-    Raises
-    ------
-    ComputationError
-        When the start is not inside.
     """
     begun = time.monotonic()
     sides = _Sides(program)

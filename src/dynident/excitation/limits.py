@@ -82,11 +82,6 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
     """The limits of a robot's file, or those given instead.
 
     What the margin of the torques leaves bears bodies heavier by ``margin / (1 - margin)``.
-
-    Raises
-    ------
-    InputError
-        For a joint without range, and where neither accelerations nor torques are limited.
     """
     joints = robot.joints
 
@@ -149,17 +144,10 @@ def add_point_mass(robot: Robot, mass: float, centre: Array, link: str | None = 
 
     Parameters
     ----------
-    robot : Robot
     mass : float
         [kg]
     centre : ndarray, shape (3,)
         In the link's joint frame [m].
-    link : str, optional
-
-    Raises
-    ------
-    InputError
-        For a link that the robot does not have.
     """
     if link is not None and link not in robot.links:
         raise InputError(f"{robot.name}: there is no link {link!r} that could carry the load")
@@ -175,7 +163,6 @@ class Nominal:
 
     Attributes
     ----------
-    idim : Idim
     theta : ndarray
         A full set: the file's bodies, and friction and rotors as far as they are known.
     wrench : bool

@@ -42,13 +42,7 @@ def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
 
 
 def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
-    """All of space where ``normal . x < offset``: a floor, a wall [m].
-
-    Raises
-    ------
-    InputError
-        For a normal of length zero, or one that is not three finite numbers.
-    """
+    """All of space where ``normal . x < offset``: a floor, a wall [m]."""
     import coal
 
     up = check_three_numbers("normal", normal)
@@ -78,13 +72,7 @@ def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
 
 
 def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0)) -> list[Any]:
-    """The convex hull of a mesh file.
-
-    Raises
-    ------
-    InputError
-        When the file is missing, or is no mesh that can be read.
-    """
+    """The convex hull of a mesh file."""
     import coal
 
     if not Path(file).is_file():
@@ -132,13 +120,7 @@ class Obstacle:
 
 
 def check_three_numbers(label: str, values: Any) -> Array:
-    """Three finite numbers.
-
-    Raises
-    ------
-    InputError
-        For another count, and values that are not finite or too large.
-    """
+    """Three finite numbers."""
     found = np.asarray(values, dtype=float)
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise InputError(f"obstacle: {label} takes three numbers")
@@ -147,12 +129,7 @@ def check_three_numbers(label: str, values: Any) -> Array:
 
 
 def refuse_outside(label: str, values: Array | float, least: float = -FARTHEST) -> None:
-    """Refuse numbers that no robot reaches, and lengths that are none.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse numbers that no robot reaches, and lengths that are none."""
     for value in np.ravel(values):
         if not least <= value <= FARTHEST:
             raise InputError(

@@ -77,13 +77,7 @@ class Shape(Options):
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
     def family(self) -> Family:
-        """The family.
-
-        Raises
-        ------
-        InputError
-            For options of another one.
-        """
+        """The family."""
         maker = TRAJECTORIES[self.trajectory]
         known = list_arguments(maker)
         given = {

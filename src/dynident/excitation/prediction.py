@@ -79,7 +79,6 @@ def predict_precision(
     ----------
     experiment : Experiment
         With the exact sign of Coulomb friction (no width), and the rows that will be fitted.
-    motion : Motion
     typical : ndarray, shape (count,)
         Sizes of the parameters that have no nominal value.
     names : tuple of str

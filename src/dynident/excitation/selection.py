@@ -192,7 +192,6 @@ class Offer:
 
     Attributes
     ----------
-    block : Block
     factor : ndarray, shape (at most base parameters, base parameters)
         Of its weighted rows.
     """
@@ -544,8 +543,6 @@ def find_poor_parameters(
 
     Parameters
     ----------
-    problem : Problem
-    blocks : sequence of Block
     system : System
         Their weighted rows.
     beta : ndarray, shape (base parameters,)
@@ -589,8 +586,6 @@ def describe_wanted_motion(robot: Robot, parameter: Parameter, fastest: Array) -
 
     Parameters
     ----------
-    robot : Robot
-    parameter : Parameter
     fastest : ndarray, shape (dof,)
         [m/s or rad/s]
     """

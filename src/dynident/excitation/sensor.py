@@ -89,11 +89,6 @@ def build_sensor(
         See `build_idim`.
     load : tuple
         Mass on the last link, and where in its joint frame [kg, m].
-
-    Raises
-    ------
-    InputError
-        For links that the file does not have, that do not move, and cuts through drives.
     """
     found = locate_cut(robot, link)
     if found.seat.body == 0:

@@ -25,7 +25,6 @@ class Lowest:
     ----------
     height : float
         Along the z axis of the base frame [m].
-    link : str
     time : float
         [s]
     """
@@ -42,9 +41,6 @@ def find_lowest_point(
 
     Parameters
     ----------
-    robot : Robot
-    drawing : Drawing
-    trajectory : Trajectory
     step : float
         Of the grid [s].
     """
@@ -64,7 +60,6 @@ class Surroundings:
 
     Attributes
     ----------
-    obstacles : tuple of Obstacle
     drawing : Drawing or None
         None where nothing is known of the robot's shape.
     clearance : Clearance or None
@@ -83,11 +78,6 @@ def choose_surroundings(
 
     The plane on which the base stands is an obstacle, unless there is to be none: z = 0 of the
     base frame, or the lowest point of what is fixed to the base. One that is called so is it.
-
-    Raises
-    ------
-    InputError
-        When nothing is known of its shape, but it was asked to keep clear of something.
     """
     srdf = None if bounds.srdf is None else Path(bounds.srdf)
     if srdf is not None and not bounds.collision:

@@ -226,7 +226,6 @@ def find_resting_combinations(
     ----------
     values : callable
         ``values(times, order)``, shape (times, functions).
-    times : ndarray
     free : ndarray, shape (functions,)
         Sizes of the functions, so that the combinations are of their like.
 
@@ -300,7 +299,6 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
 
     Parameters
     ----------
-    main : Part
     at : float
         The instant [s]: equal to `start` or to `stop`.
     """
@@ -337,11 +335,6 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
         Between equidistant knots.
     knots : array_like, optional
         Increasing instants inside of the duration instead [s].
-
-    Raises
-    ------
-    InputError
-        When knots are not increasing within the duration, or too few.
     """
     from scipy.interpolate import BSpline  # a tenth of a second that few runs need
 

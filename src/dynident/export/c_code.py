@@ -445,13 +445,7 @@ def express_body_wrench(
 def express_drive_friction(
     code: Arithmetic, model: Model, widths: Array | None, tau: list[Value]
 ) -> tuple[list[str], list[str]]:
-    """Adds friction of constants to the torques; helpers and lines for the laws of all other.
-
-    Raises
-    ------
-    InputError
-        For a friction law that acts and has no C code.
-    """
+    """Adds friction of constants to the torques; helpers and lines for the laws of all other."""
     idim = model.idim
     first, nq = idim.tree.dof - idim.robot.n, idim.robot.dof + idim.robot.floating - idim.robot.n
     helpers: dict[str, str] = {}

@@ -32,12 +32,10 @@ def describe_export_cost(
 
     Parameters
     ----------
-    base : BaseParameters
     logs : sequence of Samples
         Without torque, that were fitted.
     loop : Simulation
         As it was fitted.
-    whole : Model
     near : Model
         As simulators are given it.
     kind : {"URDF", "MJCF"}
@@ -68,7 +66,6 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
 
     Parameters
     ----------
-    idim : Idim
     names : sequence of str
         Of all that was fitted to positions.
     kind : {"URDF", "MJCF"}
@@ -86,12 +83,7 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
 def simulate_overall_error(
     base: BaseParameters, logs: Sequence[Samples], loop: Simulation, model: Model
 ) -> float:
-    """Of the positions of all joints in all logs, simulated freely from the first samples [mrad].
-
-    Raises
-    ------
-    ComputationError
-    """
+    """Of all joints' positions in all logs, simulated freely from the first samples [mrad]."""
     problem = Problem.of(replace(base, idim=model.idim), tuple(logs))
     errors = measure_free_errors(problem, loop, model.theta, (None,))
     counts = [sum(stop - start for start, stop in log.runs) for log in logs]

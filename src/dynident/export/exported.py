@@ -18,17 +18,9 @@ def check_bodies(robot: Robot, phi: npt.ArrayLike, kind: str) -> Array:
 
     Parameters
     ----------
-    robot : Robot
     phi : array_like, shape (bodies, 10)
     kind : str
         The format, for messages.
-
-    Raises
-    ------
-    InputError
-        For wrong shapes.
-    ComputationError
-        For moments without a positive mass.
     """
     values = np.asarray(phi, dtype=float)
     shape = (len(robot.links), 10)
@@ -53,13 +45,7 @@ def format_joint_attributes(
 
     Parameters
     ----------
-    robot : Robot
     given : mapping of str to array_like, shape (n,), or None
-
-    Raises
-    ------
-    InputError
-        For wrong shapes.
     """
     attributes: list[dict[str, str]] = [{} for _ in robot.joints]
     for name, numbers in given.items():

@@ -56,7 +56,6 @@ class Motor:
 
     Attributes
     ----------
-    name : str
     turns : mapping of str to float
         How it turns with each joint.
     values : mapping of str to str
@@ -114,7 +113,6 @@ def render_mjcf(
 
     Parameters
     ----------
-    robot : Robot
     phi : array_like, shape (bodies, 10)
         Inertial parameters about the joint frames, of everything fixed to each body.
     armature, damping, friction : array_like, shape (n,), optional
@@ -136,13 +134,6 @@ def render_mjcf(
     document : bytes
     notes : tuple of str
         What a reader of the document should know.
-
-    Raises
-    ------
-    InputError
-        For wrong shapes, and when the robot's file no longer fits the robot.
-    ComputationError
-        When a body's parameters cannot be written.
     """
     values = check_bodies(robot, phi, "MJCF")
     given = {"armature": armature, "damping": damping, "frictionloss": friction}
@@ -172,25 +163,11 @@ def patch_mjcf(
 
     Parameters
     ----------
-    robot : Robot
     phi : ndarray, shape (bodies, 10)
     attributes : sequence of dict of str to str
         Of each joint.
-    motors : sequence of Motor
     folder : Path, optional
         Where the document will stand.
-
-    Returns
-    -------
-    document : bytes
-    notes : tuple of str
-
-    Raises
-    ------
-    InputError
-        When the robot's file no longer fits the robot.
-    ComputationError
-        When a body's parameters cannot be written.
     """
     assert robot.source is not None
     model = read_model(robot.source)
@@ -232,12 +209,7 @@ def patch_mjcf(
 
 
 class Patch:
-    """Changes to an MJCF and the files that it includes.
-
-    Parameters
-    ----------
-    document : Document
-    """
+    """Changes to an MJCF and the files that it includes."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -385,13 +357,7 @@ def _write_gravity(patch: Patch, robot: Robot) -> list[str]:
 def _split_body(
     patch: Patch, body: Body, robot: Robot, phi: Array, places: dict[str, Placed]
 ) -> list[str]:
-    """Bodies around one with several joints, where a joint but the last moves a mass.
-
-    Raises
-    ------
-    InputError
-        When a joint stands in a frame.
-    """
+    """Bodies around one with several joints, where a joint but the last moves a mass."""
     links = dict(zip(robot.links, phi, strict=True))
     own = places[body.name][0]
     heavy = [
@@ -495,11 +461,6 @@ def render_fresh_mjcf(
     """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors.
 
     Parameters and returns are those of `patch_mjcf`.
-
-    Raises
-    ------
-    ComputationError
-        For moving bodies without a mass, which MuJoCo does not take.
     """
     for name, values in zip(robot.links, phi, strict=True):
         if values[0] == 0.0:
@@ -569,7 +530,6 @@ def format_friction_softness(
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
     width : array_like, shape () or (n,)
         ``fc tanh(v / width)`` [rad/s or m/s].
@@ -621,18 +581,12 @@ def render_identified_mjcf(
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
     folder : Path, optional
         Where the document will stand.
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with: friction loss gets its softness
         [rad/s or m/s].
-
-    Raises
-    ------
-    ComputationError
-        When a body's parameters cannot be written.
     """
     robot, kept = idim.robot, ("Ia", "fv", "fc")
     armature, damping, friction = (select_drive_values(idim, theta, symbol) for symbol in kept)

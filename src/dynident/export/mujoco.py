@@ -21,13 +21,7 @@ FAR = 1e-6
 
 
 def import_mujoco() -> Any:
-    """MuJoCo's module.
-
-    Raises
-    ------
-    InputError
-        When it is not installed.
-    """
+    """MuJoCo's module."""
     try:
         import mujoco
     except ImportError as error:
@@ -108,7 +102,6 @@ def soften_friction(found: Any, model: Model, width: npt.ArrayLike) -> None:
     ----------
     found : mujoco.MjModel
         Compiled; it is changed.
-    model : Model
     width : array_like, shape () or (n,)
     """
     idim, h = model.idim, float(found.opt.timestep)

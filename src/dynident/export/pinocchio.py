@@ -59,17 +59,6 @@ def build_pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> Pinocchio
         Whose links can exist.
     said : tuple of str
         Notes on the model itself.
-
-    Returns
-    -------
-    PinocchioModel
-
-    Raises
-    ------
-    InputError
-        When the robot's file no longer fits the robot.
-    ComputationError
-        For links that no URDF can hold.
     """
     document, _ = render_standard_urdf(model.idim, model.theta)
     robot, terms = model.idim.robot, sort_joint_terms(model)

@@ -36,17 +36,7 @@ class Tag:
 
 @dataclass
 class Text:
-    """An XML file's text, and what is to be changed in it.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read.
-    """
+    """An XML file's text, and what is to be changed in it."""
 
     path: Path
     encoding: str = field(init=False)
@@ -79,7 +69,6 @@ class Text:
             The element's number among the file's, by their start tags.
         values : mapping of str to str
             Without characters that XML would have to escape.
-        drop : collection of str
         """
         tag = self.tags[index]
         left = dict(values)

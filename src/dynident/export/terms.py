@@ -52,7 +52,6 @@ def make_simulable(
 
     Parameters
     ----------
-    model : Model
     motion : sequence of (q, dq, ddq)
         Logs, arrays of shapes (samples, nq), (samples, dof), (samples, dof).
     width : array_like, shape () or (n,), optional

@@ -54,7 +54,6 @@ def render_urdf(
 
     Parameters
     ----------
-    robot : Robot
     phi : array_like, shape (bodies, 10)
         Inertial parameters about the joint frames, of everything fixed to each body.
     damping, friction : array_like, shape (n,), optional
@@ -68,13 +67,6 @@ def render_urdf(
     document : bytes
     notes : tuple of str
         What a reader of the document should know.
-
-    Raises
-    ------
-    InputError
-        For wrong shapes, and when the robot's file no longer fits the robot.
-    ComputationError
-        When a body's parameters cannot be written (moments without a positive mass).
     """
     patched = robot.source is not None and robot.source.suffix.lower() == ".urdf"
     writer = patch_urdf if patched else render_fresh_urdf
@@ -96,11 +88,6 @@ def patch_urdf(
     massless. The base link of a fixed base is left alone.
 
     Parameters, returns and raises are those of `render_urdf`.
-
-    Raises
-    ------
-    InputError
-        Also for a robot without a URDF, and one whose links or joints are gone from the file.
     """
     values = check_bodies(robot, phi, "URDF")
     if robot.source is None:
@@ -126,7 +113,6 @@ class Document:
 
     Parameters
     ----------
-    tree : lxml tree
     path : Path
         The file, for messages.
     locked : mapping of str to float
@@ -141,25 +127,13 @@ class Document:
         self._joints = {e.get("name"): e for e in root.iterchildren("joint")}
 
     def link(self, name: str | None) -> etree._Element:
-        """The <link> of that name.
-
-        Raises
-        ------
-        InputError
-            When it is gone from the file.
-        """
+        """The <link> of that name."""
         if name not in self._links:
             raise InputError(f"{self.path}: link {name!r} is gone; was the file changed since?")
         return self._links[name]
 
     def joint(self, name: str) -> etree._Element:
-        """The <joint> of that name.
-
-        Raises
-        ------
-        InputError
-            When it is gone from the file.
-        """
+        """The <joint> of that name."""
         if name not in self._joints:
             raise InputError(f"{self.path}: joint {name!r} is gone; was the file changed since?")
         return self._joints[name]
@@ -228,11 +202,6 @@ def render_fresh_urdf(
     """A fresh minimal URDF of a robot that has none: links, joints, limits, inertials.
 
     Parameters, returns and raises are those of `render_urdf`.
-
-    Raises
-    ------
-    InputError
-        Also for a robot that has a URDF, which is to be patched.
     """
     values = check_bodies(robot, phi, "URDF")
     if robot.source is not None and robot.source.suffix.lower() == ".urdf":
@@ -406,13 +375,7 @@ def render_standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ..
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
-
-    Raises
-    ------
-    ComputationError
-        When a body's parameters cannot be written.
     """
     return render_urdf(
         idim.robot,

@@ -65,11 +65,6 @@ class CausalFilter:
         [Hz]
     measured : bool
         Take the stream's own velocities and accelerations, filtered alike, and no differences.
-
-    Raises
-    ------
-    InputError
-        When the cutoff is not below the Nyquist frequency, or so far below that the rate is wrong.
     """
 
     def __init__(self, n: int, cutoff: float, rate: float, measured: bool = False) -> None:
@@ -151,13 +146,7 @@ class CausalFilter:
         }  # fmt: skip
 
     def restore(self, state: dict[str, Array | Integers]) -> None:
-        """Go on from what `state` gave.
-
-        Raises
-        ------
-        InputError
-            When it is another filter's.
-        """
+        """Go on from what `state` gave."""
         own = {"filter": self._state, "past": self._past, "filtered": self._count}
         for name, array in own.items():
             if name not in state or state[name].shape != array.shape:

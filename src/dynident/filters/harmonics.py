@@ -26,7 +26,6 @@ def sum_harmonics(c: Complex, samples: int) -> Array:
     ----------
     c : ndarray of complex, shape (harmonics, k)
         Fewer than half the samples.
-    samples : int
 
     Returns
     -------

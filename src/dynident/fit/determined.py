@@ -30,7 +30,6 @@ class Determined:
     ----------
     base : BaseParameters
         Of all equations.
-    kinds : tuple of str
     counts : tuple of int
         Base parameters of each kind.
     known : ndarray of bool, shape (base parameters, kinds)
@@ -50,14 +49,8 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
 
     Parameters
     ----------
-    idim : Idim
     kinds : sequence of str
         Of `EQUATIONS`.
-
-    Raises
-    ------
-    InputError
-        For kinds that are not known, or that the robot does not have.
     """
     robot = idim.robot
     every = base_parameters(idim)

@@ -49,7 +49,6 @@ class JointError:
 
     Attributes
     ----------
-    name : str
     relative_percent : float
         ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
     rmse : float
@@ -121,7 +120,6 @@ class PositionSeries:
 
     Attributes
     ----------
-    name : str
     time : ndarray, shape (samples,)
         From the log's first sample [s].
     measured, simulated : ndarray, shape (samples, n)
@@ -176,18 +174,12 @@ def score_all_samples(
 
     Parameters
     ----------
-    idim : Idim
     sets : sequence of ndarray, shape (parameters,)
         Standard parameters, one figure each.
-    logs : sequence of Samples
     lowpass_hz : float
         Of measured and predicted torque [Hz].
     moving : bool
         Leave out, joint by joint, samples in which it stands.
-
-    Returns
-    -------
-    tuple of FitFigure
     """
     n = idim.tree.dof
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
@@ -259,7 +251,6 @@ def find_scored_samples(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, s
 
     Parameters
     ----------
-    log : Samples
     lowpass_hz : float
         Of the figure [Hz].
 
@@ -287,13 +278,7 @@ def count_edge_samples(log: Samples, lowpass_hz: float) -> int:
 
 
 def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:
-    """Warnings on a low-pass that filters nothing.
-
-    Raises
-    ------
-    InputError
-        For one that leaves nothing of a log.
-    """
+    """Warnings on a low-pass that filters nothing."""
     notes = []
     for log in logs:
         seconds = max(stop - start for start, stop in log.runs) / log.rate
@@ -316,7 +301,6 @@ def score_model(
 
     Parameters
     ----------
-    problem : Problem
     theta : ndarray, shape (parameters,)
         Standard parameters of the model.
     lowpass_hz : float

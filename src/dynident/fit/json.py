@@ -34,16 +34,9 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
 
     Parameters
     ----------
-    result : Result
     folder : Path, optional
         Where it will stand: its names of files are as seen from there; the current directory.
-
     Numbers that are not finite become null, as JSON has no word for them.
-
-    Raises
-    ------
-    InputError
-        When it has elements or constraints that no file can hold.
     """
     folder = Path() if folder is None else folder
     estimate = result.estimate

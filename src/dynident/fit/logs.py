@@ -32,12 +32,7 @@ class Logs(Protocol):
 
 @dataclass(frozen=True)
 class LogsAtHand:
-    """Logs in memory.
-
-    Attributes
-    ----------
-    fitted, held_out : tuple of GeneralisedSamples
-    """
+    """Logs in memory."""
 
     fitted: tuple[GeneralisedSamples, ...]
     held_out: tuple[GeneralisedSamples, ...] = ()
@@ -45,24 +40,13 @@ class LogsAtHand:
 
 @dataclass(frozen=True)
 class LogsGone:
-    """Logs that nothing is known of but words.
-
-    Attributes
-    ----------
-    reason : str
-    """
+    """Logs that nothing is known of but words."""
 
     reason: str
 
     @property
     def fitted(self) -> tuple[GeneralisedSamples, ...]:
-        """Nothing.
-
-        Raises
-        ------
-        InputError
-            Why.
-        """
+        """Nothing."""
         raise InputError(self.reason)
 
     held_out = fitted
@@ -74,7 +58,6 @@ class LogWords:
 
     Attributes
     ----------
-    name : str
     use : {"identify", "validate"}
     words : str
         Name, length and rate.

@@ -61,7 +61,6 @@ class RobotFile:
     ----------
     name : str
         Relative to the folder of all of them, with slashes.
-    sha256 : str
     text : str
         Its content; of what is no UTF-8, in base 64.
     encoding : {"utf-8", "base64"}
@@ -97,13 +96,7 @@ class RobotFiles:
 
 
 def carry_robot_files(robot: Robot) -> RobotFiles:
-    """The files of a robot, read whole.
-
-    Raises
-    ------
-    InputError
-        When one cannot be read any more.
-    """
+    """The files of a robot, read whole."""
     paths = [path.resolve() for path in list_model_files(robot)]
     if not paths:
         return RobotFiles()
@@ -112,13 +105,7 @@ def carry_robot_files(robot: Robot) -> RobotFiles:
 
 
 def carry_file(path: Path, folder: Path) -> RobotFile:
-    """One file.
-
-    Raises
-    ------
-    InputError
-        When it cannot be read.
-    """
+    """One file."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -136,13 +123,7 @@ KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def restore_robot_files(found: RobotFiles, place: str) -> Path | None:
-    """The robot's own file: where it was, if all are unchanged, else a copy; None of none.
-
-    Raises
-    ------
-    InputError
-        When a name leads out of the folder, or a text is not what it was.
-    """
+    """The robot's own file: where it was, if all are unchanged, else a copy; None of none."""
     if not found.files:
         return None
     names = [PurePosixPath(file.name) for file in found.files]

@@ -47,14 +47,10 @@ def list_torque_reasons(
 
     Parameters
     ----------
-    problem : Problem
-    found : Estimate
     system : System
         Weighted rows.
-    findings : sequence of Finding
     fitted, nominal : sequence of FitFigure
         Errors of the model and of the robot file, first of the fitted rows.
-    held_out : sequence of ValidationFigures
     """
     every = list_finding_reasons(findings)
     for log in problem.samples:

@@ -31,7 +31,6 @@ class GroupResiduals:
     ----------
     name, unit : str
         Of the group: a joint, an axis of a base's wrench.
-    rows : int
     sigma : float
         Standard deviation that weighs them.
     correlation : ndarray, shape (LAGS,)

@@ -71,9 +71,6 @@ class Result:
 
     Attributes
     ----------
-    method : str
-    base : BaseParameters
-    estimate : Estimate
     logs : Logs
         What was fitted and what was held out.
     log_words : tuple of LogWords
@@ -86,7 +83,6 @@ class Result:
         Of the all-samples figures [Hz].
     identification, nominal : tuple of FitFigure
         Errors on the fitted logs, of the model and of the robot file's inertials.
-    validation : tuple of ValidationFigures
     verdict : Verdict
         Whether to trust it, with reasons.
     findings : tuple of Finding
@@ -95,15 +91,12 @@ class Result:
         How well the simulated loop reproduces the fitted logs, where a method simulates.
     condition_number : float
         Of the sigma-weighted regressor with columns scaled to unit length.
-    rank : int
     settings : dict
         All that shaped the result.
-    warnings : tuple of str
     timings : dict of str to float
         Seconds per stage, with their total.
     robot_files : RobotFiles
         The text of the files that the robot came from.
-    provenance : Provenance
     simulation : Simulation or None
         The loop of methods that simulate it, without what is of one log.
     study : Spec or None
@@ -136,13 +129,7 @@ class Result:
 
     @property
     def samples(self) -> tuple[GeneralisedSamples, ...]:
-        """The logs that were fitted; read again where the fit was.
-
-        Raises
-        ------
-        InputError
-            When they are not at hand any more.
-        """
+        """The logs that were fitted; read again where the fit was."""
         return self.logs.fitted
 
     @property
@@ -307,13 +294,7 @@ class Result:
         return self.model.mass_matrix(q)
 
     def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
-        """Predicted torques of one sample or of many, shape (..., dof).
-
-        Raises
-        ------
-        InputError
-            For other shapes, and values that are not finite.
-        """
+        """Predicted torques of one sample or of many, shape (..., dof)."""
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
         return self.idim.torque(self.theta, at, speed, rate).reshape(shape)
 
@@ -338,13 +319,7 @@ class Result:
         return values
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as a URDF, and notes on what has no place in one.
-
-        Raises
-        ------
-        InputError
-            When the method determined base parameters only.
-        """
+        """The identified model as a URDF, and notes on what has no place in one."""
         self._refuse_unreal("URDF")
         model, said = self.simulable
         document, notes = render_standard_urdf(model.idim, model.theta)
@@ -358,11 +333,6 @@ class Result:
         folder : Path, optional
             Where it will stand, so that it finds its meshes; beside the robot's own when left
             out.
-
-        Raises
-        ------
-        InputError
-            When the method determined base parameters only.
         """
         self._refuse_unreal("MJCF")
         model, said = self.simulable
@@ -384,13 +354,7 @@ class Result:
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:
-        """Refuse to make something of a refuted result.
-
-        Raises
-        ------
-        ComputationError
-            With what refutes it.
-        """
+        """Refuse to make something of a refuted result."""
         if self.verdict.state == REFUTED and not anyway:
             first = self.verdict.reasons[0].words
             raise ComputationError(
@@ -415,11 +379,6 @@ class Result:
         """Positions of all logs beside free simulations of them, thinned for plots.
 
         Empty unless drives were fitted to positions.
-
-        Raises
-        ------
-        ComputationError
-            When a loop cannot be simulated.
         """
         fitted = self.estimate.fitted
         if fitted is None:
@@ -445,16 +404,8 @@ class Result:
 
         Parameters
         ----------
-        path : str or Path
         anyway : bool
             Also of a refuted result.
-
-        Raises
-        ------
-        InputError
-            As of `model_urdf`, and for the robot's own file.
-        ComputationError
-            Of a refuted result.
         """
         self.require_trust("URDF", anyway)
         document, notes = self.model_urdf()
@@ -466,16 +417,8 @@ class Result:
 
         Parameters
         ----------
-        path : str or Path
         anyway : bool
             Also of a refuted result.
-
-        Raises
-        ------
-        InputError
-            As of `model_mjcf`, and for the robot's own files.
-        ComputationError
-            Of a refuted result.
         """
         self.require_trust("MJCF", anyway)
         document, notes = self.model_mjcf(Path(path).parent)
@@ -488,13 +431,7 @@ class Result:
         write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:
-        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
-
-        Raises
-        ------
-        InputError
-            When the method determined base parameters only, or links that cannot exist.
-        """
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`."""
         self._refuse_unreal("model of Pinocchio")
         model, said = self.simulable
         return build_pinocchio_model(model, said)
@@ -510,15 +447,6 @@ class Result:
             Of the sign of Coulomb friction, which friction loss is given the softness of; that of
             the fit where drives were fitted to positions, else MuJoCo's own softness
             [rad/s or m/s].
-
-        Returns
-        -------
-        mujoco.MjModel
-
-        Raises
-        ------
-        InputError
-            As `to_pinocchio`; when MuJoCo is not installed, or cannot compile the model.
         """
         self._refuse_unreal("model of MuJoCo")
         return mujoco_model(self.simulable[0], self.width if width is None else width)
@@ -534,18 +462,10 @@ class Result:
 
         Parameters
         ----------
-        path : str or Path
         name, width
             See `c_code`.
         anyway : bool
             Also of a refuted result.
-
-        Raises
-        ------
-        InputError
-            As of `c_code`.
-        ComputationError
-            Of a refuted result.
         """
         self.require_trust("code", anyway)
         self._write(Path(path), c_code(self.model, name, width).encode())

@@ -27,13 +27,7 @@ GONE = "the logs of this fit are not at hand; read it where they are"
 
 
 def put_element(element: Attached) -> dict[str, Any]:
-    """An element as what it was made of.
-
-    Raises
-    ------
-    InputError
-        When that is not known.
-    """
+    """An element as what it was made of."""
     if element.origin is None:
         raise InputError(
             f"the element of joint {element.joint + 1} cannot be stored, for it was not made by "
@@ -51,13 +45,7 @@ def put_element(element: Attached) -> dict[str, Any]:
 
 
 def make_element(data: dict[str, Any]) -> Attached:
-    """An element of what it was made of.
-
-    Raises
-    ------
-    InputError
-        When there is none of its kind.
-    """
+    """An element of what it was made of."""
     if data["kind"] not in ELEMENTS:
         raise InputError(f"element {data['kind']!r} is not known")
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in data["given"].items()}
@@ -65,13 +53,7 @@ def make_element(data: dict[str, Any]) -> Attached:
 
 
 def put_constraint(constraint: Constraint) -> dict[str, Any]:
-    """A constraint as a study has it.
-
-    Raises
-    ------
-    InputError
-        When it is of no known kind.
-    """
+    """A constraint as a study has it."""
     found = serialise_constraint(constraint)
     if found["kind"] not in CONSTRAINTS:
         raise InputError(f"the constraint {type(constraint).__name__} has no form in a file")
@@ -79,13 +61,7 @@ def put_constraint(constraint: Constraint) -> dict[str, Any]:
 
 
 def make_constraint(data: dict[str, Any]) -> Constraint:
-    """A constraint of the form that a study has.
-
-    Raises
-    ------
-    InputError
-        When there is none of its kind.
-    """
+    """A constraint of the form that a study has."""
     given = {key: to_tuples(value) for key, value in data.items() if key != "kind"}
     kind = data["kind"]
     if kind not in CONSTRAINTS:

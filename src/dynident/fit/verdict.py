@@ -48,7 +48,6 @@ class Reason:
     ----------
     state : str
         What it makes of the result.
-    words : str
     """
 
     state: str
@@ -111,7 +110,6 @@ def list_error_reasons(
     ----------
     rows : str
         Whose errors they are: ``fitted rows``, or a held-out log.
-    names : sequence of str
     errors, nominal : sequence of float
         Of the model and of the robot file's inertials [%].
     left : sequence of float
@@ -180,7 +178,6 @@ def list_negative_drive_reasons(
     ----------
     names : sequence of str
         Of rotor inertias and frictions that have to be positive.
-    values, std : sequence of float
     """
     found = [
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
@@ -241,7 +238,6 @@ def list_standstill_reasons(
 
     Parameters
     ----------
-    names : sequence of str
     shares, times : ndarray, shape (n,)
         How many of a joint's rows are at standstill, and how many times the error of those in
         motion they have; NaN where there are none.
@@ -268,7 +264,6 @@ def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
 
     Parameters
     ----------
-    log : str
     peaks, limits : ndarray, shape (n,)
         Of the torques and of the drives' efforts [Nm or N]; files that know no limit have none, or
         zero.
@@ -289,10 +284,8 @@ def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) ->
 
     Parameters
     ----------
-    log : str
     joints : sequence of str
         All of the robot's.
-    signs : sequence of Sign
     """
     alike: dict[str, list[tuple[str, str]]] = {}
     longest = sorted(joints, key=len, reverse=True)

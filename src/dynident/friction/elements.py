@@ -73,11 +73,6 @@ def gas_spring(base: float, crank: float, angle: float, stroke: float) -> Fricti
         Of the crank from that line at the joint's zero [rad].
     stroke : float
         Volume of the gas at the shortest over the piston's area [m].
-
-    Raises
-    ------
-    InputError
-        When the spring would be drawn out of its gas.
     """
     for name, value in (("base", base), ("crank", crank), ("stroke", stroke)):
         if not value > 0.0:
@@ -128,10 +123,6 @@ def ripple(order: float) -> FrictionModel:
     ----------
     order : float
         Periods a turn of the joint.
-
-    Raises
-    ------
-    InputError
     """
     if not 0.0 < order <= MOST_PERIODS:
         raise InputError(f"ripple: order has to be from 0 to {MOST_PERIODS:g}, got {order:g}")
@@ -235,11 +226,6 @@ def linkage(
     side : float
         1 or -1: on which side of the line from the rocker's axis to the crank's end the coupler and
         the rocker meet, to the right or to the left.
-
-    Raises
-    ------
-    InputError
-        When the bars cannot be put together at every angle of the crank.
     """
     lengths = {"base": base, "crank": crank, "coupler": coupler, "rocker": rocker}
     for name, value in lengths.items():

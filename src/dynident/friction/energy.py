@@ -53,7 +53,6 @@ def balance_energies(
 
     Parameters
     ----------
-    model : FrictionModel
     linear : ndarray, shape (parameters,)
         Values of `model.parameters`.
     signals : Signals
@@ -108,7 +107,6 @@ def check_passive(
 
     Parameters
     ----------
-    model : FrictionModel
     linear, shape : ndarray, shapes (parameters,), (shapes,)
     fastest : float
         Largest speed [rad/s or m/s].
@@ -116,11 +114,6 @@ def check_passive(
         With the smooth sign of a simulation [rad/s or m/s].
     seed : int
         Of the motions.
-
-    Raises
-    ------
-    InputError
-        With the speed at which it does, and its power.
     """
     rng = np.random.default_rng(seed)
     for rate in RATES:

@@ -139,25 +139,13 @@ class Signals:
         return np.asarray((1.0 - self.sign**2) / self.width)
 
     def column(self, parameter: Linear) -> Array:
-        """The column of a parameter with weights.
-
-        Raises
-        ------
-        InputError
-            When the signal that it is multiplied by is missing.
-        """
+        """The column of a parameter with weights."""
         assert parameter.weights is not None
         column = self.combined(parameter.weights)
         return column * self.needed(parameter.times) if parameter.times else column
 
     def needed(self, name: str) -> Array:
-        """One of `SIGNALS`.
-
-        Raises
-        ------
-        InputError
-            When it is missing.
-        """
+        """One of `SIGNALS`."""
         signal: Array | None = getattr(self, name)
         if signal is None:
             raise InputError(f"the friction depends on the {SIGNALS[name]}, which is missing")
@@ -202,11 +190,6 @@ class FrictionModel:
         of its parameter; only the values are read. Without, a law stores nothing.
     needs : tuple of str
         Those of `SIGNALS` that the law, or columns with weights, read.
-
-    Raises
-    ------
-    InputError
-        When the parts do not fit each other.
     """
 
     parameters: tuple[Linear, ...]
@@ -333,13 +316,7 @@ class FrictionModel:
         return trace
 
     def table(self, law: Law, signals: Signals, shape: Array) -> Array:
-        """A law's table of every sample, shape (samples, rows, columns).
-
-        Raises
-        ------
-        InputError
-            When the model has states and the signals have no trace of them.
-        """
+        """A law's table of every sample, shape (samples, rows, columns)."""
         samples, m = len(signals.dq), len(self.state)
         z = np.zeros((samples, 0)) if signals.trace is None else signals.trace.z
         if z.shape[1] != m:

@@ -75,13 +75,8 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
 
     Parameters
     ----------
-    method : str
     given : mapping
         Options; None is not given.
-
-    Raises
-    ------
-    InputError
     """
     if method not in ESTIMATORS:
         raise InputError(f"method {method!r} is not known{suggest_nearest(method, ESTIMATORS)}")

@@ -312,15 +312,9 @@ class ConsistentAnswer:
 
     Parameters
     ----------
-    base : BaseParameters
     sigma : ndarray, shape (n,)
     knowledge : Knowledge
         Its prior and consistency "pseudo-inertia"; no constraints beside.
-
-    Raises
-    ------
-    InputError
-        For constraints, other forms of consistency, and priors whose metric is not quadratic.
     """
 
     def __init__(self, base: BaseParameters, sigma: Array, knowledge: Knowledge) -> None:
@@ -371,13 +365,7 @@ class ConsistentAnswer:
         return self.space.value(self.x)
 
     def projected(self, R: Array) -> FeasiblePoint:
-        """The exact minimum of the same criterion, by the cone solver, with its certificate.
-
-        Raises
-        ------
-        ComputationError
-            When no certified answer was reached.
-        """
+        """The exact minimum of the same criterion, by the cone solver, with its certificate."""
         p = self.space.base.count
         cones = [c for part in CONSISTENCY["pseudo-inertia"] for c in part.cones(self.space)]
         slight = EQUIVALENT * np.eye(len(self.space.unit))
@@ -386,12 +374,7 @@ class ConsistentAnswer:
 
 
 def check_tracker_knowledge(knowledge: Knowledge) -> None:
-    """Refuse what the descent does not know.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what the descent does not know."""
     if knowledge.constraints or knowledge.consistency != "pseudo-inertia":
         raise InputError(
             "a consistent tracker knows consistency 'pseudo-inertia' and a prior, and no other "

@@ -135,7 +135,6 @@ class Load:
 
     Attributes
     ----------
-    link : str
     phi : ndarray, shape (10,)
         Physically consistent.
     draws : ndarray, shape (draws, 10)
@@ -146,12 +145,8 @@ class Load:
         Of `free`.
     drifted : tuple of str
         What of the drives has changed beside, in words.
-    tests : tuple of TestResult
-    certificate : Certificate
-    gains : Gains or None
     moved : str or None
         How the load moved, where it did.
-    warnings : tuple of str
     """
 
     link: str
@@ -220,11 +215,6 @@ def subtract_unloaded_model(
         Standard deviation of each group's error [Nm or N].
     root : float
         Of kappa, by which correlation inflates the variance of an average: at least 1.
-
-    Raises
-    ------
-    ComputationError
-        When the sigmas do not settle.
     """
     factors = problem.factors
     free, sigma, _ = solve_wls(factors)
@@ -297,7 +287,6 @@ def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> Linear:
 
     Parameters
     ----------
-    rest : Rest
     columns : ndarray, shape (base parameters, k)
         What each unknown adds to beta.
     slight : ndarray, shape (k,)
@@ -344,14 +333,6 @@ def identify_load(
     covariance : ndarray, shape (base parameters, base parameters)
     link : str
         The moving link that carries it.
-    loading : Loading
-
-    Raises
-    ------
-    InputError
-        For floating bases.
-    ComputationError
-        When the log tells nothing of a load.
     """
     base, idim, robot, mass = problem.base, problem.idim, problem.robot, loading.mass
     if robot.floating:
@@ -567,11 +548,6 @@ def fit_gains_by_joint(
 
     Gauss-Newton over the other nine parameters of the load and the n scales: of the torques that
     the load adds, as of those of the model itself the identification without it knew nothing.
-
-    Raises
-    ------
-    ComputationError
-        When the steps do not settle.
     """
     factors, n = problem.factors, len(problem.groups)
     A = [g.factor[:, :-1] / s for g, s in zip(factors.groups, sigma, strict=True)]
@@ -629,7 +605,6 @@ def estimate_load_intervals(
 
     Parameters
     ----------
-    load : Load
     rotation, translation : ndarray, shapes (3, 3) and (3,)
         Placement of the frame in the link's joint frame.
     """

@@ -135,7 +135,6 @@ def estimate_natural_size(base: BaseParameters, sigma: Array) -> Array:
 
     Parameters
     ----------
-    base : BaseParameters
     sigma : ndarray, shape (dof,)
         Of each equation of motion; infinite where nothing is measured.
     """

@@ -87,13 +87,7 @@ class Forgetting(Options):
     ] = False
 
     def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
-        """How parameters of these natural sizes age.
-
-        Raises
-        ------
-        InputError
-            When directions are to be forgotten with two memories, or with none.
-        """
+        """How parameters of these natural sizes age."""
         memory = np.inf if self.memory is None else self.memory
         if self.directional:
             if self.memory is None or self.memory_friction is not None:
@@ -185,15 +179,7 @@ def kf(
 
 
 def choose_group_sigma(problem: Problem, weights: Weights) -> Array:
-    """Sigma of each group of rows.
-
-    Raises
-    ------
-    InputError
-        When sigma has neither one number nor one for each group.
-    ComputationError
-        When the log does not excite all base parameters or sigma does not settle.
-    """
+    """Sigma of each group of rows."""
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
     if weights.sigma is None:
@@ -231,19 +217,8 @@ def estimate_recursively(
 
     Parameters
     ----------
-    problem : Problem
-    ageing : Forgetting or Drift
     what : str
         What that is called.
-    weights : Weights
-    bars : ErrorBars
-
-    Raises
-    ------
-    InputError
-        For options that contradict each other.
-    ComputationError
-        When the log does not excite all base parameters or sigma does not settle.
     """
     sigma = choose_group_sigma(problem, weights)
     size = estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma))

@@ -147,13 +147,7 @@ class Known:
     covariance: Array
 
     def factor(self, base: BaseParameters) -> Array:
-        """``R`` with ``R^T R = covariance^-1``, upper triangular with a positive diagonal.
-
-        Raises
-        ------
-        InputError
-            For another count of base parameters, and a covariance that is not positive definite.
-        """
+        """``R`` with ``R^T R = covariance^-1``, upper triangular with a positive diagonal."""
         if self.beta.shape != (base.count,) or self.covariance.shape != (base.count,) * 2:
             raise InputError(
                 f"{base.idim.robot.name}: a start needs {base.count} base parameters and their "
@@ -441,12 +435,7 @@ class Tracker:
 
 
 def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
-    """Refuse what no tracker can be made of.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what no tracker can be made of."""
     idim, n = base.idim, base.idim.robot.n
     if idim.robot.floating:
         raise InputError(f"{idim.robot.name}: a floating base cannot be tracked yet")

@@ -42,14 +42,7 @@ READERS: dict[str, Reader] = {
 
 
 def read_tables(path: Path) -> tuple[Table, ...]:
-    """Read a log file of any known format: one table, or one a topic.
-
-    Raises
-    ------
-    InputError
-        When the file is missing, of an unknown format, or not a table of numbers; the
-        message has the row and the column.
-    """
+    """Read a log file of any known format: one table, or one a topic."""
     folder = path.is_dir() and (path / METADATA).is_file()  # of a bag
     called = METADATA if folder else path.name.lower()
     suffixes = (suffix for suffix in READERS if called.endswith(suffix))

@@ -51,12 +51,6 @@ def read_bag(path: Path) -> tuple[Table, ...]:
     Columns are ``time`` and, where messages have them, ``q_<joint>``, ``dq_<joint>`` and
     ``tau_<joint>``. Joints of a topic that are not always in the same messages have tables of
     their own. Time is that of the headers, since the earliest one of the bag.
-
-    Raises
-    ------
-    InputError
-        When rosbags is not installed, for files that are no bags, or damaged ones, for messages
-        that are not as long as their lists of joints, and bags without joint states.
     """
     try:
         import apsw

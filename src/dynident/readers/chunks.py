@@ -34,15 +34,7 @@ def import_zstandard() -> Any:
 
 
 def refuse_bombs(path: Path) -> None:
-    """Refuse files with chunks that grow out of all proportion, or that do so as a whole.
-
-    Raises
-    ------
-    InputError
-        See `refuse_bomb`.
-    struct.error, ValueError, ZstdError
-        For chunks that are not what they say.
-    """
+    """Refuse files with chunks that grow out of all proportion, or that do so as a whole."""
     if not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -128,15 +120,7 @@ def _refuse_frame_bombs(place: str, data: mmap.mmap) -> None:
 
 
 def refuse_message_bombs(place: str, messages: Iterable[bytes]) -> None:
-    """Refuse messages, each packed by Zstandard, that grow out of all proportion.
-
-    Raises
-    ------
-    InputError
-        See `refuse_bomb`.
-    ValueError, ZstdError
-        For messages that are not one frame each, or do not say how long they are.
-    """
+    """Refuse messages, each packed by Zstandard, that grow out of all proportion."""
     packed = unpacked = 0
     for message in messages:
         says = import_zstandard().get_frame_info(message).decompressed_size

@@ -31,11 +31,6 @@ def read_hdf5(path: Path) -> Table:
     """Read an HDF5 file; see `assemble_table` for what becomes a column.
 
     Arrays in groups are called ``group.array``. What stands in other files is skipped.
-
-    Raises
-    ------
-    InputError
-        When h5py is not installed, and for files that are no HDF5 files, or damaged ones.
     """
     try:
         import h5py

@@ -65,11 +65,6 @@ def read_mat(path: Path) -> Table:
     """Read a MATLAB file; see `assemble_table` for what becomes a column.
 
     Arrays in a struct are called ``struct.array``.
-
-    Raises
-    ------
-    InputError
-        For files that are no MAT files, or damaged ones; for version 7.3 without h5py.
     """
     with path.open("rb") as file:
         head = file.read(HEADER)

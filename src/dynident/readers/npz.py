@@ -27,11 +27,6 @@ def read_npz(path: Path) -> Table:
     """Read a NumPy archive; see `assemble_table` for what becomes a column.
 
     Arrays of Python objects are skipped: to read them would be to run what they say.
-
-    Raises
-    ------
-    InputError
-        For files that are no archives, or damaged ones.
     """
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: is no NPZ archive, or was cut off; save it with np.savez")

@@ -18,13 +18,7 @@ CHUNK = 1 << 16
 
 
 def read_parquet(path: Path) -> Table:
-    """Read a Parquet file through pyarrow; columns that are no numbers are skipped.
-
-    Raises
-    ------
-    InputError
-        When pyarrow is not installed or the file is not Parquet.
-    """
+    """Read a Parquet file through pyarrow; columns that are no numbers are skipped."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -51,7 +51,6 @@ class Table:
 
     Attributes
     ----------
-    path : Path
     names : tuple of str, or None
         Names of the columns; None for a file without a header.
     columns : ndarray, shape (samples, columns), or Lazy
@@ -125,13 +124,7 @@ def label_column(names: tuple[str, ...] | None, column: int) -> str:
 
 
 def refuse_bomb(place: str, packed: int, unpacked: int) -> None:
-    """Refuse what grows out of all proportion when it is unpacked.
-
-    Raises
-    ------
-    InputError
-        For more than `UNPACKED` bytes that are more than `GROWTH` times the packed ones.
-    """
+    """Refuse what grows out of all proportion when it is unpacked."""
     if unpacked > max(UNPACKED, GROWTH * packed):
         raise InputError(
             f"{place}: {packed} bytes unpack to {unpacked} or more, which no log does; "

@@ -63,11 +63,6 @@ def read_text(path: Path) -> Table:
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are.
-
-    Raises
-    ------
-    InputError
-        For an empty file, a cell that is no number, a row of another length.
     """
     if _is_packed(path):
         _refuse_bad_archive(path)

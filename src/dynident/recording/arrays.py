@@ -150,13 +150,7 @@ def recording(
 def _locate_body_columns(
     body: Mapping[str, Any], robot: Robot | None, samples: int, name: str
 ) -> dict[str, list[Spot]]:
-    """Columns of a base and of contacts.
-
-    Raises
-    ------
-    InputError
-        For signals that the robot does not have, and other shapes.
-    """
+    """Columns of a base and of contacts."""
     known = {} if robot is None else list_floating_columns(robot)
     found = {}
     for key, given in body.items():

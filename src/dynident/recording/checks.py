@@ -70,13 +70,7 @@ def join_file_names(tables: Sequence[Table]) -> str:
 
 
 def refuse_unequal_rows(tables: Sequence[Table]) -> None:
-    """Refuse files side by side whose rows do not match.
-
-    Raises
-    ------
-    InputError
-        When the files have different numbers of rows.
-    """
+    """Refuse files side by side whose rows do not match."""
     first = tables[0]
     for other in tables[1:]:
         if (other.topic or first.topic) and other.path != first.path:
@@ -134,11 +128,6 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[tuple[Table
     bad : ndarray of bool, shape (samples, columns)
     origin : sequence of (table, column)
         Where each column was read.
-
-    Raises
-    ------
-    InputError
-        With the place of the first such value and the number of rows.
     """
     if not bad.any():
         return
@@ -168,15 +157,6 @@ def describe_cut_rows(
         Samples with values that no sensor gave, and those whose time does not go forward.
     samples : int
         Of the log.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    InputError
-        When they are too many to be damage of single rows.
     """
     kinds = (
         (bad, "with values that are not finite numbers of sensible size"),
@@ -220,18 +200,10 @@ def refuse_missing_column(
 
     Parameters
     ----------
-    tables : sequence of Table
-    column, signal : str
     joints : sequence of str
         Of the robot.
     missing : sequence of str
         Those without a column, where others have one.
-
-    Raises
-    ------
-    InputError
-        Always: with the reason where the file has it but not as a column, otherwise with
-        the nearest ones that are there, or with those of which there is one a joint.
     """
     for table in tables:
         for key, reason in table.skipped:
@@ -283,15 +255,8 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
 
     Parameters
     ----------
-    tables : sequence of Table
     names : sequence of str
         What a time column is called.
-
-    Raises
-    ------
-    InputError
-        Always: with the reason where the file has one that is none, and with a column whose name
-        speaks of time.
     """
     for table in tables:
         for column, said in table.words.items():
@@ -309,13 +274,7 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
 
 
 def refuse_unknown_words(name: str, what: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse words that are not among the known ones.
-
-    Raises
-    ------
-    InputError
-        With the nearest and all known words.
-    """
+    """Refuse words that are not among the known ones."""
     for key in given:
         if key not in known:
             near = get_close_matches(str(key), known, n=1)
@@ -342,11 +301,6 @@ def refuse_other_clock(
         Where they were read.
     kept : ndarray of int, shape (samples,)
         Of which samples of the files they are.
-
-    Raises
-    ------
-    InputError
-        When they are ever more than half a period apart.
     """
     apart = np.abs(other - time)
     period = abs(float(np.median(np.diff(time)))) if len(time) > 1 else np.inf
@@ -360,25 +314,13 @@ def refuse_other_clock(
 
 
 def refuse_short_log(name: str, samples: int) -> None:
-    """Refuse a log that is too short for any filter.
-
-    Raises
-    ------
-    InputError
-        For fewer than `SHORTEST` samples.
-    """
+    """Refuse a log that is too short for any filter."""
     if samples < SHORTEST:
         raise InputError(f"{name}: has {samples} samples; at least {SHORTEST} are needed")
 
 
 def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]:
-    """Compare a stated rate with the time column's [Hz]; return warnings.
-
-    Raises
-    ------
-    InputError
-        For a rate that no robot is logged at in any case: time is in another unit.
-    """
+    """Compare a stated rate with the time column's [Hz]; return warnings."""
     if found < SLOWEST:
         units = (unit for unit, parts in PARTS.items() if found * parts >= USUAL)
         raise InputError(
@@ -399,17 +341,10 @@ def find_motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) 
         What messages call the log.
     side : str or sequence of str
         ``joint`` or ``motor``, for all joints or for each.
-    robot : Robot or None
 
     Returns
     -------
     ndarray of bool, shape (n,), or (1,) without a robot
-
-    Raises
-    ------
-    InputError
-        For other words, lists of another length, motors without a transmission, and joints that
-        are coupled and have different sides.
     """
     sides = [side] if isinstance(side, str) else list(side)
     refuse_unknown_words(name, "side", sides, ("joint", "motor"))
@@ -463,7 +398,6 @@ def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> t
     ----------
     name : str
         What messages call the log.
-    robot : Robot
     reach : (ndarray, ndarray), each of shape (n,)
         The smallest and the largest position of each joint [rad or m].
     stated : bool
@@ -473,11 +407,6 @@ def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> t
     -------
     tuple of str
         Warnings.
-
-    Raises
-    ------
-    InputError
-        For positions that cannot be radians, unless the unit was stated.
     """
     warnings: list[str] = []
     for joint, lowest, highest in zip(robot.joints, *reach, strict=True):
@@ -502,7 +431,6 @@ def warn_of_excessive_torques(name: str, robot: Robot, reach: Reach) -> tuple[st
     ----------
     name : str
         What messages call the log.
-    robot : Robot
     reach : (ndarray, ndarray), each of shape (n,)
         The smallest and the largest torque of each joint [Nm or N].
 

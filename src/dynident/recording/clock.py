@@ -110,7 +110,6 @@ class Clock:
     uniform : bool
         Whether the samples lie on the clock, and only what is missing has to be filled in;
         otherwise all of them are resampled.
-    warnings : tuple of str
     """
 
     rate: float
@@ -152,17 +151,6 @@ def find_clock(
         What warnings call the log.
     place : callable
         What errors call a sample, by its index: file, row and column.
-    wanted : Clocking, optional
-
-    Returns
-    -------
-    Clock
-
-    Raises
-    ------
-    InputError
-        For fewer than two samples, for a time stamp that repeats or goes backward, when only
-        fragments remain between the gaps, and when nearly all samples would be filled in.
     """
     wanted = wanted or Clocking()
     if len(time) < 2:
@@ -219,7 +207,6 @@ def resample_to_clock(signal: Array, clock: Clock) -> Array:
     Parameters
     ----------
     signal : ndarray, shape (samples, columns)
-    clock : Clock
 
     Returns
     -------

@@ -246,13 +246,7 @@ def find_invalid_quaternions(columns: Array) -> Booleans:
 def extract_base(
     signals: Mapping[str, Array], robot: Robot, wanted: Floating, name: str
 ) -> Base | None:
-    """The base of a floating robot from a log's signals; None where the log has nothing of it.
-
-    Raises
-    ------
-    InputError
-        For axes that nobody can turn.
-    """
+    """The base of a floating robot from a log's signals; None where the log has nothing of it."""
     if not robot.floating:
         return None
     if wanted.base == "fixed":
@@ -306,20 +300,12 @@ def filter_base_motion(
 
     Parameters
     ----------
-    base : Base
-    runs : tuple of (start, stop)
-    samples : int
     rate, cutoff : float
         [Hz]
     measured : bool
         Whether logged twist and acceleration are taken instead of derivatives.
     name : str
         What messages call the log.
-
-    Raises
-    ------
-    InputError
-        When the log does not have what the base's motion is made of.
     """
     pose = np.zeros((samples, 7))
     pose[:, 6] = 1.0

@@ -117,13 +117,7 @@ class Mending(Options):
         )
 
     def places(self, signal: Signal, n: int) -> Integers:
-        """Columns of a signal in their order, from 0.
-
-        Raises
-        ------
-        InputError
-            For an order of another count than there are joints.
-        """
+        """Columns of a signal in their order, from 0."""
         order = None if self.order is None else self.order.get(signal)
         if order is None:
             return np.arange(n)
@@ -184,16 +178,6 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     What is delayed by no whole number of samples is interpolated linearly; samples at the ends of
     segments of which not all signals are in the log are left out, and those of a filter that is
     undone while it settled.
-
-    Parameters
-    ----------
-    recording : Recording
-    mending : Mending
-
-    Raises
-    ------
-    InputError
-        When a list has not one value a joint, or a delay leaves nothing of the log.
     """
     if not mending.given:
         return recording

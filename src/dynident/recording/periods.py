@@ -178,7 +178,6 @@ class Cut:
         Sample at which the first begins.
     length : float
         Samples in a period.
-    count : int
     """
 
     start: int
@@ -202,7 +201,6 @@ def cut_periods(
 
     Parameters
     ----------
-    runs : sequence of (start, stop)
     length : float
         Of a period [samples].
     warmup : int
@@ -292,10 +290,8 @@ def refine_period(
     Parameters
     ----------
     x : ndarray, shape (samples, k)
-    runs : sequence of (start, stop)
     length : float
         A period to start from [samples].
-    warmup : int
     cutoff : float
         Highest frequency that counts [1 / samples].
     """
@@ -364,10 +360,8 @@ def average_periods(
 
     Parameters
     ----------
-    recording : Recording
     q : ndarray, shape (samples, n)
         Its positions.
-    runs : sequence of (start, stop)
     period : float or str
         [s]; to be found where it is a word.
     warmup : int
@@ -378,11 +372,6 @@ def average_periods(
         One of so many samples becomes a row: the mean period has `FINER` times a multiple of it.
     measured : bool
         Whether velocities, and accelerations where there are any, are the log's own.
-
-    Raises
-    ------
-    InputError
-        When the log is not periodic, or has fewer than two periods.
     """
     name, rate, notes = recording.name, recording.rate, []
     if warmup and not runs[0][0] + warmup < runs[0][1]:
@@ -504,13 +493,7 @@ def measure_median_distance(c: Complex) -> Array:
 
 
 def refuse_unlike_period(name: str, c: Complex, warmup: int) -> None:
-    """Refuse a period in which the robot made another motion than in the others.
-
-    Raises
-    ------
-    InputError
-        Naming the period, counted from the start of the log.
-    """
+    """Refuse a period in which the robot made another motion than in the others."""
     distance = measure_median_distance(c).sum(axis=1) / max(
         float(np.sum(np.abs(c[:, 1:]) ** 2)) / len(c), TINY
     )

@@ -247,13 +247,7 @@ class Samples:
         return self.filters[group if group < len(self.filters) else 0]
 
     def of_joints(self, names: Sequence[str]) -> Self:
-        """The columns of these joints, in this order; as they are where no names are known.
-
-        Raises
-        ------
-        InputError
-            When a joint is not among them.
-        """
+        """The columns of these joints, in this order; as they are where no names are known."""
         if self.joints is None or self.joints == tuple(names):
             return self
         for name in names:
@@ -447,14 +441,7 @@ class Cutoffs:
 
 
 def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
-    """Cutoffs of a recording, and what is to be said of them.
-
-    Raises
-    ------
-    InputError
-        When a list is not one a joint, or a cutoff is so low that the recording is shorter than
-        its period: before a filter is designed that no memory holds.
-    """
+    """Cutoffs of a recording, and what is to be said of them."""
     name, n, rate = recording.name, recording.q.shape[1], recording.rate
     nyquist = 0.5 * rate
     bandwidth, notes = wanted.bandwidth, []
@@ -500,13 +487,7 @@ def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, 
 def find_long_runs(
     recording: Recording, wanted: Preparation
 ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
-    """Runs without gaps that are long enough to be filtered, and what is to be said of others.
-
-    Raises
-    ------
-    InputError
-        When there is none, or none that the wanted median fits into, or a signal is missing.
-    """
+    """Runs without gaps that are long enough to be filtered, and what is to be said of others."""
     name, median = recording.name, wanted.median
     lengths = [stop - start for start, stop in recording.segments]
     runs = tuple(
@@ -533,9 +514,6 @@ def filter_motion(
 
     Parameters
     ----------
-    recording : Recording
-    wanted : Preparation
-    runs : tuple of (start, stop)
     cutoffs : tuple of float
         Of positions, per joint [Hz].
 
@@ -565,13 +543,7 @@ def trim_filter_edges(
     cutoffs: Cutoffs,
     filters: tuple[DecimationFilter, ...],
 ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
-    """What of each run the edges of the filters leave to be fitted, and what is to be said.
-
-    Raises
-    ------
-    InputError
-        When no run is long enough.
-    """
+    """What of each run the edges of the filters leave to be fitted, and what is to be said."""
     name, rate = recording.name, recording.rate
     margin = max(2, *(count_filter_edge(hz, rate) for hz in cutoffs.position))
     longest = 2 * max(f.half for f in filters) + 1
@@ -603,10 +575,6 @@ def _prepare_mean_period(
 
     Parameters
     ----------
-    recording : Recording
-    wanted : Preparation
-    runs : tuple of (start, stop)
-    cutoffs : Cutoffs
     notes : list of str
         So far.
     """

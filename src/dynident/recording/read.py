@@ -155,7 +155,6 @@ class Layout:
     ----------
     places : dict of str to tuple of int
         Columns of each signal, time among them where there is one.
-    request : Request
     """
 
     places: dict[str, tuple[int, ...]]
@@ -177,13 +176,7 @@ def find_column_layout(
     units: Units | None = None,
     side: Side = "joint",
 ) -> Layout:
-    """Which columns of a table are what, by its names: as `read_log` takes them.
-
-    Raises
-    ------
-    InputError
-        When columns are missing or ambiguous, or units do not fit.
-    """
+    """Which columns of a table are what, by its names: as `read_log` takes them."""
     name = str(table.path)
     request = Request(name, robot.joint_names, robot, None, units or {}, side, Clocking())
     mapping = _Mapping(request, robot, columns or {})

@@ -68,17 +68,8 @@ class Request:
         Whose joints they are, where that is known.
     rate : float or None
         [Hz]
-    units : mapping
-    side : str or sequence of str
-    clocking : Clocking
     named : bool
         Whether `joints` are the joints' own names.
-    floating : Floating
-
-    Raises
-    ------
-    InputError
-        For rates, units and sides that cannot be.
     """
 
     name: str
@@ -111,7 +102,6 @@ class Places:
         Time stamps; the first ones decide, those of other tables have to agree.
     signals : mapping of str to sequence of (table, column)
         For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
-    notes : tuple of str
     absent : tuple of int
         Joints without columns, which were locked.
     """
@@ -133,13 +123,7 @@ class Piece:
 
 
 def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
-    """Pieces, one after another, as a recording.
-
-    Raises
-    ------
-    InputError
-        When rates differ, samples are few, or positions cannot be in the unit they are taken for.
-    """
+    """Pieces, one after another, as a recording."""
     piece = pieces[0] if len(pieces) == 1 else _join_pieces(request.name, pieces)
     label, robot = request.name, request.robot
     q = piece.signals["q"]
@@ -198,13 +182,7 @@ def insert_absent_joints(values: Array, absent: Sequence[int]) -> Array:
 
 
 def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, float]:
-    """Where the joints were that were locked, by name [rad or m].
-
-    Raises
-    ------
-    InputError
-        When there are none such, or they moved.
-    """
+    """Where the joints were that were locked, by name [rad or m]."""
     found = dict(request.floating.locked or {})
     for joint, value in found.items():
         if joint not in request.joints:
@@ -222,13 +200,7 @@ def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, f
 
 
 def sample_signals(places: Places, request: Request) -> Piece:
-    """Signals in SI units, on the joints' side, on one uniform clock.
-
-    Raises
-    ------
-    InputError
-        For bad rows that are not to be cut, and time stamps that are no clock.
-    """
+    """Signals in SI units, on the joints' side, on one uniform clock."""
     raw, clock, notes = _take_signals(places, request)
     signals = {}
     for signal in list(raw):
@@ -291,12 +263,7 @@ def _take_signals(
 def _mark_invalid_quaternions(
     request: Request, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
-    """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them.
-
-    Raises
-    ------
-    InputError
-    """
+    """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them."""
     bad = find_invalid_quaternions(values) & there
     if not bad.any():
         return
@@ -444,13 +411,7 @@ class _Merger:
 
 
 def convert_to_si(values: Array, signal: str, request: Request) -> Array:
-    """A signal in SI units on the joints' side; `values` are the caller's to give away.
-
-    Raises
-    ------
-    InputError
-        For units that cannot be.
-    """
+    """A signal in SI units on the joints' side; `values` are the caller's to give away."""
     if signal == "time":
         return values * _find_time_unit(request.name, request)
     if signal == "temp":

@@ -83,9 +83,7 @@ class ScoreRows:
 
     Attributes
     ----------
-    rows : Regression
     weights : ndarray, shape (groups,)
-    errors : callable
     """
 
     rows: Regression
@@ -155,7 +153,6 @@ def sum_at_instants(
 
     Parameters
     ----------
-    parts : tuple of Part
     shares : list of (ndarray, ndarray), shapes (r, k) and (r, e)
         Rows and errors of each group.
     width : int
@@ -245,7 +242,6 @@ def sum_bartlett_scores(scores: ScoreRows, lag: int) -> Array:
 
     Parameters
     ----------
-    scores : ScoreRows
     lag : int
         0 for rows that are independent in time.
 

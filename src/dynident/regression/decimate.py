@@ -19,7 +19,6 @@ class Decimator:
 
     Parameters
     ----------
-    filter : DecimationFilter
     start, stop : int
         Samples that will be pushed, in order and without gaps.
     width : int
@@ -109,7 +108,6 @@ class GroupDecimator:
 
         Parameters
         ----------
-        a : int
         blocks : sequence of sequence of ndarray
             Each group's columns, in pieces of shapes (stretch, any).
 

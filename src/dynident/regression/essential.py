@@ -58,7 +58,6 @@ class Essential:
 
     Attributes
     ----------
-    rule : str
     kept : tuple of int
         Base parameters that survived.
     eliminated : tuple of int
@@ -137,15 +136,10 @@ def select_essential_parameters(factors: Factors, sigma: Array, rule: str = "rat
 
     Parameters
     ----------
-    factors : Factors
     sigma : ndarray, shape (groups,)
         Standard deviations of each joint's error in the full model.
     rule : str
         Name in `RULES`.
-
-    Returns
-    -------
-    Essential
     """
     full = now = estimate_reduced_model(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []

@@ -41,7 +41,6 @@ class GroupFactor:
 
     Attributes
     ----------
-    name : str
     factor : ndarray, shape (k, parameters + 1)
         ``factor^T factor = [X y]^T [X y]``.
     rows : int
@@ -193,7 +192,6 @@ class InstrumentSystem:
     R : ndarray, shape (z + p + 1, z + p + 1)
     instruments : int
         z
-    rows : int
     """
 
     R: Array
@@ -326,7 +324,6 @@ def compress_groups(
         Rows ``[X_j y_j]`` as they come, one array a group.
     names : sequence of str
         Of the groups.
-    widths : sequence of int
 
     Returns
     -------

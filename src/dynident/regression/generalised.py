@@ -108,13 +108,7 @@ def has_only_joint_torques(robot: Robot, log: Samples) -> bool:
 
 
 def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
-    """A log as all equations of motion of a robot; as it is where it is that already.
-
-    Raises
-    ------
-    InputError
-        When it lacks what its equations take.
-    """
+    """A log as all equations of motion of a robot; as it is where it is that already."""
     if isinstance(log, GeneralisedSamples):
         return log
     robot, tree = idim.robot, idim.tree
@@ -195,11 +189,6 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     """A log of the whole robot as one of the limb that was cut off it.
 
     The limb's base moves as its seat on the carrier does.
-
-    Raises
-    ------
-    InputError
-        When the log does not fit the carrier, or has nothing of its base.
     """
     robot = idim.robot
     carrier, seat = robot.carrier, robot.seat
@@ -231,13 +220,7 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
 
 
 def choose_equations(robot: Robot, log: Samples) -> Equations:
-    """Which equations a log states: those that were asked for, else all that it can.
-
-    Raises
-    ------
-    InputError
-        When it cannot state those that were asked for.
-    """
+    """Which equations a log states: those that were asked for, else all that it can."""
     unmeasured = [c.name for c in robot.contacts if c.name not in log.wrenches]
     kind = log.equations
     if not robot.floating and not robot.contacts and not log.locked:
@@ -277,11 +260,6 @@ def split_by_contacts(
 
     A contact of which nothing says whether it bears does where its frame is slower than
     `contact_speed`.
-
-    Raises
-    ------
-    InputError
-        When the log does not say which contacts bear.
     """
     robot, tree = idim.robot, idim.tree
     free = [c for c in robot.contacts if c.name not in log.wrenches]

@@ -287,14 +287,7 @@ def select_base_parameters(
 
 
 def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[GeneralisedSamples, ...]:
-    """Logs as the equations of their robot, refused where they do not fit it or lack what it needs.
-
-    Raises
-    ------
-    InputError
-        For no log, what is not prepared, logs of another count of joints, and logs without the
-        temperatures or known torques that friction and elements need.
-    """
+    """Logs as the equations of their robot, refused where they do not fit it."""
     robot = idim.robot
     logs = (samples,) if isinstance(samples, Samples | Recording) else tuple(samples)
     if not logs:
@@ -327,13 +320,7 @@ def list_observed_kinds(logs: Sequence[GeneralisedSamples]) -> tuple[Observed, .
 
 
 def refuse_combinations(problem: Problem, what: str) -> None:
-    """Refuse rows that combine equations, which `what` says is not done.
-
-    Raises
-    ------
-    InputError
-        With what a robot on such contacts can be asked instead.
-    """
+    """Refuse rows that combine equations, which `what` says is not done."""
     robot = problem.robot
     if len(problem.groups) > robot.dof:
         instead = "set equations = 'base', or take wls" if robot.floating else "take wls"

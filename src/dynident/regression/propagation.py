@@ -84,11 +84,6 @@ def estimate_encoder_noise(log: Samples) -> Array:
 
     White noise loses the share ``sum (delta - h)^2`` of its variance to the filter of impulse
     response h. What else of the motion is above the cutoff counts as noise.
-
-    Raises
-    ------
-    InputError
-        When the positions of a joint are not filtered.
     """
     found = np.empty(log.measured.shape[1])
     for j, cutoff in enumerate(log.position_hz):
@@ -172,7 +167,6 @@ class Propagation:
 
     Attributes
     ----------
-    problem : Problem
     levels : tuple of Levels
         Of each log.
     """

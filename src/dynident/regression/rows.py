@@ -134,8 +134,6 @@ class MotionRows:
 
     Attributes
     ----------
-    base : BaseParameters
-    samples : tuple of Samples
     width : ndarray, shape (n,), or None
         Smoothing of the sign that a motion was simulated with: the rows have it too, so that
         they give the simulated torque [rad/s or m/s].
@@ -427,7 +425,6 @@ class GivenRows:
 
     Attributes
     ----------
-    groups : tuple of RowGroup
     stretches : tuple of tuple of Rows
         Of each log, in time order.
     count : int
@@ -469,7 +466,6 @@ class InstrumentedRows:
 
     Attributes
     ----------
-    rows : RowSource
     others : tuple of RowSource
         Along other motions of the same logs.
     count : int

@@ -49,7 +49,6 @@ def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
 
     Parameters
     ----------
-    rows : Regression
     beta : ndarray, shape (base parameters,)
 
     Returns
@@ -135,7 +134,6 @@ def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Arr
     rows : Regression
         With the instruments, where it has any.
     weights : ndarray, shape (groups,)
-    scatter : Scatter
 
     Returns
     -------
@@ -188,11 +186,9 @@ def run_lack_of_fit_test(
 
     Parameters
     ----------
-    rows : Regression
     beta : ndarray, shape (base parameters,)
     weights : ndarray, shape (groups,)
         The sigmas that weighted the fit: they say how many rows of each group it has used up.
-    scatter : Scatter
     """
     factors = rows.factors
     sigma = estimate_group_sigma(factors, beta, weights)

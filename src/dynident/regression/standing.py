@@ -66,7 +66,6 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
 
     Parameters
     ----------
-    idim : Idim
     log : GeneralisedSamples
         Of a moving base, or nothing is said.
 
@@ -74,10 +73,6 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     -------
     tuple of str
         Warnings.
-
-    Raises
-    ------
-    InputError
     """
     robot = idim.robot
     if not robot.floating or log.base is None:
@@ -147,10 +142,6 @@ def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[s
     -------
     tuple of str
         Of a unit that is mounted a little otherwise than it is said to be.
-
-    Raises
-    ------
-    InputError
     """
     if not base.oriented:
         return ()
@@ -215,11 +206,6 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
 
     What it says of the origin's proper acceleration lacks ``dw x d + w x (w x d)`` where it is
     d away, which the logged position tells.
-
-    Raises
-    ------
-    InputError
-        With the place at which what it says fits.
     """
     if not (base.proper and base.oriented and base.placed) or base.mount is None:
         return
@@ -265,12 +251,7 @@ def fit_nearest_rotation(a: Array, b: Array) -> tuple[Array, bool]:
 
 
 def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Array) -> None:
-    """Refuse accelerations of a base that do not have gravity where its orientation has it.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse accelerations of a base that do not have gravity where its orientation has it."""
     some = list_inner_samples(log)
     if base.still or not base.oriented or len(some) < LONG * log.rate:
         return
@@ -296,12 +277,7 @@ def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity:
 
 
 def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
-    """Compare measured contact forces with the robot's weight, while nothing else bears it.
-
-    Raises
-    ------
-    InputError
-    """
+    """Compare measured contact forces with the robot's weight, while nothing else bears it."""
     robot = idim.robot
     some, words = choose_calm_samples(log, list_inner_samples(log, free=True))
     if not len(some):
@@ -491,12 +467,7 @@ def measure_unborne_share(
 
 
 def check_moving_contacts(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
-    """Refuse contacts that are said to bear and move; note measured ones that bear and move.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse contacts that are said to bear and move; note measured ones that bear and move."""
     assert log.base is not None
     if log.base.still or not np.any(log.base.twist[:, :3]):
         return ()

@@ -32,7 +32,6 @@ class TestResult:
     ----------
     null : str
         What is tested, in words.
-    statistic, p_value : float
     distribution : str
         Of the statistic under the null.
     """
@@ -56,7 +55,6 @@ class Residuals:
 
     Attributes
     ----------
-    groups : tuple of RowGroup
     log, sample : tuple of ndarray
         Of each row, which log it is of, and the index of its sample there.
     error : tuple of ndarray
@@ -120,7 +118,6 @@ def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = 
     Parameters
     ----------
     error : ndarray, shape (r,)
-    lags : int
     expected : ndarray, shape (lags,), optional
         Zero by default.
     """
@@ -137,7 +134,6 @@ def is_whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = No
 
     Parameters
     ----------
-    errors : tuple of ndarray
     expected : ndarray, shape (groups, LAGS), optional
         Autocorrelation that each has where its noise was white before the filter.
     """

@@ -18,13 +18,7 @@ TOLERANCE = 1e-6
 
 
 def solve_wls(factors: Factors) -> tuple[Array, Array, int]:
-    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
-
-    Raises
-    ------
-    ComputationError
-        When sigma does not settle.
-    """
+    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open."""
     sigma = factors.ones
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
@@ -66,13 +60,7 @@ def estimate_residual_sigma(factors: Factors, beta: Array, weights: Array, syste
 
 
 def require_excitation(problem: Regression, system: System) -> None:
-    """Refuse rows that leave a combination of base parameters open.
-
-    Raises
-    ------
-    ComputationError
-        Naming the combination.
-    """
+    """Refuse rows that leave a combination of base parameters open."""
     condition, _, _ = system.condition()
     if condition > UNEXCITED:
         raise ComputationError(

@@ -84,7 +84,6 @@ def jackknife_statistic(statistic: Callable[[Integers], float], blocks: int) -> 
     ----------
     statistic : callable
         Of the blocks that an index array names.
-    blocks : int
     """
     every = np.arange(blocks)
     without = np.array([statistic(np.delete(every, k)) for k in range(blocks)])
@@ -98,19 +97,16 @@ class Candidate:
 
     Attributes
     ----------
-    method, friction : str
     parameters : int
         Base parameters that were estimated, and shapes of friction that were not held.
     fitted_percent : float
         Torque error on the fitted rows of all blocks [%].
-    held_out : Scores
     squared, rows : ndarray, shape (sigmas,)
         Residual sum of squares and rows of all that has one sigma, of the fit to all blocks.
     ratio : float
         By which autocorrelation inflates the variance of an average of those residuals.
     seconds : float
         The median of its identifications.
-    verdict : str
     held : tuple of str
         Shapes that the log does not determine.
     series : tuple of Series
@@ -150,12 +146,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Failure:
-    """A method with a friction model that gave no answer, and why.
-
-    Attributes
-    ----------
-    method, friction, reason : str
-    """
+    """A method with a friction model that gave no answer, and why."""
 
     method: str
     friction: str
@@ -170,8 +161,6 @@ class Recommendation:
     ----------
     joint : str or None
         None for all.
-    method, friction : str
-    reason : str
     """
 
     joint: str | None
@@ -186,16 +175,13 @@ class Comparison:
 
     Attributes
     ----------
-    robot : Robot
     kinds : tuple of str
         Names of the kinds of rows: the joints, and what else a floating robot's logs state.
-    blocks : int
     rotating : bool
         Whether each block of the fitted logs was held out in turn; else the blocks are of the
         study's held-out logs, and one fit was scored on all.
     candidates : tuple of Candidate
         At least one.
-    failures : tuple of Failure
     seconds : float
         In all.
     """

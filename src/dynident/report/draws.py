@@ -42,7 +42,6 @@ class Draws:
     loop : tuple of str
         What else was drawn: shapes of friction, then ``gain2``, ``bias3``, ``delay`` of the loop.
     values : ndarray, shape (draws, loop)
-    seed : int
     share : float
         Of the normal distribution that is consistent.
     way : str
@@ -102,14 +101,8 @@ class Draws:
 
         Parameters
         ----------
-        directory : str or Path
         format : str, optional
             Name in `FORMATS`; as the robot's own file by default.
-
-        Raises
-        ------
-        InputError
-            For unknown formats, and where nothing can be written.
         """
         folder = Path(directory)
         chosen = format or ("mjcf" if is_mjcf(self.base.idim.robot) else "urdf")
@@ -148,13 +141,7 @@ class Draws:
 def certify_draws(
     base: BaseParameters, theta: Array, loop: tuple[str, ...], values: Array, **words: Any
 ) -> Draws:
-    """Draws, each of them shown to be consistent.
-
-    Raises
-    ------
-    ComputationError
-        When one is not.
-    """
+    """Draws, each of them shown to be consistent."""
     idim = base.idim
     eigenvalues = find_smallest_eigenvalue(idim.split(theta)[0])
     positive = theta[:, np.flatnonzero(idim.positive)]
@@ -245,7 +232,6 @@ class Calibration:
 
     Attributes
     ----------
-    log : str
     what : {"torque", "position"}
     names : tuple of str
         Of the joints, or groups of rows.

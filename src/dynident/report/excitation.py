@@ -53,7 +53,6 @@ def render_excitation_files(found: Excitation, script: bool = False) -> dict[str
 
     Parameters
     ----------
-    found : Excitation
     script : bool
         Whether a program for robots of one make is among them.
     """
@@ -67,12 +66,7 @@ def render_excitation_files(found: Excitation, script: bool = False) -> dict[str
 
 
 def refuse_script(robot: Robot) -> None:
-    """Refuse the program of a robot that cannot be of its make.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse the program of a robot that cannot be of its make."""
     slides = [joint.name for joint in robot.joints if joint.kind != "revolute"]
     if robot.n != SIX or slides:
         has = f"slides along {slides[0]}" if slides else f"has {robot.n} joints"

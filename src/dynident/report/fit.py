@@ -134,13 +134,7 @@ class Fit(Result):
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The object of a result.json, its state not looked at yet.
-
-    Raises
-    ------
-    InputError
-        When it is missing, not JSON, of another schema or an earlier version's.
-    """
+    """The object of a result.json, its state not looked at yet."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory; give the result.json in it")
     try:
@@ -175,12 +169,6 @@ def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: 
         The file.
     study : Spec or None
         Its study, names of files as seen from the current directory.
-    logs : Logs
-
-    Raises
-    ------
-    InputError
-        When it is damaged, or was edited.
     """
     state = from_plain(Result, document["state"], f"{path}: state", FORMS)
     given = {each.name: getattr(state, each.name) for each in fields(Result)}

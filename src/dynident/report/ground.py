@@ -27,7 +27,6 @@ class Stance:
 
     Attributes
     ----------
-    contact : str
     track : ndarray, shape (samples, 2)
         Where its frame was meanwhile, from above [m].
     """
@@ -78,10 +77,7 @@ def find_ground_support(
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (parameters,)
-    log : Samples
-    lowpass_hz : float
     points : int
         About so many samples are kept.
     """

@@ -114,7 +114,6 @@ def render_result_page(
 
     Parameters
     ----------
-    result : Result
     series : sequence of Series
         Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
         computes of positions that were fitted are not.
@@ -190,10 +189,6 @@ def load_page_templates() -> Environment:
 
 def render_comparison_page(found: Comparison) -> str:
     """A comparison as a self-contained page.
-
-    Parameters
-    ----------
-    found : Comparison
 
     Returns
     -------

@@ -110,11 +110,6 @@ def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     Measured and predicted torque, its parts, and the residual. All joints are drawn in the same
     axes, one after the other: to make axes takes longer than to draw them.
 
-    Parameters
-    ----------
-    robot : Robot
-    series : Series
-
     Returns
     -------
     tuple of (str, str)
@@ -165,11 +160,6 @@ def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
 def plot_positions(robot: Robot, series: PositionSeries) -> tuple[tuple[str, str], ...]:
     """A joint's name and its figure: measured and simulated position, and their difference.
 
-    Parameters
-    ----------
-    robot : Robot
-    series : PositionSeries
-
     Returns
     -------
     tuple of (str, str)
@@ -208,16 +198,7 @@ def plot_positions(robot: Robot, series: PositionSeries) -> tuple[tuple[str, str
 
 
 def plot_contact_forces(ground: Ground) -> str:
-    """Contact forces of a floating robot over time, and their sum against its weight.
-
-    Parameters
-    ----------
-    ground : Ground
-
-    Returns
-    -------
-    str
-    """
+    """Contact forces of a floating robot over time, and their sum against its weight."""
     breaks, whole = find_time_gaps(ground.time), bool(len(ground.total))
     time = insert_gaps(ground.time, breaks)
     with apply_style():
@@ -251,16 +232,7 @@ def assign_contact_styles(ground: Ground) -> dict[str, Line]:
 
 
 def plot_footholds(ground: Ground) -> str:
-    """Where a floating robot's contacts stood, from above, and the path of its base.
-
-    Parameters
-    ----------
-    ground : Ground
-
-    Returns
-    -------
-    str
-    """
+    """Where a floating robot's contacts stood, from above, and the path of its base."""
     stood = {stance.contact for stance in ground.stances}
     colours = {
         name: style[0] for name, style in assign_contact_styles(ground).items() if name in stood
@@ -291,16 +263,7 @@ def plot_footholds(ground: Ground) -> str:
 
 
 def plot_autocorrelation(groups: Sequence[GroupResiduals]) -> str:
-    """Residual autocorrelation of every joint with its +-2/sqrt(r) band.
-
-    Parameters
-    ----------
-    groups : sequence of GroupResiduals
-
-    Returns
-    -------
-    str
-    """
+    """Residual autocorrelation of every joint with its +-2/sqrt(r) band."""
     count = len(groups)
     columns = min(6, max(3, count))
     rows = max(1, -(-count // columns))
@@ -345,16 +308,7 @@ def plot_autocorrelation(groups: Sequence[GroupResiduals]) -> str:
 
 
 def plot_precision(parameters: Sequence[BaseRow]) -> str:
-    """Relative standard deviations of base parameters, the best determined first.
-
-    Parameters
-    ----------
-    parameters : sequence of BaseRow
-
-    Returns
-    -------
-    str
-    """
+    """Relative standard deviations of base parameters, the best determined first."""
     order = sorted(
         parameters, key=lambda p: p.relative_percent if np.isfinite(p.relative_percent) else np.inf
     )
@@ -409,7 +363,6 @@ def plot_friction(
 
     Parameters
     ----------
-    robot : Robot
     series : sequence of Series
         Logs along the model whose rigid bodies are taken off.
     others : mapping of str to sequence of Series, optional

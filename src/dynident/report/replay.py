@@ -41,10 +41,6 @@ AZIMUTHS = 12
 def render_replay_page(excitation: Excitation) -> str:
     """A page that shows the robot moving along the trajectory.
 
-    Parameters
-    ----------
-    excitation : Excitation
-
     Returns
     -------
     str

@@ -79,7 +79,6 @@ class Scene:
 
     Attributes
     ----------
-    pieces : tuple of Piece
     hands : tuple of (int, ndarray)
         Bodies that carry no other, and a point of each in its joint frame: the middle of its
         drawing, or the origin where it has none [m].
@@ -109,14 +108,9 @@ def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TR
     ----------
     robot : Robot
         On a fixed base.
-    obstacles : sequence of Obstacle
     most : int
         Triangles of the whole robot, about: its meshes share them, and those that have more
         are thinned.
-
-    Returns
-    -------
-    Scene
     """
     extent = max(1.2 * robot.reach, 0.1)
     spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))
@@ -151,13 +145,7 @@ def find_hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array],
 
 
 def draw_links(robot: Robot, most: int) -> list[Piece]:
-    """Triangles of a URDF's links, in their bodies' joint frames.
-
-    Raises
-    ------
-    InputError
-        When the robot has no URDF, or a mesh is missing or cannot be read.
-    """
+    """Triangles of a URDF's links, in their bodies' joint frames."""
     import pinocchio as pin
 
     path, root, model, carriers = load_urdf_model(robot, "so its shape is not known")
@@ -516,7 +504,6 @@ def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
 
     Parameters
     ----------
-    clearance : Clearance
     q : ndarray, shape (samples, n)
         [rad or m]
     """

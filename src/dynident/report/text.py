@@ -57,7 +57,6 @@ def summarise_result(result: Result, full: bool = False) -> str:
 
     Parameters
     ----------
-    result : Result
     full : bool
         Print the base parameters too, even where they are more than `FEW`.
 

@@ -60,18 +60,7 @@ class ContactSpec(Spec):
 
 
 def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
-    """The robot with contacts at frames of its URDF.
-
-    Parameters
-    ----------
-    robot : Robot
-    contacts : sequence of ContactSpec
-
-    Raises
-    ------
-    InputError
-        For frames that the file does not have, and names that are there twice.
-    """
+    """The robot with contacts at frames of its URDF."""
     if not contacts:
         return robot
     path, _, model, carriers = load_urdf_model(robot, "in which contacts could be found")
@@ -126,13 +115,7 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
 
 
 def parse_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
-    """Contacts from ``LINK``, ``LINK:point`` or ``NAME=LINK:point``, as the command line has them.
-
-    Raises
-    ------
-    InputError
-        For other kinds.
-    """
+    """Contacts from ``LINK``, ``LINK:point`` or ``NAME=LINK:point``, as the command line says."""
     found = []
     for text in texts:
         where, _, kind = text.partition(":")

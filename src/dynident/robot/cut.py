@@ -53,11 +53,6 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     ----------
     robot, frame, name
         See `cut_off_limb`.
-
-    Raises
-    ------
-    InputError
-        For links that the file does not have, and cuts through coupled drives.
     """
     path, _, model, carriers = load_urdf_model(robot, "at whose links it could be cut")
     links = {each.name: k for k, each in enumerate(model.frames) if each.name not in model.names}
@@ -117,11 +112,6 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     Robot
         Its base link is `frame`, its first contact the sensor, whose wrench acts on it; its
         motion comes from logs of the whole robot, its `carrier`.
-
-    Raises
-    ------
-    InputError
-        For links that the file does not have, and cuts through coupled drives.
     """
     found = locate_cut(robot, frame, name)
     if not found.numbers:

@@ -59,15 +59,6 @@ def build_dh_joints(
         Pose of the table's frame 0 in the world.
     place : str or Path
         The file, for messages.
-
-    Returns
-    -------
-    tuple of Joint
-
-    Raises
-    ------
-    InputError
-        For repeated names and parents that no earlier row bears.
     """
     unit = UNIT[angles]
     pose = base or BaseSpec()

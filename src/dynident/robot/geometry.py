@@ -38,7 +38,6 @@ def load_link_points(robot: Robot, link: str) -> Array:
 
     Parameters
     ----------
-    robot : Robot
     link : str
         A body of the robot. What is fixed to it is part of it, as are links behind locked
         joints.
@@ -47,12 +46,6 @@ def load_link_points(robot: Robot, link: str) -> Array:
     -------
     ndarray, shape (points, 3)
         In the body's joint frame [m].
-
-    Raises
-    ------
-    InputError
-        When the robot has no URDF or the body no geometry, or for a mesh that is missing
-        or cannot be read.
     """
     import pinocchio as pin
 
@@ -95,7 +88,6 @@ def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
 
     Parameters
     ----------
-    robot : Robot
     name : str
         Of a link or a fixed joint.
 
@@ -105,11 +97,6 @@ def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
         The body.
     rotation, translation : ndarray, shapes (3, 3) and (3,)
         Of the frame in the body's joint frame [m].
-
-    Raises
-    ------
-    InputError
-        When the robot has no URDF, or no such frame moves.
     """
     if name in robot.links:
         return name, np.eye(3), np.zeros(3)
@@ -129,17 +116,7 @@ def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
 
 
 def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
-    """Pairs of links that an SRDF says never collide, or may.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    InputError
-        When the file is none, or says so of no pair.
-    """
+    """Pairs of links that an SRDF says never collide, or may."""
     root = parse_xml(path).getroot()
     if root.tag != "robot":
         raise InputError(f"{path}: is no SRDF, its root is <{root.tag}> instead of <robot>")
@@ -161,7 +138,6 @@ def load_urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pi
 
     Parameters
     ----------
-    robot : Robot
     advice : str
         What follows from there being none.
 
@@ -174,11 +150,6 @@ def load_urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pi
         With all joints, locked ones too.
     carriers : list of int
         For each of its joints the one that moves what it carries.
-
-    Raises
-    ------
-    InputError
-        When the robot has no URDF, or another by now.
     """
     import pinocchio as pin
 
@@ -247,11 +218,6 @@ def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:
         The links.
     path : Path
         The URDF.
-
-    Raises
-    ------
-    InputError
-        For meshes that are not found.
     """
     for link in root.iterchildren("link"):
         collisions, visuals = link.findall("collision"), link.findall("visual")
@@ -279,11 +245,6 @@ def find_mesh_file(name: str, path: Path, place: str) -> Path:
         The URDF.
     place : str
         Where it says so, for messages.
-
-    Raises
-    ------
-    InputError
-        When there is no such file.
     """
     folders = [path.resolve().parent]
     tail, advice = name.removeprefix("file://"), ""
@@ -303,13 +264,7 @@ def find_mesh_file(name: str, path: Path, place: str) -> Path:
 
 
 def read_shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.GeometryObject]:
-    """Everything that a URDF draws, on the joints of a model.
-
-    Raises
-    ------
-    InputError
-        For shapes and meshes that cannot be read.
-    """
+    """Everything that a URDF draws, on the joints of a model."""
     import pinocchio as pin
 
     text = etree.tostring(root, encoding="unicode")
@@ -340,13 +295,7 @@ def place_shape_points(placement: pin.SE3, shape: pin.GeometryObject) -> Array:
 
 
 def surround_shape(shape: Shape, name: str) -> Array:
-    """Points whose convex hull contains a shape, in the shape's own frame [m].
-
-    Raises
-    ------
-    InputError
-        For kinds of shapes that a URDF does not have.
-    """
+    """Points whose convex hull contains a shape, in the shape's own frame [m]."""
     kind = type(shape).__name__
     for prefix, points in SHAPES.items():
         if kind.startswith(prefix):

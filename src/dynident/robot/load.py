@@ -171,10 +171,6 @@ def _finish_loading(robot: Robot, locked: Mapping[str, float], path: Path) -> Ro
 def list_inertial_warnings(robot: Robot) -> tuple[str, ...]:
     """What is wrong with the file's inertials, body by body.
 
-    Parameters
-    ----------
-    robot : Robot
-
     Returns
     -------
     tuple of str
@@ -208,7 +204,6 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
 
     Parameters
     ----------
-    robot : Robot
     locked : mapping of str to float
         Joint names (or 1-based numbers as text) and positions [rad or m].
     place : str or Path
@@ -218,11 +213,6 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     -------
     Robot
         With the drives of the joints that are left.
-
-    Raises
-    ------
-    InputError
-        For unknown joints, and when no moving joint is left on a fixed base.
     """
     if not locked:
         return robot
@@ -307,13 +297,7 @@ def find_carrying_joints(
 
 
 def find_joint_index(names: Sequence[str], ref: str | int, place: str) -> int:
-    """Index of a joint from its name or its 1-based number (also as text).
-
-    Raises
-    ------
-    InputError
-        With the nearest name.
-    """
+    """Index of a joint from its name or its 1-based number (also as text)."""
     if ref in names:
         return list(names).index(str(ref))
     if str(ref).isdecimal() and 1 <= int(ref) <= len(names):
@@ -333,22 +317,12 @@ def replace_drives(
 
     Parameters
     ----------
-    robot : Robot
     drives : sequence of DriveSpec
         Joints that none is given for keep what they have.
     transmission : TransmissionSpec or None
         None keeps the robot's.
     place : str or Path
         The file, for messages.
-
-    Returns
-    -------
-    Robot
-
-    Raises
-    ------
-    InputError
-        For unknown joints, wrong shapes and singular reductions.
     """
     if not drives and transmission is None:
         return robot

@@ -56,8 +56,6 @@ class Axis:
 
     Attributes
     ----------
-    name : str
-    own : Attributes
     rotation, translation : ndarray, shapes (3, 3) and (3,)
         Of the frames around it, within the body.
     """
@@ -74,8 +72,6 @@ class Body:
 
     Attributes
     ----------
-    name : str
-    element : Element
     parent : int
         Its place in the list of bodies; -1 is the world.
     rotation, translation : ndarray, shapes (3, 3) and (3,)
@@ -86,7 +82,6 @@ class Body:
         Its free joint.
     geoms : list of (Attributes, ndarray, ndarray)
         With the placement of the frames around each.
-    inertial : Attributes or None
     hidden : Element or None
         What may hold geoms that are not read.
     """
@@ -139,7 +134,6 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
 
     Parameters
     ----------
-    path : Path
     floating : bool
         Let the tree's first body move freely, whether or not it has a free joint. Without, it is
         held where the file puts it.
@@ -152,11 +146,6 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
         Joints in the file's order; bodies without joints are part of the body that carries
         them. A fixed base has the world's frame, a floating one that of its body. Gears of
         actuators are the drives' reduction.
-
-    Raises
-    ------
-    InputError
-        For unreadable files, and for what no tree of hinges and slides is.
     """
     model = read_model(path)
     document = model.document
@@ -199,11 +188,6 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
 
 def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
     """The joints of a model, and where its bodies are.
-
-    Parameters
-    ----------
-    model : Model
-    floating : bool
 
     Returns
     -------
@@ -280,13 +264,7 @@ def _build_joint(
 
 
 def _read_first_coefficient(own: Attributes, key: str) -> float:
-    """A coefficient that MuJoCo lets be a polynomial of the speed.
-
-    Raises
-    ------
-    InputError
-        For a polynomial.
-    """
+    """A coefficient that MuJoCo lets be a polynomial of the speed."""
     values = own.numbers(key, 8, 1) if key in own else [0.0]
     if any(values[1:]):
         raise InputError(f"{own.shown(key)} is a polynomial; only its first number can be kept")
@@ -309,13 +287,7 @@ def read_gravity(document: Document) -> Array:
 
 
 def read_body_inertias(model: Model) -> dict[str, Array]:
-    """Inertial parameters of each body in its own frame, by name.
-
-    Raises
-    ------
-    InputError
-        When geoms that have to be read for it cannot be.
-    """
+    """Inertial parameters of each body in its own frame, by name."""
     document = model.document
     total = document.compiler.total_mass
     counted = (*model.bodies, *(model.static if total > 0.0 else ()))
@@ -330,21 +302,7 @@ def read_body_inertias(model: Model) -> dict[str, Array]:
 
 
 def read_model(path: Path) -> Model:
-    """Read an MJCF and find its one tree of moving bodies.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    InputError
-        For unreadable files, ball joints, several trees, and what has to be expanded first.
-    """
+    """Read an MJCF and find its one tree of moving bodies."""
     document = read_document(path)
     bodies: list[Body] = []
     world = Body(WORLD, document.root, -1, np.eye(3), np.zeros(3))
@@ -491,13 +449,7 @@ def _find_top_body(bodies: list[Body], index: int) -> int:
 
 
 def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
-    """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each.
-
-    Raises
-    ------
-    InputError
-        For what makes another mechanism of it.
-    """
+    """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each."""
     document = model.document
     for body in model.bodies:
         for axis in body.axes:
@@ -520,13 +472,7 @@ def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
 
 
 def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
-    """What couples joints beside the tree.
-
-    Raises
-    ------
-    InputError
-        For loops of bodies.
-    """
+    """What couples joints beside the tree."""
     document = model.document
     names = {axis.name for body in model.bodies for axis in body.axes} - locked
     carried = _find_carrying_joints(model, locked)

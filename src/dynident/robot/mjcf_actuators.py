@@ -38,21 +38,7 @@ class Actuator:
 
 
 def read_actuators(document: Document) -> dict[str, Actuator]:
-    """What acts on single joints, by the joint's name.
-
-    Parameters
-    ----------
-    document : Document
-
-    Returns
-    -------
-    dict of str to Actuator
-
-    Raises
-    ------
-    InputError
-        For numbers that are none.
-    """
+    """What acts on single joints, by the joint's name."""
     found: dict[str, Actuator] = {}
     for section in document.sections("actuator"):
         for element in section.every(*ACTUATORS):

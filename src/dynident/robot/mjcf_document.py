@@ -33,13 +33,10 @@ class Element:
 
     Attributes
     ----------
-    tag : str
     own : mapping of str to str
         Its attributes, without what classes add.
     children : tuple of Element
         Those of included files in the place of ``<include>``.
-    file : Path
-    line : int
     index : int
         Its number among the file's elements, by their start tags.
     """
@@ -75,13 +72,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Attributes:
-    """An element's attributes over those of its class.
-
-    Attributes
-    ----------
-    element : Element
-    values : mapping of str to str
-    """
+    """An element's attributes over those of its class."""
 
     element: Element
     values: Mapping[str, str]
@@ -100,13 +91,7 @@ class Attributes:
         return f'{self.element.place}: <{tag} {key}="{self.values[key]}">{of_class}'
 
     def numbers(self, key: str, most: int, least: int | None = None) -> list[float]:
-        """The numbers of an attribute, as many as it has.
-
-        Raises
-        ------
-        InputError
-            When they are not finite or not between `least` (`most` by default) and `most`.
-        """
+        """The numbers of an attribute, as many as it has."""
         least = most if least is None else least
         try:
             found = [float(word) for word in self.values[key].split()]
@@ -126,12 +111,7 @@ class Attributes:
         return np.array(self.numbers(key, len(default)) if key in self.values else default)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Yes or no.
-
-        Raises
-        ------
-        InputError
-        """
+        """Yes or no."""
         if key not in self.values:
             return default
         if self.values[key] not in FLAGS:
@@ -139,13 +119,7 @@ class Attributes:
         return FLAGS[self.values[key]]
 
     def limited(self, key: str, limited: str, automatic: bool) -> tuple[float, float]:
-        """A range that counts, or minus and plus infinity.
-
-        Raises
-        ------
-        InputError
-            For a range that counts and whose ends are equal or in the wrong order.
-        """
+        """A range that counts, or minus and plus infinity."""
         word = self.text(limited, "auto")
         lower, upper = self.numbers(key, 2) if key in self.values else (0.0, 0.0)
         given = automatic and (lower, upper) != (0.0, 0.0)
@@ -199,7 +173,6 @@ class Document:
     ----------
     path : Path
         The main file.
-    root : Element
     includes : mapping of (Path, int) to Path
         Which file stands in the place of an ``<include>``, by its file and index.
     """
@@ -214,13 +187,7 @@ class Document:
 
     @cached_property
     def classes(self) -> dict[str, tuple[Element, ...]]:
-        """Elements of defaults by class, those that it inherits first.
-
-        Raises
-        ------
-        InputError
-            For classes without a name, or with one that is taken.
-        """
+        """Elements of defaults by class, those that it inherits first."""
         found: dict[str, tuple[Element, ...]] = {"main": ()}
         for section in self.sections("default"):
             found["main"] += tuple(each for each in section.children if each.tag != "default")
@@ -243,24 +210,13 @@ class Document:
             self._add_classes(each, name, found)
 
     def layers(self, element: Element, childclass: str, *tags: str) -> tuple[Element, ...]:
-        """The defaults with one of the tags that an element has, and itself last.
-
-        Raises
-        ------
-        InputError
-            For classes that there are not.
-        """
+        """The defaults with one of the tags that an element has, and itself last."""
         name = element.own.get("class", childclass)
         self.known_class(name, element)
         return (*(each for each in self.classes[name] if each.tag in tags), element)
 
     def known_class(self, name: str, element: Element) -> None:
-        """Refuse classes that there are not.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse classes that there are not."""
         if name not in self.classes:
             near = suggest_nearest(name, self.classes)
             raise InputError(f"{element.place}: there is no default class {name!r}{near}")
@@ -272,7 +228,6 @@ class Document:
 
         Parameters
         ----------
-        element : Element
         childclass : str
             The class where the element names none.
         kind : str, optional
@@ -287,13 +242,7 @@ class Document:
 
     @cached_property
     def compiler(self) -> Compiler:
-        """The settings of the compiler.
-
-        Raises
-        ------
-        InputError
-            For settings that cannot be followed.
-        """
+        """The settings of the compiler."""
         values: dict[str, str] = {}
         for section in self.sections("compiler"):
             values.update(section.own)
@@ -325,13 +274,7 @@ class Document:
         )
 
     def rotation(self, own: Attributes) -> Array:
-        """The orientation of an element's frame, shape (3, 3).
-
-        Raises
-        ------
-        InputError
-            For several orientations, and those without a direction.
-        """
+        """The orientation of an element's frame, shape (3, 3)."""
         given = [key for key in ORIENTATIONS if key in own]
         if len([key for key in given if key in own.element.own]) > 1:
             raise InputError(
@@ -370,21 +313,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read an MJCF and all that it includes.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Document
-
-    Raises
-    ------
-    InputError
-        When a file is missing, is no plain file or no XML, or is included twice.
-    """
+    """Read an MJCF and all that it includes."""
     includes: dict[tuple[Path, int], Path] = {}
     seen = {path.resolve()}
     root = _read_file(path, path, seen, includes)
@@ -437,13 +366,7 @@ def _find_included_file(node: etree._Element, path: Path, main: Path, seen: set[
 
 
 def normalise_direction(vector: Array, own: Attributes, key: str) -> Array:
-    """A vector's direction.
-
-    Raises
-    ------
-    InputError
-        When it has none.
-    """
+    """A vector's direction."""
     size = float(np.linalg.norm(vector))
     if size < 1e-14:
         raise InputError(f"{own.shown(key)} has no direction")

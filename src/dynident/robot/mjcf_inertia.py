@@ -40,10 +40,8 @@ def read_body_inertia(
 
     Parameters
     ----------
-    document : Document
     name : str
         Of the body, for messages.
-    inertial : Attributes or None
     geoms : sequence of (Attributes, ndarray, ndarray)
         With the placement of the frames around each.
     hidden : Element, optional
@@ -52,11 +50,6 @@ def read_body_inertia(
     Returns
     -------
     ndarray, shape (10,)
-
-    Raises
-    ------
-    InputError
-        For inertials that say too little or too much, and geoms whose mass is not known.
     """
     compiler = document.compiler
     of_geoms = compiler.from_geoms == "true" or (inertial is None and compiler.from_geoms == "auto")
@@ -75,13 +68,7 @@ def read_body_inertia(
 
 
 def read_stated_inertia(document: Document, own: Attributes) -> Array:
-    """The 10-vector of an ``<inertial>`` in its body's frame.
-
-    Raises
-    ------
-    InputError
-        When it lacks something, states it twice, or no body can have it in MuJoCo.
-    """
+    """The 10-vector of an ``<inertial>`` in its body's frame."""
     place = own.element.place
     for key in ("pos", "mass"):
         if key not in own:
@@ -115,13 +102,7 @@ def bound_inertia(phi: Array, compiler: Compiler) -> Array:
 def _read_geom_inertia(
     document: Document, body: str, own: Attributes, rotation: Array, translation: Array
 ) -> Array:
-    """The 10-vector of a geom in its body's frame.
-
-    Raises
-    ------
-    InputError
-        For shapes whose volume is not known without other files.
-    """
+    """The 10-vector of a geom in its body's frame."""
     low, high = document.compiler.groups
     if not low <= own.number("group") <= high:
         return np.zeros(10)

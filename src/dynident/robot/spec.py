@@ -81,7 +81,6 @@ class DHJointSpec(Spec):
 
     Attributes
     ----------
-    name : str
     link : str, optional
         The link that it moves; ``link_<k>`` for the k-th joint when left out.
     type : {"revolute", "prismatic"}
@@ -93,7 +92,6 @@ class DHJointSpec(Spec):
         Limits; of revolute joints in the table's angle unit.
     effort : float, optional
         [Nm or N]
-    inertial : InertialSpec, optional
     """
 
     name: Name
@@ -135,12 +133,8 @@ class RobotSpec(Spec):
         The DH table.
     angles : {"deg", "rad"}
         Unit of the table's and `base`'s angles (`transmission.zero` and `locked` are SI).
-    base : BaseSpec, optional
     gravity : tuple of 3 floats, optional
         In the world [m/s^2].
-    floating : bool
-    transmission : TransmissionSpec, optional
-    drive : tuple of DriveSpec
     locked : dict of str to float
         Joints that stay at a value [rad or m]; their bodies merge into their parents.
     """

@@ -41,14 +41,7 @@ ENCODINGS = ("UTF-8", "US-ASCII", "ASCII", "ISO-8859-1", "LATIN1", "ISO-8859-15"
 
 
 def parse_xml(path: Path) -> etree._ElementTree:
-    """Parse an XML file, its own entities resolved.
-
-    Raises
-    ------
-    InputError
-        When the file is missing or is not well-formed, takes text from elsewhere, or declares an
-        encoding that it could not be written back in; the message has the line.
-    """
+    """Parse an XML file, its own entities resolved."""
     try:
         tree = etree.parse(str(path), PARSER)
         encoding = tree.docinfo.encoding or "UTF-8"
@@ -69,7 +62,6 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
 
     Parameters
     ----------
-    path : Path
     floating : bool
         Put a free-flyer under the root link.
     locked : collection of str
@@ -81,11 +73,6 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
         Joints in Pinocchio's order; links behind fixed joints are part of the body that
         carries them. A mimic joint is a joint of its own, with a warning. Simple transmissions
         are the drives' reduction.
-
-    Raises
-    ------
-    InputError
-        For unreadable files and joints that have no place here (floating, planar).
     """
     root = parse_xml(path).getroot()
     if root.tag != "robot":
@@ -144,13 +131,7 @@ def make_xacro_error(path: Path, place: str | Path) -> InputError:
 
 
 def refuse_macros(root: etree._Element, path: Path) -> None:
-    """Refuse xacro that was not expanded.
-
-    Raises
-    ------
-    InputError
-        With the line.
-    """
+    """Refuse xacro that was not expanded."""
     for element in root.iter(etree.Element):
         if "xacro" in str(element.tag).partition("}")[0]:
             raise make_xacro_error(path, f"{path}, line {element.sourceline}")
@@ -171,11 +152,6 @@ def read_transmissions(root: etree._Element, path: Path) -> tuple[dict[str, floa
     ratios : dict of str to float
         Turns of the motor for one of the joint.
     warnings : list of str
-
-    Raises
-    ------
-    InputError
-        For reductions that are none, with the line.
     """
     ratios: dict[str, float] = {}
     warnings = []
@@ -202,13 +178,7 @@ def read_transmissions(root: etree._Element, path: Path) -> tuple[dict[str, floa
 
 
 def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
-    """Refuse numbers of joints and inertials that are none, and axes without a direction.
-
-    Raises
-    ------
-    InputError
-        With the line.
-    """
+    """Refuse numbers of joints and inertials that are none, and axes without a direction."""
     moving = (joint for joint in root.iterfind("joint") if joint.get("type") != "fixed")
     shaping = (
         *root.iterfind("joint/origin"),
@@ -235,12 +205,7 @@ def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
 
 
 def refuse_many_joints(joints: int, path: Path) -> None:
-    """Refuse robots with more joints than can be identified at once.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse robots with more joints than can be identified at once."""
     if joints > MOST_JOINTS:
         raise InputError(
             f"{path}: {joints} joints move, more than {MOST_JOINTS}; lock those that are not in "
@@ -249,13 +214,7 @@ def refuse_many_joints(joints: int, path: Path) -> None:
 
 
 def refuse_circles(root: etree._Element, path: Path) -> None:
-    """Refuse links that carry themselves, alone or through others, and those that two joints move.
-
-    Raises
-    ------
-    InputError
-        With the line of a joint.
-    """
+    """Refuse links that carry themselves, alone or through others, and those of two joints."""
     carriers: dict[str | None, str | None] = {}
     lines: dict[str | None, object] = {}
     movers: dict[str | None, str | None] = {}
@@ -316,16 +275,6 @@ def convert_pinocchio_model(model: pin.Model, path: Path, floating: bool) -> Rob
         With a free-flyer as its first joint when `floating`.
     path : Path
         The file, for messages.
-    floating : bool
-
-    Returns
-    -------
-    Robot
-
-    Raises
-    ------
-    InputError
-        For a fixed base without a moving joint.
     """
     first = 2 if floating else 1
     data = model.createData()

@@ -98,7 +98,6 @@ class Spreads:
         ``-mean e_i = means_i [beta, -1]``.
     centred : tuple of ndarray, shapes (any, parameters + 1)
         ``std e_i = ||centred_i [beta, -1]||``.
-    k_e : float
     """
 
     means: Array
@@ -281,11 +280,6 @@ class Task:
 
         Means and spreads by cone problems that lie above (25) and touch it: ``|m|`` below
         ``(m^2 / |m0| + |m0|) / 2`` (the mean next to zero smoothed), each with the last for m0.
-
-        Raises
-        ------
-        ComputationError
-            When these do not settle.
         """
         given, parts = self.given, self.spreads
         inner = given.inner()
@@ -326,13 +320,7 @@ class Task:
         return finish_constrained_estimate(given, point, fitted)
 
     def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
-        """The estimate next to the set that a search ended at, and how far it is from the optimum.
-
-        Raises
-        ------
-        ComputationError
-            When nothing admitted is near it.
-        """
+        """The estimate nearest the set that a search ended at, and its distance from the optimum."""
         A, inner = self.metric, self.given.inner()
         inner(System(A, A @ beta, 0.0))
         away = self.distance(inner.point.beta)
@@ -360,13 +348,7 @@ class Task:
 def build_search_task(
     problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars
 ) -> Task:
-    """What is to be searched.
-
-    Raises
-    ------
-    InputError
-        For ranges and starts that do not fit the robot or each other.
-    """
+    """What is to be searched."""
     if region.objective == MEAN_AND_SPREAD:
         if knowledge.prior not in (None, "none"):
             raise InputError(
@@ -392,11 +374,6 @@ def bound_base_parameters(given: Setting, ranges: Ranges | None) -> tuple[Array,
     """Bounds of the base parameters, and the ranges as cones on the unknowns.
 
     A base parameter's range is that of the combination of standard ones that it is.
-
-    Raises
-    ------
-    InputError
-        For an empty table, a range that is none, and unknown names.
     """
     base, idim, space = given.problem.base, given.problem.idim, given.admitted.space
     lower, upper = choose_usual_ranges(given)
@@ -487,13 +464,7 @@ def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
 def choose_search_start(
     given: Setting, begin: Mapping[str, float] | None, low: Array, high: Array
 ) -> Array:
-    """Where a search begins.
-
-    Raises
-    ------
-    InputError
-        For unknown names, and values outside of their ranges.
-    """
+    """Where a search begins."""
     beta, names = 0.5 * (low + high), given.problem.base.names
     for name, value in (begin or {}).items():
         if name not in names:

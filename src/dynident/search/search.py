@@ -74,9 +74,6 @@ class Run:
         Steps.
     patience : int
         Steps without a gain that are the last.
-    keeping : Keeping
-    stage : str
-    progress : callable
     """
 
     most: int
@@ -92,7 +89,6 @@ class Shelf:
 
     Attributes
     ----------
-    path : Path
     origin : Origin
         What it has to fit.
     """
@@ -101,25 +97,13 @@ class Shelf:
     origin: Origin
 
     def put(self, place: Place, generator: Any) -> None:
-        """Write a state.
-
-        Raises
-        ------
-        InputError
-            When it cannot be written.
-        """
+        """Write a state."""
         arrays = {each.name: np.asarray(getattr(place, each.name)) for each in fields(place)}
         content = pack_state_file(SCHEMA, self.origin, {"generator": generator}, arrays)
         write_files({self.path: content})
 
     def taken(self, kind: type[P], rng: np.random.Generator, numbers: int) -> P | None:
-        """The place of a state, the generator put where it was; None where there is none yet.
-
-        Raises
-        ------
-        InputError
-            When the file is something else, or of another search.
-        """
+        """The place of a state, the generator put where it was; None where there is none yet."""
         refuse_outputs([self.path])
         kept = read_state_file(self.path, SCHEMA, ("generator",), "a search")
         if kept is None:
@@ -150,7 +134,6 @@ def run_search(
 
     Parameters
     ----------
-    task : Searchable
     options : str
         What the answer depends on beside the task, the number of steps aside.
     rng : Generator
@@ -159,12 +142,6 @@ def run_search(
         Of the places.
     begin, step : callable
         The first place, and the one after another.
-    run : Run
-
-    Raises
-    ------
-    InputError
-        For a state file of another search, and one that cannot be written.
     """
     shelf, place = None, None
     if run.keeping.search_state is not None:

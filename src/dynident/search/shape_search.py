@@ -127,22 +127,14 @@ def search_start_shapes(
 
     Parameters
     ----------
-    problem : Problem
-    method : str
     given : mapping
         Its options.
-    progress : callable
 
     Returns
     -------
     problem : Problem
     words : str
         How the shapes were searched; empty where they were not.
-
-    Raises
-    ------
-    InputError
-        For ranges of shapes outside of their models' bounds, and a state file of another search.
     """
     if not problem.idim.shape_parameters:
         return problem, ""
@@ -168,12 +160,7 @@ def search_start_shapes(
 
 
 def check_shape_ranges(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Refuse ranges of shapes that are none, or beyond the bounds of their models.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse ranges of shapes that are none, or beyond the bounds of their models."""
     for shape in problem.idim.shape_parameters:
         if shape.name not in ranges:
             continue

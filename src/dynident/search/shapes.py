@@ -69,7 +69,6 @@ def estimate_with_shapes(
 
     Parameters
     ----------
-    problem : Problem
     method : callable
         Estimates the linear parameters of a problem.
     quickly : callable
@@ -83,11 +82,6 @@ def estimate_with_shapes(
         At the shapes, and under the loads, of the estimate.
     estimate : Estimate
         Of its parameters; the shapes are its `shape`.
-
-    Raises
-    ------
-    ComputationError
-        When the shapes do not settle.
     """
     if not problem.idim.nonlinear:
         return problem, method(problem)
@@ -257,7 +251,6 @@ def convert_from_linearised(
     ----------
     problem : Problem
         The linearised one.
-    estimate : Estimate
     theta : ndarray
         Its full set.
     held : dict of str to str
@@ -342,7 +335,6 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
 
     Parameters
     ----------
-    problem : Problem
     sigma : ndarray, shape (groups,), optional
         To start from.
     """
@@ -386,13 +378,7 @@ def solve_partly_positive(system: System, positive: Booleans) -> Array:
 
 
 def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
-    """The shapes that fit best, of descents from several starts.
-
-    Parameters
-    ----------
-    problem : Problem
-    progress : callable
-    """
+    """The shapes that fit best, of descents from several starts."""
     first = fit_at_usual_shapes(problem)
     if not first.problem.idim.shape_parameters:
         return first
@@ -516,7 +502,6 @@ class Seen:
 
     Attributes
     ----------
-    model : FrictionModel
     stretches : tuple of (Signals, ndarray of int, float)
         Stretches of a motion, which of their samples have rows, and their rate [Hz].
     torque : ndarray, shape (rows,)

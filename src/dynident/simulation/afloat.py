@@ -59,14 +59,8 @@ def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ..
 
     Parameters
     ----------
-    robot : Robot
     sole : tuple of float, optional
         Half length and half width of contacts that bear moments [m].
-
-    Raises
-    ------
-    InputError
-        When a contact bears moments, and nothing says how large its sole is.
     """
     found = []
     for contact in robot.contacts:
@@ -101,22 +95,14 @@ def record_floating(
     loop : Loop
         As `simulate_floating` takes it.
     theta : ndarray, shape (standard parameters,)
-    ground : Ground
     sole : tuple of float, optional
         Of contacts that bear moments, half length and half width [m].
     sensors : Sensors
         Of the joints; what they see is added to the motion, and no controller sees it.
-    beside : BaseSensors
     name : str
         Of the recording.
     progress : callable
         Called with "simulation" and the share that is done.
-
-    Raises
-    ------
-    InputError
-        For clocks that jitter, contacts without a sole, and as `simulate_floating`.
-    RolloutError
     """
     robot, reference = loop.idim.robot, loop.reference
     if sensors.jitter > 0.0:

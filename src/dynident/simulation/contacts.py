@@ -181,13 +181,7 @@ class Points(NamedTuple):
 
 
 def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
-    """Sort feet into what the kernel reads.
-
-    Raises
-    ------
-    InputError
-        For names that are there twice, and bodies that the robot does not have.
-    """
+    """Sort feet into what the kernel reads."""
     names = [each.name for each in feet]
     for each in feet:
         if names.count(each.name) > 1:

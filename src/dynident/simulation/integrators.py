@@ -23,7 +23,6 @@ class Integrator:
     a : ndarray, shape (stages, stages)
         Lower triangular; a diagonal makes it implicit, one stage at a time.
     b, c : ndarray, shape (stages,)
-    order : int
     """
 
     a: Array

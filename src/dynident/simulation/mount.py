@@ -53,11 +53,6 @@ class Mount:
         Positions of the joints where the springs bear the weight, if others.
     start : ndarray, shape (2, axes), optional
         Positions and speeds with which the axes begin; at rest and level by default.
-
-    Raises
-    ------
-    InputError
-        For unknown axes, and values that are not theirs.
     """
 
     axes: tuple[str, ...]
@@ -84,12 +79,7 @@ def list_mount_parameters(axes: Sequence[str]) -> tuple[str, ...]:
 
 
 def refuse_unknown_axes(axes: Sequence[str]) -> None:
-    """Refuse what is no axis, and the same twice.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what is no axis, and the same twice."""
     for axis in axes:
         if axis not in AXES:
             words = f"axis {axis!r} is not known{suggest_nearest(axis, AXES)}"
@@ -108,13 +98,7 @@ def find_mount(values: Mapping[str, float]) -> Mount | None:
 
 @dataclass(frozen=True, eq=False)
 class Mounted:
-    """A model on a mount: the mount's joints first, then the robot's.
-
-    Attributes
-    ----------
-    idim : Idim
-    axes : tuple of str
-    """
+    """A model on a mount: the mount's joints first, then the robot's."""
 
     idim: Idim
     axes: tuple[str, ...]
@@ -145,13 +129,7 @@ class Mounted:
 
 
 def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
-    """A robot's model on a mount.
-
-    Raises
-    ------
-    InputError
-        For floating bases, and models without rotors.
-    """
+    """A robot's model on a mount."""
     robot, m = idim.robot, len(axes)
     if robot.floating or not idim.rotor:
         raise InputError(f"{robot.name}: a mount needs a fixed base, and drives with rotors")

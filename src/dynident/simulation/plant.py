@@ -28,16 +28,10 @@ class Element:
     ----------
     joint : int
         Index of the joint on whose own drive it acts.
-    model : FrictionModel
     linear : tuple of float
         Values of the model's `parameters`.
     shape : tuple of float
         Of its `shape`; usual ones by default.
-
-    Raises
-    ------
-    InputError
-        When the values are not those of the model, or no numbers.
     """
 
     joint: int
@@ -119,7 +113,6 @@ def build_plant(
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
         Only the joint-space mass matrix has to be positive definite, so that base
         parameters in their kept places will do.
@@ -131,12 +124,6 @@ def build_plant(
     elements : sequence of Element
         What acts on the drives beside the model's friction: a plant that the linear model
         does not have.
-
-    Raises
-    ------
-    InputError
-        When a width is not positive, friction depends on signals that a simulation does not
-        have, or values, columns or elements do not fit the model.
     """
     idim, theta = idim.settled(theta)
     count, shapes = len(idim.parameters), len(idim.shape)
@@ -222,8 +209,6 @@ class Acting:
 
     Attributes
     ----------
-    gear : int
-    model : FrictionModel
     linear : ndarray, shape (parameters,)
     shape : tuple of float
     of_term, of_shape : dict of int to int
@@ -245,13 +230,7 @@ class Acting:
 
 
 def build_elements(laws: Sequence[Acting]) -> Elements:
-    """Friction models with laws as the kernel reads them.
-
-    Raises
-    ------
-    InputError
-        When a law reads a signal that a simulation does not have, or has states and a load.
-    """
+    """Friction models with laws as the kernel reads them."""
     models = [each.model for each in laws]
     for model in models:
         refuse_missing_signals(model)
@@ -281,12 +260,7 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
 
 
 def refuse_missing_signals(model: FrictionModel) -> None:
-    """Refuse friction that reads signals that a simulation does not have.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse friction that reads signals that a simulation does not have."""
     beyond = [SIGNALS[need] for need in model.needs if need != "load" or model.state]
     if beyond:
         raise InputError(
@@ -307,7 +281,6 @@ def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
     q : ndarray, shape (samples, nq)
         Configurations to average over.

@@ -45,16 +45,10 @@ def record_rollout(
         Its noise and its counts are those of the sensors, whatever it has of its own.
     theta : ndarray, shape (standard parameters,)
         The robot's; SI units.
-    sensors : Sensors
     name : str
         Of the recording.
     progress : callable
         Called with "simulation" and the share that is done.
-
-    Raises
-    ------
-    RolloutError
-        When the motion diverges.
 
     See Also
     --------

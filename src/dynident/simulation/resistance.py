@@ -44,15 +44,9 @@ def make_resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
 
     Parameters
     ----------
-    idim : Idim
     theta : ndarray, shape (standard parameters,)
     width : ndarray, shape (n,)
         Of the smoothed sign [rad/s or m/s].
-
-    Raises
-    ------
-    InputError
-        For friction that remembers, or reads more than the motion.
     """
     if idim.has_states:
         raise InputError("friction with states is no function of one instant")

@@ -327,13 +327,7 @@ def pad_in_front(values: Array, m: int, fill: float = 0.0, axis: int = 0) -> Arr
 
 
 def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
-    """The controller on the integrator's clock, and which of its parameters are differentiated.
-
-    Raises
-    ------
-    InputError
-        For parameters of loops that are not differentiated by them.
-    """
+    """The controller on the integrator's clock, and which of its parameters are differentiated."""
     control, idim = loop.controller, loop.idim
     fitted = any(each.kind not in START_KINDS for each in own)
     if fitted and (control.states or control.compensation != "none" or control.rate is not None):
@@ -367,13 +361,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
 
 
 def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
-    """The robot on its reference, controllers at rest there, and friction in its first state.
-
-    Raises
-    ------
-    InputError
-        For a start of other sizes, with values that are not finite, or with a quaternion of zero.
-    """
+    """The robot on its reference, controllers at rest there, and friction in its first state."""
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
     base = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if robot.floating else np.zeros(0)
@@ -442,12 +430,7 @@ def predict_feed_forward(loop: Loop) -> Array:
 
 
 def check_input_signal(signal: Array | None, samples: int, width: int, what: str) -> Array:
-    """An optional input as the kernel takes it: no rows where there is none.
-
-    Raises
-    ------
-    InputError
-    """
+    """An optional input as the kernel takes it: no rows where there is none."""
     if signal is None:
         return np.zeros((0, width))
     if signal.shape != (samples, width):

@@ -178,10 +178,8 @@ def draw_sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array
 
     Parameters
     ----------
-    sensors : Sensors
     rate : float
         [Hz]
-    samples : int
 
     Returns
     -------

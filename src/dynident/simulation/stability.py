@@ -54,11 +54,6 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     ----------
     steep : bool
         With the slope that Coulomb friction has at standstill, or that beyond it.
-
-    Raises
-    ------
-    InputError
-        When the mass matrix is not positive definite.
     """
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
@@ -114,13 +109,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
 
 
 def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
-    """Refuse numbers that linear algebra would stumble over.
-
-    Raises
-    ------
-    InputError
-        Naming the joint.
-    """
+    """Refuse numbers that linear algebra would stumble over."""
     for matrix in matrices:
         size = np.max(np.abs(matrix), axis=1)
         if not np.all(size < LARGEST):

@@ -21,7 +21,6 @@ def measure_torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> 
 
     Parameters
     ----------
-    draws : Draws
     problem : Problem
         The model on one log.
     sigma : ndarray, shape (groups,)
@@ -47,18 +46,12 @@ def measure_position_calibration(
 
     Parameters
     ----------
-    draws : Draws
     problem : Problem
         The model on one log.
     simulation : Simulation
         Of the loop, as the study has it.
     sigma : ndarray, shape (n,)
         Root mean square of the positions that the model left of the fitted logs.
-
-    Raises
-    ------
-    ComputationError
-        When no draw can be simulated.
     """
     (log,) = problem.samples
     found = []
@@ -90,7 +83,6 @@ def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:
     ----------
     drawn : ndarray, shape (rows, draws)
     measured : ndarray, shape (rows,)
-    sigma : float
     """
     low, high = np.quantile(drawn, BAND, axis=1)
     half = NORMAL * np.sqrt(np.var(drawn, axis=1) + sigma**2)

@@ -73,17 +73,6 @@ def compare(
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
     progress : callable
         Called with "comparing" and the share that is done.
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    InputError
-        For unknown names, fewer than two blocks, and blocks too short for the filters.
-    ComputationError
-        When nothing gave an answer.
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)
@@ -141,12 +130,7 @@ def compare(
 
 
 def check_names(kind: str, given: Sequence[str], known: Iterable[str]) -> None:
-    """Refuse empty lists, unknown names and repeated ones.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse empty lists, unknown names and repeated ones."""
     if not given:
         raise InputError(f"no {kind} is given")
     for name in given:
@@ -202,13 +186,7 @@ def find_row_kind(group: RowGroup) -> str:
 
 
 def refuse_empty_blocks(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
-    """Refuse blocks in which no equation of a floating robot's log lasts.
-
-    Raises
-    ------
-    InputError
-        With what such a log lacks.
-    """
+    """Refuse blocks in which no equation of a floating robot's log lasts."""
     try:
         for fold in folds:
             for logs in fold:
@@ -307,7 +285,6 @@ def sum_squared_errors(
 
     Parameters
     ----------
-    result : Fit
     logs : sequence of Samples
         To be scored.
     kinds : sequence of str

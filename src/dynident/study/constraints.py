@@ -29,13 +29,7 @@ else:
 
 
 def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constraint, ...]:
-    """Constraints of a study.
-
-    Raises
-    ------
-    InputError
-        Naming the entry and the key that its kind does not have, lacks or cannot use.
-    """
+    """Constraints of a study."""
     built = []
     for k, section in enumerate(sections, 1):
         make = CONSTRAINTS[section.kind]

@@ -36,10 +36,8 @@ class Report:
 
     Attributes
     ----------
-    log : str
     findings : tuple of Finding
         Each of the log after those before it were mended.
-    signs : tuple of Sign
     mending : Mending
         All that mends it, with what the study mends already.
     unit : str, tuple of str, or None
@@ -64,12 +62,7 @@ class Report:
 
 @limit_to_one_thread
 def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
-    """Look for everything in every log of a study, one report each in their order.
-
-    Raises
-    ------
-    InputError
-    """
+    """Look for everything in every log of a study, one report each in their order."""
     robot = load_study_robot(study)
     logs = []
     for k, section in enumerate(study.log):
@@ -131,10 +124,6 @@ def examine_generalised_logs(
 
     Gravity and the log's other sensors are asked, too, as before each identification: what they
     refuse is a finding, and of what they warn a sign where nothing else was found.
-
-    Raises
-    ------
-    InputError
     """
     if robot.carrier is not None:
         raise InputError(

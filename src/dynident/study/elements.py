@@ -18,7 +18,6 @@ class ElementKind(Spec):
 
     Attributes
     ----------
-    joint : str
     kind : str
         Name in `dynident.friction.elements.ELEMENTS`.
     over : str, optional
@@ -40,13 +39,7 @@ else:
 
 
 def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[Attached, ...]:
-    """Elements of a study.
-
-    Raises
-    ------
-    InputError
-        Naming the entry, and the joint or key that is not known, missing or cannot be.
-    """
+    """Elements of a study."""
     built: list[Attached] = []
     seen: dict[tuple[str, str], int] = {}
     for k, section in enumerate(sections, 1):

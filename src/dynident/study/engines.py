@@ -92,14 +92,7 @@ class Drive:
 
 
 def build_drive(loop: Loop) -> Drive:
-    """The law of a loop as other engines can have it.
-
-    Raises
-    ------
-    InputError
-        For controllers with states, clocks of their own or compensation, and for targets that move
-        between samples.
-    """
+    """The law of a loop as other engines can have it."""
     control, robot = loop.controller, loop.idim.robot
     if control.states or control.rate is not None or control.compensation != "none":
         raise InputError(
@@ -145,13 +138,8 @@ def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
     ----------
     model : Model
         As engines are given it.
-    drive : Drive
     whole : Model
         As it was identified.
-
-    Raises
-    ------
-    RolloutError
     """
     import pinocchio as pin
 
@@ -224,15 +212,8 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
     ----------
     model : Model
         As engines are given it.
-    drive : Drive
     whole : Model
         As it was identified: friction that MuJoCo has no place for is applied as a torque.
-
-    Raises
-    ------
-    InputError
-        When MuJoCo is not installed or cannot compile the model.
-    RolloutError
     """
     mujoco = import_mujoco()
     names = model.idim.robot.joint_names
@@ -294,12 +275,7 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
 
 
 def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
-    """Refuse a simulation that has run away.
-
-    Raises
-    ------
-    RolloutError
-    """
+    """Refuse a simulation that has run away."""
     if not np.all(np.abs(dq) < HUGE):
         joint = names[int(np.argmax(~(np.abs(dq) < HUGE)))]
         raise RolloutError(

@@ -27,7 +27,6 @@ class ObstacleKind(Spec):
     ----------
     kind : str
         Name in `dynident.excitation.obstacles.OBSTACLES`.
-    name : str, optional
     links : tuple of str
         That keep clear of it; all that move by default.
     file : str, optional
@@ -67,13 +66,7 @@ else:
 
 
 def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:
-    """Obstacles of a study.
-
-    Raises
-    ------
-    InputError
-        Naming the entry, and what is missing or cannot be.
-    """
+    """Obstacles of a study."""
     built = []
     for k, section in enumerate(sections, 1):
         maker = OBSTACLES[section.kind]
@@ -108,13 +101,7 @@ def trajectory(file: str, rate: float | None = None, periods: int | None = None)
 
 
 def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
-    """A designed trajectory with its rate [Hz] and its periods.
-
-    Raises
-    ------
-    InputError
-        When the file is none of ours, or not whole.
-    """
+    """A designed trajectory with its rate [Hz] and its periods."""
     try:
         document = json.loads(read_file(path))
     except OSError as error:

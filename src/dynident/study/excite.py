@@ -46,11 +46,6 @@ def excite_study(
         Files of trajectories that this one is to complement.
     task : Path, optional
         File of the motion whose torques are to be predicted, instead of the study's.
-    progress : callable, optional
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     robot = load_study_robot(study)
     elements = build_elements(study.element, robot)
@@ -88,11 +83,6 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
     """A motion from a trajectory.json, or from a log that is prepared as the study says.
 
     Of a log with gaps its runs one after another: of a task only its instants count.
-
-    Raises
-    ------
-    InputError
-        When it is neither, or of another robot.
     """
     if path.suffix.lower() == ".json":
         found, rate, periods = read_trajectory(path)

@@ -38,8 +38,6 @@ class StudyLogs:
 
     Attributes
     ----------
-    study : Study
-    base : BaseParameters
     torque : bool
         Whether they have to have torque.
     """
@@ -124,13 +122,7 @@ def list_fit_inputs(fit: Fit) -> tuple[str | Path, ...]:
 
 
 def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
-    """The loop of a fit along another log, what was fitted of it as it was found.
-
-    Raises
-    ------
-    InputError
-        When the fit knows no controller.
-    """
+    """The loop of a fit along another log, what was fitted of it as it was found."""
     study, loop = find_study(fit), fit.simulation
     if study is not None and study.controller is not None:
         loop = build_study_loop(study, fit.robot, [samples])
@@ -169,17 +161,10 @@ def read_fit_log(
 
     Parameters
     ----------
-    fit : Fit
     files : sequence of str
         Side by side.
-    layout : Layout
     torque : bool, optional
         Whether it has to have torque; as the fit's method by default.
-
-    Raises
-    ------
-    InputError
-        When the log does not fit the robot.
     """
     study = find_study(fit)
     if study is not None and study.log:
@@ -197,13 +182,7 @@ def read_fit_log(
 def relocate_log_section(
     section: LogSection, files: Sequence[str], told: Mapping[str, Any] = AS_FITTED.keys
 ) -> LogSection:
-    """A log section that reads other files laid out alike, but for keys that are told.
-
-    Raises
-    ------
-    InputError
-        When the number of files differs.
-    """
+    """A log section that reads other files laid out alike, but for keys that are told."""
     old = section.files
     if len(files) != len(old):
         raise InputError(
@@ -238,7 +217,6 @@ class LogErrors:
 
     Attributes
     ----------
-    figures : ValidationFigures
     warnings : tuple of str
         What was noticed about the log.
     """
@@ -257,17 +235,10 @@ def measure_log(
 
     Parameters
     ----------
-    fit : Fit
     files : sequence of str
         As of `read_fit_log`.
     lowpass_hz : float, optional
         As in the fit by default [Hz].
-    layout : Layout
-
-    Raises
-    ------
-    InputError
-        When the log does not fit the robot or its filters.
     """
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)

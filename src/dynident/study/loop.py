@@ -149,14 +149,8 @@ def build_controller(
 
     Parameters
     ----------
-    section : ControllerSection
-    robot : Robot
     logs : tuple of Samples
         For gains that are to be identified.
-
-    Raises
-    ------
-    InputError
     """
     if section.gains == "identify":
         with placed("[controller]"):
@@ -171,12 +165,7 @@ def build_controller(
 
 
 def build_reference(section: ReferenceSection) -> Reference:
-    """A reference that needs no log.
-
-    Raises
-    ------
-    InputError
-    """
+    """A reference that needs no log."""
     with placed("[reference]"):
         if section.kind in OF_LOGS:
             raise InputError(f"[reference] kind {section.kind!r} needs a [[log]]")
@@ -185,12 +174,7 @@ def build_reference(section: ReferenceSection) -> Reference:
 
 
 def build_sensors(section: NoiseSection, n: int) -> Sensors:
-    """The sensors of a study.
-
-    Raises
-    ------
-    InputError
-    """
+    """The sensors of a study."""
     with placed("[noise]"):
         for key in ROWS:
             count = np.size(getattr(section, key))
@@ -205,13 +189,7 @@ def build_sensors(section: NoiseSection, n: int) -> Sensors:
 
 
 def build_base_sensors(section: NoiseSection, floating: bool) -> BaseSensors:
-    """What a floating robot's log has beside its joints.
-
-    Raises
-    ------
-    InputError
-        For a fixed base, of which there is nothing.
-    """
+    """What a floating robot's log has beside its joints."""
     with placed("[noise]"):
         given = {
             key: value
@@ -224,12 +202,7 @@ def build_base_sensors(section: NoiseSection, floating: bool) -> BaseSensors:
 
 
 def build_ground(section: GroundSection) -> Ground:
-    """What a study's floating robot stands on.
-
-    Raises
-    ------
-    InputError
-    """
+    """What a study's floating robot stands on."""
     with placed("[ground]"):
         return Ground(**collect_arguments(Ground, section, "[ground]", ("sole",)))
 
@@ -241,13 +214,7 @@ def build_simulation(
     robot: Robot,
     logs: tuple[Samples, ...],
 ) -> Simulation:
-    """All that an estimator needs to simulate the loop behind a study's logs.
-
-    Raises
-    ------
-    InputError
-        When the controller does not fit the robot, or the reference the log.
-    """
+    """All that an estimator needs to simulate the loop behind a study's logs."""
     references: tuple[Reference, ...] | None = None
     notes = []
     if reference.kind in OF_LOGS:
@@ -274,13 +241,7 @@ def build_simulation(
 
 
 def take_gains_from_file(section: ControllerSection, robot: Robot) -> ControllerSection:
-    """A section with the gains of the position servos in the robot's MJCF, which damp all speed.
-
-    Raises
-    ------
-    InputError
-        For another kind, gains that are given too, and joints without a servo.
-    """
+    """A section with the gains of the position servos in the robot's MJCF, which damp all speed."""
     if section.kind != "pd":
         raise InputError(f"[controller] gains = 'file' are those of a 'pd', not of {section.kind}")
     for key in sorted(section.model_fields_set & {"kp", "kd"}):
@@ -299,13 +260,7 @@ def take_gains_from_file(section: ControllerSection, robot: Robot) -> Controller
 def identify_controller(
     section: ControllerSection, robot: Robot, logs: tuple[Samples, ...]
 ) -> tuple[Controller, str]:
-    """Gains identified from the first log with a reference.
-
-    Raises
-    ------
-    InputError
-        When there is no such log or the kind's gains cannot be identified.
-    """
+    """Gains identified from the first log with a reference."""
     if section.kind not in IDENTIFIED:
         raise InputError(
             f"[controller] gains of {section.kind!r} cannot be identified; p-p and pd can"
@@ -373,13 +328,7 @@ def describe_gains(found: Gains, robot: Robot, log: Samples) -> str:
 def replace_parameters(
     names: tuple[str, ...], given: Mapping[str, float], theta: np.ndarray
 ) -> np.ndarray:
-    """Standard parameters with some of them replaced by name.
-
-    Raises
-    ------
-    InputError
-        For unknown names.
-    """
+    """Standard parameters with some of them replaced by name."""
     out = np.array(theta, dtype=float)
     for name, value in given.items():
         if name not in names:

@@ -94,12 +94,7 @@ def can_study_simulate(study: Study) -> bool | None:
 
 
 def build_study_simulation(study: Study, problem: Problem) -> Simulation:
-    """The closed loop behind a study's logs.
-
-    Raises
-    ------
-    InputError
-    """
+    """The closed loop behind a study's logs."""
     assert study.controller is not None
     return build_simulation(
         study.controller, study.reference, study.simulation, problem.robot, problem.samples

@@ -52,10 +52,8 @@ class Torques:
 
     Attributes
     ----------
-    base : BaseParameters
     beta, covariance : ndarray
         Of the base parameters.
-    theta : ndarray or None
     knowledge : Knowledge
         What was known beside the log.
     """
@@ -73,13 +71,10 @@ class Positions:
 
     Attributes
     ----------
-    base : BaseParameters
     theta : ndarray
         The estimate.
-    names : tuple of str
     values, covariance : ndarray
         Of the names, which end the list of standard parameters, then shapes and loop.
-    cones : tuple of Cone
     """
 
     base: BaseParameters
@@ -169,17 +164,8 @@ def measure_calibration(
 
     Parameters
     ----------
-    fit : Fit
-    draws : Draws
     text : str
         The log's files, laid out as the fit's first log; commas between those side by side.
-    layout : Layout
-
-    Raises
-    ------
-    InputError
-        When the log does not fit the robot.
-    ComputationError
     """
     if fit.estimate.fitted is None:
         samples = read_fit_log(fit, text.split(","), layout)

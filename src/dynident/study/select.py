@@ -27,12 +27,7 @@ MOST = 8
 
 
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
-    """Choose among the blocks of all logs that a study fits.
-
-    Raises
-    ------
-    InputError, ComputationError
-    """
+    """Choose among the blocks of all logs that a study fits."""
     progress("reading", 0.0)
     robot = load_study_robot(study)
     fitted = [section for section in study.log if section.use == "identify"]
@@ -59,7 +54,6 @@ def render_selected_study(path: Path, study: Study, found: Selection) -> str:
     ----------
     path : Path
         The study, which has been read before.
-    study : Study
     found : Selection
         Fitted logs of which nothing was chosen are left out.
     """

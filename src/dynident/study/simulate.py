@@ -42,8 +42,6 @@ class SimulatedLog:
     ----------
     recording : Recording
         Positions and torques as the sensors give them, with the reference.
-    joints : tuple of str
-    warnings : tuple of str
     contacts : tuple of Contact
         Of a floating robot.
     """
@@ -122,12 +120,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
 
 
 def choose_log_reference(references: tuple[Reference, ...] | None, log: Samples) -> Reference:
-    """The reference of a log: its own unless it was reconstructed.
-
-    Raises
-    ------
-    InputError
-    """
+    """The reference of a log: its own unless it was reconstructed."""
     if references is not None:
         return references[0]
     own = extract_logged_reference(log)
@@ -142,11 +135,6 @@ def choose_simulated_model(study: Study, robot: Robot) -> tuple[Idim, Array]:
     Those of a result where one is named, with its shapes of friction; else the robot file's
     inertials, armature (Ia), damping (fv) and friction (fc); on both, what
     ``[simulation.parameters]`` says.
-
-    Raises
-    ------
-    InputError
-        When the result is another robot's, or the file has no inertials.
     """
     idim, settings = build_study_idim(study, robot), study.simulation
     if settings.result is not None:

@@ -52,13 +52,7 @@ class Sample(NamedTuple):
 
 
 def stream_recording(recording: Recording, measured: bool) -> Iterator[Sample]:
-    """The samples of a log that was read as a whole, before any filter.
-
-    Raises
-    ------
-    InputError
-        When velocities are to be the log's own, and it has none.
-    """
+    """The samples of a log that was read as a whole, before any filter."""
     n = recording.q.shape[1]
     values = np.zeros(4 * n)
     if measured and (recording.dq is None or recording.ddq is None):
@@ -78,11 +72,8 @@ class Lines:
 
     Parameters
     ----------
-    file : binary file
-    name : str
     grows : bool
         Wait for more at the end of a file.
-    stopped : callable
     """
 
     def __init__(self, file: IO[bytes], name: str, grows: bool, stopped: Stopped) -> None:
@@ -90,14 +81,7 @@ class Lines:
         self._file, self._grows, self._stopped = file, grows, stopped
 
     def __iter__(self) -> Iterator[str]:
-        """Whole lines; `number` counts them from 1.
-
-        Raises
-        ------
-        InputError
-            When the stream ends in the middle of a line or goes on without an end of it, or is no
-            text.
-        """
+        """Whole lines; `number` counts them from 1."""
         handle, rest = self._file.fileno(), b""
         while not self._stopped():
             if not self._grows and not select.select([handle], [], [], WAIT)[0]:
@@ -136,8 +120,6 @@ class TextStream:
 
     Parameters
     ----------
-    lines : Lines
-    robot : Robot
     section : LogSection or None
         How its columns are laid out; by their default names without.
     rate : float or None
@@ -153,13 +135,7 @@ class TextStream:
     taken: int = 0
 
     def samples(self) -> Iterator[Sample]:
-        """One after another; the rate is known from the first of them on.
-
-        Raises
-        ------
-        InputError
-            With the line and the column.
-        """
+        """One after another; the rate is known from the first of them on."""
         rows = self._rows()
         head: list[tuple[float | None, Array]] = []
         for row in rows:
@@ -276,12 +252,7 @@ def is_number(cell: str) -> bool:
 
 
 def open_text(name: str) -> IO[bytes]:
-    """A file of text to be followed.
-
-    Raises
-    ------
-    InputError
-    """
+    """A file of text to be followed."""
     if "," in name:
         raise InputError(f"{name}: only one file can be followed while it grows")
     try:

@@ -100,13 +100,10 @@ class RobotSection(Spec):
         torque is measured on the link's side.
     gravity : tuple of 3 floats, optional
         [m/s^2]
-    floating : bool
     locked : dict of str to float
         Joints that stay at a value and are not in the log.
     beyond : str, optional
         The link that a force/torque sensor holds: the limb from there on is identified.
-    transmission : TransmissionSpec, optional
-    drive : tuple of DriveSpec
     """
 
     file: File
@@ -151,7 +148,6 @@ class LogFiles(Spec):
         Ranges of samples, as of `rows`, in which alone rows are fitted; filters see all.
     period, warmup : optional
         This log's own, instead of those of ``[prepare]``.
-    name : str, optional
     """
 
     files: Files
@@ -333,13 +329,7 @@ def find_section_of_key(key: str, first: str) -> str | None:
 
 
 def list_input_files(study: Study) -> tuple[str | Path, ...]:
-    """All files that a study is read from, but for itself.
-
-    Raises
-    ------
-    InputError
-        When the robot's file cannot be read.
-    """
+    """All files that a study is read from, but for itself."""
     return (*list_file_names(study), *list_model_files(load_study_robot(study)))
 
 
@@ -378,12 +368,7 @@ def extract_limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) ->
 
 
 def build_study_idim(study: Study, robot: Robot) -> Idim:
-    """The model of a study.
-
-    Raises
-    ------
-    InputError
-    """
+    """The model of a study."""
     elements = build_elements(study.element, robot)
     return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
@@ -391,12 +376,7 @@ def build_study_idim(study: Study, robot: Robot) -> Idim:
 def read_study_samples(
     section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
 ) -> Samples:
-    """Read and prepare one log of a study.
-
-    Raises
-    ------
-    InputError
-    """
+    """Read and prepare one log of a study."""
     given = settings.model_dump(exclude_none=True)
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
@@ -410,12 +390,7 @@ def read_study_samples(
 
 
 def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
-    """Read and mend one log of a study; without torque only where that may be.
-
-    Raises
-    ------
-    InputError
-    """
+    """Read and mend one log of a study; without torque only where that may be."""
     recording = read_log(
         section.files,
         robot,

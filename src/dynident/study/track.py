@@ -74,7 +74,6 @@ class Noticed(NamedTuple):
     ----------
     time : float
         [s]
-    event : Event
     """
 
     time: float
@@ -87,14 +86,12 @@ class Setting:
 
     Attributes
     ----------
-    base : BaseParameters
     study : Study
         Whose preparation and tracking count.
     section : LogSection or None
         How the log is laid out; as robots name their columns without.
     sigma : ndarray or None
         Where it is known before the log is.
-    start : Known or None
     """
 
     base: BaseParameters
@@ -128,12 +125,7 @@ class Setting:
 
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
-    """What is tracked by a study, or from a fit on.
-
-    Raises
-    ------
-    InputError
-    """
+    """What is tracked by a study, or from a fit on."""
     if result is None:
         idim = build_study_idim(study, load_study_robot(study))
         base, start, sigma = base_parameters(idim), None, None
@@ -156,15 +148,9 @@ class Follower:
 
     Parameters
     ----------
-    setting : Setting
     sigma : ndarray, shape (n,)
     rate : float
         Of the stream [Hz].
-
-    Raises
-    ------
-    InputError
-        When options contradict each other or do not fit the rate.
     """
 
     def __init__(self, setting: Setting, sigma: Array, rate: float) -> None:
@@ -198,13 +184,7 @@ class Follower:
         return int(self._counts[0])
 
     def feed(self, sample: Sample) -> list[Row | Noticed]:
-        """Take in one sample of the stream; what is to be written.
-
-        Raises
-        ------
-        InputError
-            When it is not finite.
-        """
+        """Take in one sample of the stream; what is to be written."""
         counts = self._counts
         gap = sample.time - self._last[0] > GAP / self.rate
         if counts[0] and (sample.fresh or gap):
@@ -260,13 +240,7 @@ class Follower:
         return Origin(base.idim.robot.name, base.names, rates)
 
     def restore(self, state: Kept) -> None:
-        """Go on from a stored state.
-
-        Raises
-        ------
-        InputError
-            When it is of another robot, or of other options.
-        """
+        """Go on from a stored state."""
         state.require(self.origin, "sigma, rate, cutoff, ageing or prior")
         arrays = dict(state.arrays)
         try:
@@ -284,7 +258,6 @@ class Earlier(NamedTuple):
 
     Attributes
     ----------
-    kept : Kept
     taken : int
         Samples that it has seen.
     rate : float
@@ -299,13 +272,7 @@ class Earlier(NamedTuple):
 
 
 def read_state(path: Path) -> Earlier | None:
-    """What a state file tells; None where there is none yet.
-
-    Raises
-    ------
-    InputError
-        When it is something else.
-    """
+    """What a state file tells; None where there is none yet."""
     kept = read_state_file(path, SCHEMA, ("rate", "sigma"), "dynident track")
     if kept is None:
         return None
@@ -343,7 +310,6 @@ def track_log(
 
     Parameters
     ----------
-    setting : Setting
     source : str or None
         A log's files, separated by commas; None for the study's own log.
     write : callable
@@ -358,11 +324,6 @@ def track_log(
         Read, where it exists, before the first sample, and written after the last.
     stopped : callable
         Asked between samples.
-
-    Raises
-    ------
-    InputError
-        Also in the middle of a stream: the state then is that after the last good sample.
     """
     earlier = None if state is None else read_state(state)
     past = 0 if earlier is None else earlier.taken
@@ -426,12 +387,7 @@ def track_log(
 
 
 def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:
-    """A log read as a whole, laid out as the study has it.
-
-    Raises
-    ------
-    InputError
-    """
+    """A log read as a whole, laid out as the study has it."""
     section = setting.section
     if source is not None:
         files = tuple(source.split(","))
@@ -446,12 +402,7 @@ def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> 
 
 
 def refuse_mending(section: LogSection | None) -> None:
-    """Refuse to take a stream as a log that has to be mended, or of which a part counts.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse to take a stream as a log that has to be mended, or of which a part counts."""
     if section is None:
         return
     if section.mending() != Mending() or section.rows is not None:

@@ -38,18 +38,12 @@ def check_numbers(
     ----------
     kind, key : str
         Of the constraint, for the message.
-    values : sequence of float
     count : int
         How many they have to be.
     positive : bool
         Whether each has to be positive.
     bounded : bool
         Whether infinite ones are refused.
-
-    Raises
-    ------
-    InputError
-        When they are not `count` numbers of that sort, or larger than `LARGEST`.
     """
     try:
         array = np.array(values)
@@ -72,25 +66,14 @@ def check_numbers(
 
 
 def check_number(kind: str, key: str, value: float, positive: bool = False) -> float:
-    """One finite value as a plain number; see `check_numbers`.
-
-    Raises
-    ------
-    InputError
-    """
+    """One finite value as a plain number; see `check_numbers`."""
     return check_numbers(kind, key, (value,), count=1, positive=positive)[0]
 
 
 def check_interval(
     kind: str, lower: float | None, upper: float | None
 ) -> tuple[float | None, float | None]:
-    """Two bounds, one of which may be left out.
-
-    Raises
-    ------
-    InputError
-        Without a bound, or with bounds in the wrong order.
-    """
+    """Two bounds, one of which may be left out."""
     if lower is None and upper is None:
         raise InputError(f"constraint {kind!r} has neither lower nor upper")
     low = None if lower is None else check_number(kind, "lower", lower)
@@ -101,12 +84,7 @@ def check_interval(
 
 
 def check_name_list(kind: str, key: str, values: Iterable[str] | str) -> tuple[str, ...] | str:
-    """A name, or several that differ.
-
-    Raises
-    ------
-    InputError
-    """
+    """A name, or several that differ."""
     if isinstance(values, str):
         return check_name(kind, key, values)
     if not isinstance(values, Iterable):
@@ -123,12 +101,7 @@ def check_name_list(kind: str, key: str, values: Iterable[str] | str) -> tuple[s
 
 
 def check_name(kind: str, key: str, value: str) -> str:
-    """A name that is not empty.
-
-    Raises
-    ------
-    InputError
-    """
+    """A name that is not empty."""
     if not isinstance(value, str) or not value:
         raise InputError(
             f"constraint {kind!r}: {key} is {abbreviate_value(value)} but has to be a name"
@@ -137,12 +110,7 @@ def check_name(kind: str, key: str, value: str) -> str:
 
 
 def check_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
-    """One of some words.
-
-    Raises
-    ------
-    InputError
-    """
+    """One of some words."""
     known = tuple(choices)
     if not isinstance(value, str) or value not in known:
         raise InputError(
@@ -153,12 +121,7 @@ def check_word(kind: str, key: str, value: str, choices: Iterable[str]) -> str:
 
 
 def check_flag(kind: str, key: str, value: bool) -> bool:
-    """A truth value.
-
-    Raises
-    ------
-    InputError
-    """
+    """A truth value."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(
             f"constraint {kind!r}: {key} is {abbreviate_value(value)} but has to be True or False"
@@ -189,10 +152,6 @@ def name_constraint_in_errors(number: int) -> Iterator[None]:
     """Name a constraint by its place among all, from 1, in what is refused inside.
 
     As the key of a study is named: ``constraint[2] 'box': ...``.
-
-    Raises
-    ------
-    InputError
     """
     try:
         yield

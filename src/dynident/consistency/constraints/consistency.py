@@ -49,10 +49,6 @@ class MassInertia:
     ``[[I, S(h)^T], [S(h), m 1]] > 0`` with the first moment h (Sousa and Cortesao 2014;
     flobaroid, "Feasibility constraints as LMI"). It leaves the triangle inequality out, so
     that it admits bodies that no distribution of mass makes.
-
-    Attributes
-    ----------
-    floor : float
     """
 
     floor: float = FLOOR
@@ -99,10 +95,6 @@ class BasePositive:
     whose combination ``<F_j, J_j> + f^T drives`` has every F_j positive semidefinite and
     every f of a positive parameter at least zero: ``Izz1 + Ia1 + Iyy2`` is one of them,
     ``Ixx2 - Iyy2`` is not.
-
-    Attributes
-    ----------
-    floor : float
     """
 
     floor: float = 0.0

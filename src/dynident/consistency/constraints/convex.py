@@ -39,11 +39,6 @@ def find_hull_facets(
     sides : ndarray, shape (facets, 4)
         ``(-n, d)`` of each facet ``n . x <= d`` with a unit normal n.
     corners : ndarray, shape (corners, 3)
-
-    Raises
-    ------
-    InputError
-        For fewer than four points, or points in a plane.
     """
     corners, facets = find_hull_corners(points, place)
     apart: list[int] = []
@@ -62,13 +57,7 @@ def find_hull_facets(
 
 
 def find_hull_corners(points: Array, place: str) -> tuple[Array, Array]:
-    """Corners of a convex hull and the unit normals of its facets, triangle by triangle.
-
-    Raises
-    ------
-    InputError
-        For fewer than four points, or points in a plane.
-    """
+    """Corners of a convex hull and the unit normals of its facets, triangle by triangle."""
     from scipy.spatial import ConvexHull, QhullError  # a tenth of a second that few runs need
 
     refused = InputError(f"{place}: the points lie in a plane; give at least four that do not")
@@ -95,7 +84,6 @@ def fit_enclosing_ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple
     ----------
     points : ndarray, shape (points, 3)
         Not all in a plane.
-    tolerance : float
 
     Returns
     -------

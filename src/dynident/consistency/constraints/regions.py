@@ -282,8 +282,6 @@ def constrain_centre_to_polytope(
 
     Parameters
     ----------
-    space : Space
-    link : int
     sides : ndarray, shape (facets, 4)
         ``(-n, d)`` of each facet ``n . x <= d``.
     names : sequence of str
@@ -306,8 +304,6 @@ def constrain_mass_to_polytope(
 
     Parameters
     ----------
-    space : Space
-    link : int
     sides : ndarray, shape (facets, 4)
         ``(-n, d)`` of each facet ``n . x <= d``.
     title : str
@@ -340,11 +336,8 @@ def constrain_moments(space: Space, link: int, forms: Array, names: Sequence[str
 
     Parameters
     ----------
-    space : Space
-    link : int
     forms : ndarray, shape (rows, 4, 4)
         Each in units of its row's coefficients.
-    names : sequence of str
     """
     rows = np.einsum("rij,pij->rp", forms, PSEUDO_INERTIA_BASIS) @ space.body(link)
     size = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -373,10 +366,5 @@ def constrain_to_ellipsoid(
 def check_region_links(
     kind: str, links: tuple[str, ...] | str, of: str
 ) -> dict[str, tuple[str, ...] | str]:
-    """Links and what of them lies inside, checked.
-
-    Raises
-    ------
-    InputError
-    """
+    """Links and what of them lies inside, checked."""
     return {"links": check_name_list(kind, "links", links), "of": check_word(kind, "of", of, OF)}

@@ -189,10 +189,6 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
 
     Its second moments ``1/2 tr(I) 1 - I`` (ardiani2024, eq. 17) have to be positive
     semidefinite: moments that are not negative, none larger than the sum of the others.
-
-    Raises
-    ------
-    InputError
     """
     matrix = build_inertia_tensor(inertia)
     moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix

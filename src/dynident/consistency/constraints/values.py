@@ -92,13 +92,7 @@ class Tied:
         set_frozen_fields(self, parameters=check_name_list("tied", "parameters", self.parameters))
 
     def cones(self, space: Space) -> list[Cone]:
-        """One row a parameter but the first.
-
-        Raises
-        ------
-        InputError
-            For one parameter alone.
-        """
+        """One row a parameter but the first."""
         first, *others = list_names(self.parameters)
         if not others:
             raise InputError(f"constraint 'tied' needs at least two parameters, has {first}")
@@ -114,7 +108,6 @@ class Belief:
 
     Attributes
     ----------
-    parameters : tuple of str
     value, std : float
         SI units.
     """
@@ -134,13 +127,7 @@ class Belief:
         )
 
     def cones(self, space: Space) -> list[Cone]:
-        """None of them: methods with a prior of their own have no place for it.
-
-        Raises
-        ------
-        InputError
-            Always: only cloe with fixed links takes a belief, and it asks for no cones.
-        """
+        """None of them: methods with a prior of their own have no place for it."""
         raise InputError("constraint 'belief' is of cloe with links = 'fixed'")
 
 
@@ -203,13 +190,7 @@ class TotalMass:
 def check_mass_bounds(
     kind: str, value: float | None, lower: float | None, upper: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """A mass that is known, or bounded, as plain numbers.
-
-    Raises
-    ------
-    InputError
-        For a value that is not positive or has bounds beside it, and as `check_interval`.
-    """
+    """A mass that is known, or bounded, as plain numbers."""
     if value is None:
         if lower is None and upper is None:
             raise InputError(f"constraint {kind!r} has neither value, lower nor upper")
