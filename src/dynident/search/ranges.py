@@ -320,7 +320,7 @@ class Task:
         return finish_constrained_estimate(given, point, fitted)
 
     def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
-        """The estimate nearest the set that a search ended at, and its distance from the optimum."""
+        """The estimate nearest the end of a search, and its distance from the optimum."""
         A, inner = self.metric, self.given.inner()
         inner(System(A, A @ beta, 0.0))
         away = self.distance(inner.point.beta)
