@@ -23,7 +23,7 @@ from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
-from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.generalised import GeneralisedSamples, put_base_before
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, Loop
@@ -252,13 +252,14 @@ class Auxiliary:
         """
         found = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):
-            q, dq, ddq, tau = (np.zeros_like(log.q) for _ in range(4))
+            q, dq, ddq = (np.zeros_like(each) for each in (log.q, log.dq, log.ddq))
+            tau = np.zeros_like(log.joint_torque)
             for start, stop, loop in loops:
                 run = slice(start, stop)
                 motion = rollout(loop if scale is None else loop.scaled(scale), theta)
                 q[run], dq[run], ddq[run] = motion.q, motion.dq, motion.ddq
                 tau[run] = motion.tau
-            found.append(log.along(q, dq, ddq).driven(tau))
+            found.append(log.along(q, dq, ddq).driven(put_base_before(tau, log.first)))
         return tuple(found)
 
     def simulated(self, beta: Array, scale: Array | None = None) -> Regression:
@@ -272,10 +273,11 @@ class Auxiliary:
         """The problem's torques on the references themselves: more instruments."""
         motions = []
         for log, loops in zip(self.problem.samples, self.loops, strict=True):
-            q, dq, ddq = (np.zeros_like(log.q) for _ in range(3))
+            q, dq, ddq = log.q.copy(), log.dq.copy(), log.ddq.copy()
             for start, stop, loop in loops:
-                run = slice(start, stop)
-                q[run], dq[run], ddq[run] = loop.reference.q, loop.reference.dq, loop.reference.ddq
+                along = loop.reference
+                for own, asked in zip((q, dq, ddq), (along.q, along.dq, along.ddq), strict=True):
+                    own[start:stop, log.first + own.shape[1] - dq.shape[1] :] = asked
             motions.append((q, dq, ddq))
         return self.problem.along(motions)
 
@@ -291,7 +293,8 @@ class Auxiliary:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem
         q = np.vstack([log.q[:: max(1, len(log.q) // MASS_SAMPLES)] for log in problem.samples])
-        return average_inertia(problem.idim, problem.base.standard(beta), q)
+        found = average_inertia(problem.idim, problem.base.standard(beta), q)
+        return found[-problem.robot.n :]
 
 
 def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
@@ -299,14 +302,15 @@ def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[Simulat
     figures = []
     for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(theta), strict=True):
         used = np.concatenate([np.arange(a, b) for a, b in log.segments])
-        position, torque = log.measured[used], log.tau[used]
-        error = position - motion.q[used]
+        position, torque = log.measured[used], log.joint_torque[used]
+        n = position.shape[1]
+        error = position - motion.q[used, -n:]
         figures.append(
             SimulatedFigure(
                 log.name,
                 np.sqrt(np.mean(error**2, axis=0)),
                 compute_percent_error(error, position),
-                compute_percent_error(torque - motion.tau[used], torque),
+                compute_percent_error(torque - motion.tau[used, -n:], torque),
                 torque=log.torque,
             )
         )
@@ -328,7 +332,7 @@ def measure_free_errors(
     for horizon in horizons:
         readings = simulate_readings(problem, simulation, theta, horizon, stands)
         for log, simulated, errors in zip(problem.samples, readings, found, strict=True):
-            squares, count = np.zeros(log.q.shape[1]), 0
+            squares, count = np.zeros(log.measured.shape[1]), 0
             for start, stop in log.runs:
                 error = log.measured[start:stop] - simulated[start:stop]
                 squares += np.sum(error**2, axis=0)
@@ -435,10 +439,16 @@ def build_auxiliary_model(
             raise InputError(
                 f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
             )
-        external = None if simulation.external is None else simulation.external[k]
+        refuse_unknown_forces(log)
+        external, base = log.external, log.base_motion
+        if simulation.external is not None:
+            beside = simulation.external[k]
+            external = beside if external is None or beside is None else external + beside
         if held and simulation.width is None:
             simulation = replace(simulation, width=choose_smoothing_width(log))
-        begun = log.measured if held else log.q
+        begun = log.q.copy()
+        if held:
+            begun[:, -log.measured.shape[1] :] = log.measured
         own = []
         for start, stop in cut_into_windows(log, horizon):
             lead = min(start, LEAD) if held and simulation.controller.rate is None else 0
@@ -447,6 +457,7 @@ def build_auxiliary_model(
                     problem.idim,
                     reference.rows(start - lead, stop),
                     external=None if external is None else external[start - lead : stop],
+                    base=None if base is None else base[start - lead : stop],
                     model=choose_compensation_model(problem),
                     q0=begun[start],
                     dq0=estimate_start_speed(log, start, stop) if held else log.dq[start],
@@ -457,9 +468,23 @@ def build_auxiliary_model(
     return Auxiliary(problem, simulation, tuple(loops))
 
 
+def refuse_unknown_forces(log: GeneralisedSamples) -> None:
+    """Refuse logs of which nobody knows all that acts on the joints beside their drives."""
+    free = sorted({name for names in log.sets for name in names})
+    if free:
+        raise InputError(
+            f"{log.name}: nothing measures what {', '.join(free)} bears, and so the loop cannot be "
+            "simulated: take wls, ml or pc-idim-ls, or ref-iv"
+        )
+    if log.observed.equations == "base":
+        raise InputError(
+            f"{log.name}: equations = 'base' take no drives, and so there is no loop to simulate"
+        )
+
+
 def choose_smoothing_width(log: Samples) -> tuple[float, ...]:
     """Smoothing width of the sign under held targets, one a joint [rad/s or m/s]."""
-    speed = np.max(np.abs(log.dq), axis=0)
+    speed = np.max(np.abs(log.dq[:, -log.measured.shape[1] :]), axis=0)
     return tuple(float(width) for width in HELD_WIDTH * np.maximum(speed, 1e-3))
 
 
@@ -475,7 +500,8 @@ def estimate_start_speed(log: Samples, start: int, stop: int) -> Array:
     if count < 3:
         return np.asarray(log.dq[start])
     time = np.arange(count) / log.rate
-    return np.asarray(np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1])
+    slope = np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)[1]
+    return np.concatenate([log.dq[start, : -len(slope)], slope])
 
 
 def cut_into_windows(log: Samples, horizon: float | None) -> list[tuple[int, int]]:

@@ -242,10 +242,11 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
     stretches: list[list[Rows]] = [[] for _ in problem.samples]
     decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
+    refuse_base_equations(problem)
     for index, run, part in auxiliary.sensitive(beta, name):
         log = problem.samples[index]
-        measured = log.measured if name == "q" else log.tau
-        psi, simulated = slope(part), signal(part)
+        measured = log.measured if name == "q" else log.joint_torque
+        psi, simulated = slope(part), signal(part)[:, -n:]
         a = run + part.start
         for start, stop in log.segments:
             low, high = max(a, start), min(a + len(simulated), stop)
@@ -253,15 +254,27 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
                 continue
             if (index, start) not in decimators:
                 decimators[index, start] = GroupDecimator(
-                    log.filters, log.moving, start, stop, [p + 1] * n
+                    log.filters, log.moving, start, stop, [p + 1] * (log.first + n)
                 )
             inside = slice(low - a, high - a)
             error = measured[low:high] - simulated[inside]
-            blocks = [(psi[inside, j], error[:, j : j + 1]) for j in range(n)]
+            nothing = np.zeros((high - low, p)), np.zeros((high - low, 1))
+            blocks = [nothing] * log.first  # of a base, whose equations have no rows
+            blocks += [(psi[inside, j], error[:, j : j + 1]) for j in range(n)]
             rows = split_rows(*decimators[index, start].push(low, blocks))
             y = tuple(e + X @ beta for X, e in zip(rows.X, rows.y, strict=True))
             stretches[index].append(replace(rows, y=y))
     return problem.given(list_output_groups(problem.robot, name), stretches)
+
+
+def refuse_base_equations(problem: Problem) -> None:
+    """Refuse parameters that only the base's wrench shows: the joints' outputs have none of it."""
+    for log in problem.samples:
+        if log.first and log.observed.equations != "joints":
+            raise InputError(
+                f"{log.name}: the outputs that are fitted are the joints': set equations = "
+                "'joints', or take idim-iv or didim, which fit the base's wrench, too"
+            )
 
 
 def list_output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:

@@ -77,6 +77,25 @@ class GeneralisedSamples(Samples):
         """Where contacts are, shape (samples, coordinates)."""
         return self.q if self.standing is None else self.standing
 
+    @property
+    def first(self) -> int:
+        """Equations of the base, before those of the joints."""
+        return int(self.dq.shape[1] - self.measured.shape[1])
+
+    @property
+    def base_motion(self) -> Array | None:
+        """Pose, twist and spatial acceleration of a base that floats, shape (samples, 19)."""
+        if not self.first:
+            return None
+        return np.hstack([self.q[:, :7], self.dq[:, :6], self.ddq[:, :6]])
+
+    @property
+    def external(self) -> Array | None:
+        """What measured wrenches do to the joints; of the base, which is led, zero."""
+        if self.applied is None:
+            return None
+        return put_base_before(self.tau[:, self.first :] - self.applied, self.first)
+
     def along(self, q: Array, dq: Array, ddq: Array) -> Self:
         """The same log on another motion, its equations combined as they were.
 

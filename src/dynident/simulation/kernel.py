@@ -19,7 +19,13 @@ from dynident.simulation.law import (
     measure_positions,
 )
 from dynident.simulation.ports import store_sample
-from dynident.simulation.state import DIVERGED, DONE, solve_response, step_element_states
+from dynident.simulation.state import (
+    DIVERGED,
+    DONE,
+    select_rise,
+    solve_response,
+    step_element_states,
+)
 from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
@@ -65,6 +71,26 @@ def normalise_quaternion(q, dq):  # type: ignore[no-untyped-def]
         for i in range(3, 7):
             q[i] /= norm
     return find_runaway(dq)
+
+
+@inner
+def follow_base(base, k, share, q, dq, rise):  # type: ignore[no-untyped-def]
+    """Put a base whose motion is given where it is, the share of the way from sample k on."""
+    if base is not None:
+        following = min(k + 1, len(base) - 1)
+        norm = 0.0
+        for i in range(19):
+            value = base[k, i] + share * (base[following, i] - base[k, i])
+            if i < 7:
+                q[i] = value
+            elif i < 13:
+                dq[i - 7] = value
+            else:
+                rise[i - 13] = value
+        for i in range(3, 7):
+            norm += q[i] * q[i]
+        for i in range(3, 7):
+            q[i] /= np.sqrt(norm)
 
 
 @inner
@@ -172,7 +198,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     (status, sample, velocity)
         DONE, or why not, when, and at which velocity.
     """
-    external = inputs.external
+    external, base = inputs.external, inputs.base
     q, dq, z, memory, SQ, SV, SZ, SM = (
         state.q, state.dq, state.z, state.memory, state.SQ, state.SV, state.SZ, state.SM
     )  # fmt: skip
@@ -185,6 +211,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     for k in range(start, stop):
         for sub in range(substeps):
             begin, span = sub / substeps, 1.0 / substeps
+            follow_base(base, k, begin, q, dq, s.rise)
             if law.hold > 0:
                 run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U)
             # the friction's states are held over the step where they are in its middle
@@ -196,6 +223,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
             for i in range(stages):
                 part = (sub + c[i]) / substeps
                 reach_stage(i, a, h, state, s, flowing)
+                follow_base(base, k, part, qs, dqs, s.rise)
                 if law.hold == 0:
                     run_continuous_controller(
                         tree, law, inputs, s, i, k, part, begin, span, flowing, U
@@ -206,7 +234,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     if len(external):
                         interpolate_signal(external, k, begin if sample else part, s.external)
                     status, failed = solve_response(
-                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i]
+                        tree, plant, s, select_rise(base, s), qs, dqs, memory, Qs, Vs, SM, kv[i]
                     )
                     if status != DONE:
                         status, failed = choose_failure(status, failed, dqs)

@@ -61,6 +61,9 @@ class Loop:
         Rows of the reference from before the start, for targets that come late.
     mount : Mount, optional
         What the base stands on, where that gives way.
+    base : ndarray, shape (samples, 19), optional
+        Pose (7), twist and acceleration of a floating robot's base that is made to move so; else it
+        moves freely.
     """
 
     idim: Idim
@@ -80,6 +83,7 @@ class Loop:
     bias: Array | None = None
     lead: int = 0
     mount: Mount | None = None
+    base: Array | None = None
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -131,6 +135,8 @@ class Loop:
                 raise InputError("model compensation needs a fixed base")
         if self.mount is not None and self.controller.compensation != "none":
             raise InputError("a mount that gives way needs a controller without compensation")
+        if self.base is not None and not idim.robot.floating:
+            raise InputError(f"{name}: a motion of the base is of a robot that floats")
         _ = self.steps
 
     @property

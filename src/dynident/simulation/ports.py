@@ -30,6 +30,8 @@ class Inputs(NamedTuple):
         Encoder resolution, zero for none [rad or m].
     period : float
         Between samples [s].
+    base : ndarray, shape (samples, 19), or None
+        Pose, twist and acceleration of a base whose motion is given.
     """
 
     reference: Array
@@ -38,6 +40,7 @@ class Inputs(NamedTuple):
     noise: Array
     counts: Array
     period: float
+    base: Array | None = None
 
 
 class State(NamedTuple):
@@ -104,14 +107,14 @@ class Scratch(NamedTuple):
 
     Of bodies: placements R, p, screws S of the velocities, motions V, A, forces F, inertias
     alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.
-    Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations'
-    sensitivities X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw,
-    torques u, the targets' derivatives by their delay (late), feed-forward torques (push), what
-    encoders read beside the position (offset). Of the drives: speed, sign, the elements' tables,
-    sensitivities of a state after its step (fresh), and where friction depends on loads: these
-    (load), torques at zero acceleration without friction (bias), how friction passes loads on (L),
-    Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates
-    (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
+    Acceleration of a base whose motion is given: rise. Of the joint space: M, tau, the derivatives
+    K, D, the regressor W, accelerations' sensitivities X, torques' U. Of the controllers: inputs w,
+    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
+    feed-forward torques (push), what encoders read beside the position (offset). Of the drives:
+    speed, sign, the elements' tables, sensitivities of a state after its step (fresh), and where
+    friction depends on loads: these (load), torques at zero acceleration without friction (bias),
+    how friction passes loads on (L), Jacobian (J), a row. Of the stages: states (qs, dqs, zs),
+    rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     R: Array
@@ -162,6 +165,7 @@ class Scratch(NamedTuple):
     L: Array
     J: Array
     row: Array
+    rise: Array
     zs: Array
     Zs: Array
     qs: Array
@@ -194,6 +198,7 @@ def build_scratch(
         "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),
+        "rise": (6,),
         "table": (e, most, BY_STATE + states + elements.shape.shape[1]),
         "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
         "kq": (stages, nq), "kv": (stages, dof), "kz": (stages, n, m), "KQ": (stages, dof, c),

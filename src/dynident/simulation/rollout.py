@@ -31,6 +31,8 @@ from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Outputs, State, build_scratch
 from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 
+BASE = 7 + 6 + 6
+"""Columns of the motion of a base: pose, twist and acceleration."""
 STRETCH = 4096
 """Samples rolled out at a time."""
 CODES = {
@@ -182,8 +184,8 @@ def sensitive_rollout(
         yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
     idim, robot = loop.idim, loop.idim.robot
-    if len(columns) and robot.floating:
-        raise InputError("sensitivities need a fixed base")
+    if len(columns) and robot.floating and loop.base is None:
+        raise InputError("sensitivities need a fixed base, or one whose motion is given")
     for name in wanted:
         if name not in SENSITIVITIES:
             raise InputError(
@@ -201,6 +203,7 @@ def sensitive_rollout(
         noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
         counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
         period=1.0 / loop.rate,
+        base=align_base_motion(loop),
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
@@ -364,9 +367,11 @@ def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> Sta
     """The robot on its reference, controllers at rest there, and friction in its first state."""
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
-    base = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) if robot.floating else np.zeros(0)
-    q = np.concatenate([base, loop.reference.q[0]]) if loop.q0 is None else loop.q0
-    dq = np.concatenate([np.zeros(dof - n), loop.reference.dq[0]]) if loop.dq0 is None else loop.dq0
+    place, twist = (np.eye(7)[6], np.zeros(6)) if robot.floating else (np.zeros(0), np.zeros(0))
+    if loop.base is not None:
+        place, twist = loop.base[loop.lead, :7], loop.base[loop.lead, 7:13]
+    q = np.concatenate([place, loop.reference.q[0]]) if loop.q0 is None else loop.q0
+    dq = np.concatenate([twist, loop.reference.dq[0]]) if loop.dq0 is None else loop.dq0
     if np.shape(q) != (dof + robot.floating,) or np.shape(dq) != (dof,):
         raise InputError(
             f"the start has shapes {np.shape(q)} and {np.shape(dq)}, not {(dof + robot.floating,)} "
@@ -438,6 +443,16 @@ def check_input_signal(signal: Array | None, samples: int, width: int, what: str
     if not np.all(np.isfinite(signal)):
         raise InputError(f"the {what} holds values that are not finite")
     return np.array(signal, dtype=float, order="C")
+
+
+def align_base_motion(loop: Loop) -> Array | None:
+    """The given motion of a base, its quaternions on one side of their sphere; None without."""
+    if loop.base is None:
+        return None
+    found = check_input_signal(loop.base, loop.samples, BASE, "motion of the base")
+    turned = np.sum(found[1:, 3:7] * found[:-1, 3:7], axis=1) < 0.0
+    found[1:, 3:7] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+    return found
 
 
 def describe_failure(loop: Loop, status: int, sample: int, velocity: int) -> str:

@@ -62,6 +62,8 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     q = np.zeros(dof + idim.robot.floating)
     if idim.robot.floating:
         q[6] = 1.0
+    if loop.base is not None:
+        q[:7] = loop.base[loop.lead, :7]
     q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
     still = np.zeros((1, dof))
     M = compute_mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
@@ -70,6 +72,8 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
         for part in differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
     )
     refuse_wild_matrices(loop, M, D, K)
+    moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
+    M = M[moved, moved]
     values, vectors = np.linalg.eigh(M)
     if values[0] <= 0.0:
         name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
@@ -105,7 +109,9 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
             by_z[own, own] = step[:, BY_STATE : BY_STATE + m]
             by_q[own] = np.outer(step[:, BY_POSITION], g)
             by_dq[own] = np.outer(step[:, BY_SPEED], g)
-    return LinearPlant(M, D, K, B, by_z, by_q, by_dq)
+    return LinearPlant(
+        M, D[moved, moved], K[moved, moved], B[moved], by_z, by_q[:, moved], by_dq[:, moved]
+    )
 
 
 def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
@@ -272,7 +278,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
 def name_fastest_joint(loop: Loop, vector: Array) -> str:
     """The joint that moves most in an eigenvector."""
     robot = loop.idim.robot
-    dof = robot.dof
-    speed = np.abs(vector[dof : 2 * dof]) + np.abs(vector[:dof])
+    dof = len(vector) // 2
+    speed = np.abs(vector[dof:]) + np.abs(vector[:dof])
     joint = int(np.argmax(speed[dof - robot.n :]))
     return robot.joint_names[joint]

@@ -135,8 +135,43 @@ def observe_drive(gears, i, width, speed, sign, q, load, period):  # type: ignor
     return At(speed[i], position, sign[i], slope, load, 0.0, period)
 
 
-# What follows is compiled away where no elements act, for `each` = None, and where none depends on
-# loads, for `bearing` = None.
+# What follows is compiled away where no elements act, for `each` = None, where none depends on
+# loads, for `bearing` = None, and where no motion of a base is given, for `rise` = None.
+
+
+@spliced
+def select_rise(base, s):  # type: ignore[no-untyped-def]
+    """Acceleration of a base whose motion is given, where it is."""
+    if base is None:
+        return None
+    return s.rise
+
+
+@inner
+def hold_base(rise, M, tau, external):  # type: ignore[no-untyped-def]
+    """Write ``ddq = rise`` in the place of a base's equations, and what it does into the others.
+
+    Nothing asks which wrench the base then takes: it is what its motion needs.
+    """
+    if rise is not None:
+        dof, m = len(M), len(rise)
+        for i in range(m):
+            for j in range(m, dof):
+                tau[j] += M[j, i] * rise[i]
+            for j in range(dof):
+                M[i, j] = M[j, i] = 0.0
+            M[i, i] = 1.0
+            tau[i] = -rise[i]
+            external[i] = 0.0
+
+
+@inner
+def hold_base_sensitivities(rise, X):  # type: ignore[no-untyped-def]
+    """No parameter moves a base whose motion is given."""
+    if rise is not None:
+        for i in range(len(rise)):
+            for c in range(X.shape[1]):
+                X[i, c] = 0.0
 
 
 @spliced
@@ -519,8 +554,10 @@ def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-
 
 
 @spliced
-def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
+def solve_response(tree, plant, s, rise, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
+
+    Of a base whose motion is given the acceleration is `rise`, which is None otherwise.
 
     Returns
     -------
@@ -528,10 +565,12 @@ def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ign
         DONE, or why not, and at which velocity.
     """
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+    hold_base(rise, s.M, s.tau, s.external)
     status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
     if status == DONE and s.X.shape[1]:
         differentiate_plant(tree, plant, s, ddq)
         fill_sensitivity_rhs(plant, s, SQ, SV, SM)
+        hold_base_sensitivities(rise, s.X)
         solve_sensitivities(plant.bearing, plant.rotors, s)
     return status, failed
 
