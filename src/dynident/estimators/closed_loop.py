@@ -120,9 +120,13 @@ class Simulation(Options):
             **more,
         )
 
-    def of_encoders(self) -> Simulation:
-        """The same for logs without torque: what was not asked for as suits these."""
-        return replace(self, integrator=self.integrator or "sdirk2", targets=self.targets or "held")
+    def of_encoders(self, floating: bool = False) -> Simulation:
+        """The same for logs without torque: what was not asked for as suits these.
+
+        Stages of a floating robot are explicit.
+        """
+        usual = "ode3" if floating else "sdirk2"
+        return replace(self, integrator=self.integrator or usual, targets=self.targets or "held")
 
     def tuned(
         self, gain: Array, bias: Array, delay: float, mount: Mount | None = None

@@ -106,7 +106,7 @@ def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Sim
     assert study.controller is not None
     simulation: Simulation = build_simulation(
         study.controller, study.reference, study.simulation, robot, tuple(logs)
-    ).of_encoders()
+    ).of_encoders(robot.floating)
     return simulation
 
 
@@ -131,7 +131,7 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
             f"{fit.robot.name}: was identified without a [controller], whose law it takes"
         )
     found = fit.estimate.fitted
-    loop = loop.of_encoders()
+    loop = loop.of_encoders(fit.robot.floating)
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
 
