@@ -880,7 +880,7 @@ def damaged(kinds: Mapping[str, Damage] = DAMAGES, robots: Sequence[str] = ()) -
 
 HEADER = [
     "damage", "cases", "harmful", "named first", "trusted", "trusted, no held-out log",
-    "error after mending", "size off by",
+    "error after repair", "size off by",
 ]  # fmt: skip
 
 
@@ -953,8 +953,8 @@ def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
         "of their standard errors",
         f"- time of the doctor: {time}",
         "",
-        "Errors after mending, by all that `dynident doctor --fix` writes, are held-out errors "
-        "over those of the undamaged log, of the right findings that a study can mend.",
+        "Errors after repair, by all that `dynident doctor --fix` writes, are held-out errors "
+        "over those of the undamaged log, of the right findings that a study can repair.",
         "",
         *markdown(HEADER, [row(k, [p for p in pairs if p[1].kind == k]) for k in DAMAGES]),
         "",

@@ -43,7 +43,7 @@ from dynident.excitation.design import (
     polish_trajectory,
 )
 from dynident.excitation.excite import Excitation, excite, sample_fine_motion
-from dynident.excitation.information import Motion, build_quadrature
+from dynident.excitation.information import WeightedMotion, build_quadrature
 from dynident.excitation.interior import Program
 from dynident.excitation.trajectories import Trajectory
 from dynident.methods.options import estimate
@@ -403,7 +403,7 @@ def plain(task: Task, program: Program, z: Array) -> Any:
     times = family.grid(task.step)
     middles, duration = build_quadrature(trajectory.family, task.step)
     q, dq, ddq = (trajectory.at(middles, k) for k in range(3))
-    motion = Motion(q, dq, ddq, duration)
+    motion = WeightedMotion(q, dq, ddq, duration)
     f, _ = CRITERIA[task.criterion].evaluate(task.experiment.information(motion), task.asked)
     at = [trajectory.at(times, k) for k in range(4)]
     c = [

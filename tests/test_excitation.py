@@ -29,7 +29,7 @@ from dynident.excitation.clearance import build_clearance
 from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import excite
-from dynident.excitation.information import Experiment, Motion, sample_motion
+from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
@@ -968,7 +968,7 @@ def sensed(robot, link, rng, instants=40):
     sensor = build_sensor(robot, link, (0.5, 0.02), sigma)
     experiment = Experiment(base_parameters(build_idim(robot)), sigma, 100.0, sensor=sensor)
     q, dq, ddq = rng.normal(size=(3, instants, robot.n))
-    return experiment, Motion(q, dq, ddq, np.full(instants, 0.01))
+    return experiment, WeightedMotion(q, dq, ddq, np.full(instants, 0.01))
 
 
 def test_a_sensor_tells_what_the_equations_of_the_limb_beyond_it_do(panda):
@@ -1020,7 +1020,7 @@ def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
         along = rng.normal(size=pull.shape)
 
         def value(*moved):
-            return np.sum(G * smooth.information(Motion(*moved, motion.duration)))
+            return np.sum(G * smooth.information(WeightedMotion(*moved, motion.duration)))
 
         assert_slope(moved_along(value, signals, order, along), np.sum(pull * along), 1e-5)
 

@@ -1,4 +1,4 @@
-"""``dynident doctor``: what is wrong with logs, and a study that mends them."""
+"""``dynident doctor``: what is wrong with logs, and a study that repairs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @app.command(
     short_help="Find what is wrong with logs: signs, units, delays.",
-    epilog="Example: dynident doctor study.toml --fix mended.toml",
+    epilog="Example: dynident doctor study.toml --fix repaired.toml",
 )
 @add_log_flags
 def doctor(

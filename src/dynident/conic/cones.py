@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearCone:
     """Rows ``G x`` compared with ``h``.
 
     Attributes
@@ -28,11 +28,11 @@ class Linear:
     h: Array
 
 
-class Equal(Linear):
+class Equal(LinearCone):
     """``G x = h``, row by row."""
 
 
-class Positive(Linear):
+class Positive(LinearCone):
     """``G x >= h``, row by row."""
 
 

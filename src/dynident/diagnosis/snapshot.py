@@ -81,7 +81,7 @@ class Instants:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class MotionAt:
     """A motion of a robot at some instants, with the regressor along it.
 
     Attributes
@@ -122,7 +122,7 @@ class Motion:
         return found
 
 
-def stack_motion_rows(motions: Sequence[Motion]) -> list[tuple[Integers, Array]]:
+def stack_motion_rows(motions: Sequence[MotionAt]) -> list[tuple[Integers, Array]]:
     """Per joint its columns, and its rows along motions of one robot at the same instants.
 
     Returns
@@ -157,7 +157,7 @@ class Snapshot:
         Of other logs of the same robot, which the same model has to explain.
     """
 
-    motion: Motion
+    motion: MotionAt
     torque: Array
     course: Array | None
     beside: tuple[Snapshot, ...] = ()
@@ -354,7 +354,7 @@ class Snapshot:
         some = slice(None, None, max(1, len(self.instant) // BRIEF))
         m = self.motion
         at = replace(m.at, place=m.at.place[some])
-        motion = Motion(m.base, m.packing, at, m.q[some], m.dq[some], m.ddq[some])
+        motion = MotionAt(m.base, m.packing, at, m.q[some], m.dq[some], m.ddq[some])
         return replace(self, motion=motion, beside=tuple(other.brief for other in self.beside))
 
     @property
@@ -396,7 +396,7 @@ def take_snapshot(base: BaseParameters, samples: Samples, most: int = MOST) -> S
     sample = sample[clear[sample]]
     course = np.array([found[label] for label in ("q", "dq", "ddq")])
     at = Instants(samples, thin, sample // thin, base.idim.structure.turning, course[1])
-    motion = Motion(base, base.idim.packing(base.kept), at, *course[:, at.place])
+    motion = MotionAt(base, base.idim.packing(base.kept), at, *course[:, at.place])
     return Snapshot(motion, found["tau"], course)
 
 

@@ -329,7 +329,7 @@ def measure_free_errors(
 ) -> tuple[tuple[FreeError, ...], ...]:
     """Errors of free simulations of each log over horizons, from the first sample on.
 
-    A mount, which no encoder reads, does not begin anew.
+    A mount, which no encoder reads, is not restarted.
     """
     found: list[list[FreeError]] = [[] for _ in problem.samples]
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
@@ -419,7 +419,7 @@ def build_auxiliary_model(
     Parameters
     ----------
     horizon : float, optional
-        Begin anew from the measured motion after so many seconds.
+        Restart from the measured motion every so many seconds.
     """
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")

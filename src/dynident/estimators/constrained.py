@@ -160,7 +160,9 @@ def pc_idim_ls(
     inner(given.system)
     system, steps = given.system, inner.point.solution.iterations
     message = f"solved; sigma settled in {given.rounds} rounds"
-    found = Fitted(problem, system, given.sigma, compute_literature_std(system), message, steps)
+    found = ConstrainedFit(
+        problem, system, given.sigma, compute_literature_std(system), message, steps
+    )
     return finish_constrained_estimate(given, inner.point, found)
 
 
@@ -256,7 +258,9 @@ def finish_constrained_iv(
     factors = last.rows.instrument_factors
     system = factors.weighted(last.sigma)
     std = instrument_std(system, alike=alike)
-    found = Fitted(last.rows, system.projected, last.sigma, std, message, iterations, system.Pi)
+    found = ConstrainedFit(
+        last.rows, system.projected, last.sigma, std, message, iterations, system.Pi
+    )
     estimate = finish_constrained_estimate(given, point, found)
     white = not is_whiteness_rejected(estimate.residuals.error)
     std = estimate.covariance.std
@@ -292,7 +296,7 @@ def pc_didim(
     system = settled.rows.factors.weighted(settled.sigma)
     message = f"settled in {settled.simulations} simulations"
     std = compute_literature_std(system)
-    found = Fitted(settled.rows, system, settled.sigma, std, message, settled.simulations)
+    found = ConstrainedFit(settled.rows, system, settled.sigma, std, message, settled.simulations)
     estimate = finish_constrained_estimate(given, inner.point, found)
     singular_values = settled.rows.factors.singular_values()
     return add_iteration_history(estimate, auxiliary, settled.history, singular_values)
@@ -326,7 +330,7 @@ def pc_clie(
     # the last step was damped; without it the multipliers are those of the criterion
     inner(system)
     steps, std = len(ended.history) - 1, compute_literature_std(system)
-    found = Fitted(ended.linear, system, sigma, std, ended.message, steps)
+    found = ConstrainedFit(ended.linear, system, sigma, std, ended.message, steps)
     estimate = finish_constrained_estimate(given, inner.point, found)
     return add_iteration_history(estimate, auxiliary, ended.history, factors.singular_values())
 
@@ -347,7 +351,7 @@ def add_iteration_history(
 
 
 @dataclass(frozen=True)
-class Fitted:
+class ConstrainedFit:
     """The last linear problem of a constrained method.
 
     Attributes
@@ -393,7 +397,9 @@ def compute_covariance_on_faces(
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
-def bootstrap_spread(given: Setting, point: FeasiblePoint, found: Fitted, scores: Scores) -> Spread:
+def bootstrap_spread(
+    given: Setting, point: FeasiblePoint, found: ConstrainedFit, scores: Scores
+) -> Spread:
     """The covariance over replicates of the cone problem."""
     redraw, words = make_score_redraw(scores, given.bars, found.Pi)
     rows = found.rows.factors.rows
@@ -403,7 +409,9 @@ def bootstrap_spread(given: Setting, point: FeasiblePoint, found: Fitted, scores
     )
 
 
-def finish_constrained_estimate(given: Setting, point: FeasiblePoint, found: Fitted) -> Estimate:
+def finish_constrained_estimate(
+    given: Setting, point: FeasiblePoint, found: ConstrainedFit
+) -> Estimate:
     """Residuals, covariance, certificate and restriction of a constrained answer."""
     problem, admitted, system = given.problem, given.admitted, found.system
     if point.theta is not None:

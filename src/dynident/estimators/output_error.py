@@ -144,7 +144,7 @@ def estimate_by_output_error(
 
 
 @dataclass(frozen=True)
-class Linear:
+class OutputFit:
     """Where a Levenberg-Marquardt iteration ended.
 
     Attributes
@@ -169,7 +169,7 @@ def minimise_output_error(
     output: Output,
     inner: Inner,
     progress: Progress = ignore_progress,
-) -> Linear:
+) -> OutputFit:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
     Parameters
@@ -198,7 +198,9 @@ def minimise_output_error(
     if given != "least-squares":
         message += f" after {APPROACH} pseudo-linear steps"
         history[0] = start
-    return Linear(ended.here, ended.x, measure_error_sigma(ended.here, ended.x), history, message)
+    return OutputFit(
+        ended.here, ended.x, measure_error_sigma(ended.here, ended.x), history, message
+    )
 
 
 def build_local_problem(linear: Regression, beta: Array) -> Local[Regression]:

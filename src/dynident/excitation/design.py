@@ -20,7 +20,12 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.information import Experiment, Motion, build_quadrature, sample_motion
+from dynident.excitation.information import (
+    Experiment,
+    WeightedMotion,
+    build_quadrature,
+    sample_motion,
+)
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal
 from dynident.excitation.trajectories import Family, Trajectory
@@ -519,7 +524,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
 
     def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
         C = z.reshape(family.count, n)
-        motion = Motion(Psi[0] @ C, Psi[1] @ C, Psi[2] @ C, duration)
+        motion = WeightedMotion(Psi[0] @ C, Psi[1] @ C, Psi[2] @ C, duration)
         try:
             f, by_M = criterion(task.experiment.information(motion), task.asked)
         except ComputationError:  # a motion that tells nothing still keeps limits, or not

@@ -21,7 +21,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
-from dynident.excitation.information import Experiment, Motion, sample_motion
+from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
@@ -327,7 +327,7 @@ def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[s
     return np.ones(robot.n)
 
 
-def sample_fine_motion(trajectory: Trajectory) -> Motion:
+def sample_fine_motion(trajectory: Trajectory) -> WeightedMotion:
     """A motion on a grid on which signs of speeds are as good as exact."""
     return sample_motion(trajectory, 0.015 * trajectory.family.quickest)
 
@@ -357,5 +357,5 @@ def estimate_typical_scale(
     ddq = 0.5 * fast / family.quickest * rng.normal(size=(256, n))
     part = family.parts[family.main]
     duration = np.full(256, (part.stop - part.start) / 256)
-    M = replace(experiment, known=None).information(Motion(q, dq, ddq, duration))
+    M = replace(experiment, known=None).information(WeightedMotion(q, dq, ddq, duration))
     return np.asarray(1.0 / np.sqrt(np.diag(M)))

@@ -29,7 +29,7 @@ from dynident.friction.model import Signals
 
 
 @dataclass(frozen=True)
-class Motion:
+class WeightedMotion:
     """Instants of a motion, each for a stretch of time.
 
     Attributes
@@ -45,11 +45,11 @@ class Motion:
     duration: Array
 
 
-def sample_motion(trajectory: Trajectory, step: float) -> Motion:
+def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
     """The instants of a trajectory's main part, no further apart than a step [s]."""
     times, duration = build_quadrature(trajectory.family, step)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    return Motion(q, dq, ddq, duration)
+    return WeightedMotion(q, dq, ddq, duration)
 
 
 def build_quadrature(family: Family, step: float) -> tuple[Array, Array]:
@@ -145,18 +145,18 @@ class Experiment:
             None if self.known is None else self.known[p:, p:],
         )
 
-    def spread(self, motion: Motion) -> Motion:
+    def spread(self, motion: WeightedMotion) -> WeightedMotion:
         """A motion as the model of the sensor has it."""
         assert self.sensor is not None
         q, dq, ddq = (self.sensor.spread(each) for each in (motion.q, motion.dq, motion.ddq))
-        return Motion(q, dq, ddq, motion.duration)
+        return WeightedMotion(q, dq, ddq, motion.duration)
 
     @cached_property
     def packing(self) -> Packing:
         """Layout of the rows of the base parameters."""
         return self.base.idim.packing(self.base.kept)
 
-    def rows(self, motion: Motion) -> tuple[Array, list[Array]]:
+    def rows(self, motion: WeightedMotion) -> tuple[Array, list[Array]]:
         """Packed rows, and their weights joint by joint, shape (instants,) each."""
         idim = self.base.idim
         packed = np.zeros((len(motion.q), self.packing.width))
@@ -169,7 +169,7 @@ class Experiment:
             weights.append(weight)
         return packed, weights
 
-    def information(self, motion: Motion) -> Array:
+    def information(self, motion: WeightedMotion) -> Array:
         """``M``, shape (count, count)."""
         if self.beyond is None:
             return self._gathered(*self.rows(motion))
@@ -183,7 +183,7 @@ class Experiment:
             M[np.ix_(columns, columns)] += (X * weight[:, None]).T @ X
         return M
 
-    def pull(self, motion: Motion, slope: Array) -> tuple[Array, Array, Array]:
+    def pull(self, motion: WeightedMotion, slope: Array) -> tuple[Array, Array, Array]:
         """Gradient of a function of M by the motion, for its gradient by M.
 
         Parameters
@@ -222,7 +222,7 @@ class Experiment:
         return by_q, by_dq, by_ddq
 
     def _pull_drives(
-        self, motion: Motion, V: Array, by_q: Array, by_dq: Array, by_ddq: Array
+        self, motion: WeightedMotion, V: Array, by_q: Array, by_dq: Array, by_ddq: Array
     ) -> None:
         """Add the share of rotors and friction."""
         idim = self.base.idim

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.base import BaseParameters
-from dynident.excitation.information import Experiment, Motion
+from dynident.excitation.information import Experiment, WeightedMotion
 
 WEAK = 0.5
 """A parameter is weak whose standard deviation is a larger share of its value."""
@@ -71,7 +71,7 @@ class Prediction:
 
 
 def predict_precision(
-    experiment: Experiment, motion: Motion, typical: Array, names: tuple[str, ...]
+    experiment: Experiment, motion: WeightedMotion, typical: Array, names: tuple[str, ...]
 ) -> Prediction:
     """What an experiment will know.
 

@@ -180,7 +180,7 @@ def find_prior_weight(estimate: Estimate) -> float | None:
 
 
 def serialise_finding(found: Finding) -> dict[str, Any]:
-    """What is wrong with a log, and what mends it."""
+    """What is wrong with a log, and what repairs it."""
     return {
         "diagnosis": found.diagnosis,
         "log": found.log,

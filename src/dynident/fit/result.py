@@ -358,8 +358,8 @@ class Result:
         if self.verdict.state == REFUTED and not anyway:
             first = self.verdict.reasons[0].words
             raise ComputationError(
-                f"the result is refuted ({first}), so there is no {what} of it; mend its logs, or "
-                "say anyway"
+                f"the result is refuted ({first}), so there is no {what} of it; repair its "
+                "logs, or say anyway"
             )
 
     def _refuse_unreal(self, kind: str) -> None:

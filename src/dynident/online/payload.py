@@ -265,7 +265,7 @@ def discount_model_covariance(A: Array, covariance: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Linear:
+class RestFit:
     """A fit of a rest: values, covariance, and what whitens it.
 
     Attributes
@@ -282,7 +282,7 @@ class Linear:
     target: Array
 
 
-def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> Linear:
+def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> RestFit:
     """Weighted least squares of a rest, with the covariance of what its errors are.
 
     Parameters
@@ -303,10 +303,10 @@ def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> Linear:
     spread = own @ (rest.model + rest.noise) @ own.T
     rested = gain[:, len(rows) :]
     right = np.concatenate([target, np.zeros(len(belief))])
-    return Linear(gain @ right, spread + rested @ rested.T, every, right)
+    return RestFit(gain @ right, spread + rested @ rested.T, every, right)
 
 
-def run_zero_test(found: Linear, chosen: Sequence[int], null: str) -> TestResult:
+def run_zero_test(found: RestFit, chosen: Sequence[int], null: str) -> TestResult:
     """Test that some of the unknowns are zero."""
     return build_chi2_result(
         null,
@@ -424,7 +424,7 @@ def stack_load_columns(
     return columns, slight
 
 
-def find_consistent_load(fit: Linear, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
+def find_consistent_load(fit: RestFit, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
     """The body nearest to a fit, draws of what it leaves open, and the proof of the first."""
     count = len(fit.x)
     whole = np.concatenate([unit, np.ones(count - 10)])
@@ -502,7 +502,7 @@ def find_load_changes(
         for k in range(1, count):
             place = 4 * (k - 1) + np.arange(4)
             T[place, 10 * k + np.arange(4)], T[place, np.arange(4)] = 1.0, -1.0
-        change = Linear(T @ fit.x, T @ fit.covariance @ T.T, fit.rows, fit.target)
+        change = RestFit(T @ fit.x, T @ fit.covariance @ T.T, fit.rows, fit.target)
         test = run_zero_test(change, range(len(T)), f"the load is the same {what}")
         tests.append(test)
         if test.p_value < LOOSE:
@@ -543,7 +543,7 @@ def fit_gains_by_joint(
     own: Array,
     mass: float,
     phi: Array,
-) -> tuple[Gains, Linear]:
+) -> tuple[Gains, RestFit]:
     """Each drive's gain and the load from its mass: ``y_j = s_j X_j M phi``, ``gain_j = 1 / s_j``.
 
     Gauss-Newton over the other nine parameters of the load and the n scales: of the torques that
@@ -583,7 +583,7 @@ def fit_gains_by_joint(
             spread[1:, 1:] = C[:9, :9] * np.outer(unit, unit)
             rows = np.linalg.inv(np.linalg.cholesky(spread))
             gains = Gains(factors.names, 1.0 / scale, np.sqrt(np.diag(C)[9:]) / scale**2)
-            return gains, Linear(phi, spread, rows, rows @ phi)
+            return gains, RestFit(phi, spread, rows, rows @ phi)
     raise ComputationError(f"the drives' gains did not settle in {STEPS} steps; take one in all")
 
 

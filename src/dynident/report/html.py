@@ -280,7 +280,7 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
 
 
 def judge_trust(result: Result) -> Iterator[Statement]:
-    """Whether to trust the result, and what mends its logs."""
+    """Whether to trust the result, and what repairs its logs."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     state, reserve = result.verdict.state, result.verdict.reserve
     if not result.verdict.reasons:

@@ -346,7 +346,7 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
 
 
 def format_verdict(result: Result) -> list[str]:
-    """Whether to trust the result, why not, and what mends the log."""
+    """Whether to trust the result, why not, and what repairs the log."""
     lines = format_entry("verdict", result.verdict.words)
     for found in result.findings:
         lines += format_entry("finding", found.words)

@@ -30,7 +30,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.text import suggest_nearest
 from dynident.estimators.constrained import (
-    Fitted,
+    ConstrainedFit,
     Setting,
     build_constrained_setting,
     finish_constrained_estimate,
@@ -314,7 +314,7 @@ class Task:
             system = given.problem.factors.weighted(self.weights)
             sigma = estimate_group_sigma(given.problem.factors, point.beta, self.weights)
         std = compute_literature_std(given.problem.factors.weighted(sigma))
-        fitted = Fitted(
+        fitted = ConstrainedFit(
             given.problem, system, sigma, std, message, iterations, weights=self.weights
         )
         return finish_constrained_estimate(given, point, fitted)

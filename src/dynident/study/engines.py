@@ -31,7 +31,7 @@ HUGE = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class EngineMotion:
     """What an engine makes of a model under a law.
 
     Attributes
@@ -128,7 +128,7 @@ def build_drive(loop: Loop) -> Drive:
     )
 
 
-def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
+def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> EngineMotion:
     """The motion of a model under a law by ``pin.aba``.
 
     Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
@@ -182,7 +182,7 @@ def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> Motion:
 
     resist = make_plugged_resistance(whole, drive)
     otherwise = () if resist is None else ((PLUGGED, moved(resist)),)
-    return Motion(moved(usual), there.notes, otherwise)
+    return EngineMotion(moved(usual), there.notes, otherwise)
 
 
 def make_plugged_resistance(whole: Model, drive: Drive) -> Resistance | None:
@@ -202,7 +202,7 @@ def remove_friction(model: Model) -> Model:
     return Model(model.idim, theta)
 
 
-def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
+def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> EngineMotion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
@@ -271,7 +271,7 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> Motion:
     notes = describe_omissions(terms.left, "model of MuJoCo")
     if np.any(terms.offset):
         notes += ("offsets have no place in an MJCF: here springs that are far away give them",)
-    return Motion(soft, notes, tuple(otherwise))
+    return EngineMotion(soft, notes, tuple(otherwise))
 
 
 def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
@@ -283,7 +283,7 @@ def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ..
         )
 
 
-ENGINES: dict[str, Callable[[Model, Drive, Model], Motion]] = {
+ENGINES: dict[str, Callable[[Model, Drive, Model], EngineMotion]] = {
     "mujoco": simulate_in_mujoco,
     "pinocchio": simulate_in_pinocchio,
 }
