@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from differences import assert_slope
 from floating import Made, solo
+from robots import EXAMPLES
 
 import dynident as di
+from dynident.cli import run
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
@@ -140,3 +144,33 @@ def test_what_cannot_be_simulated_is_refused_in_a_line(made):
     asked = Reference(10.0, *np.zeros((3, 5, 12)))
     with pytest.raises(InputError, match="of a robot that floats"):
         Loop(fixed, LAW, asked, base=np.zeros((5, 19)))
+
+
+@pytest.mark.long
+def test_a_quadruped_is_simulated_identified_and_replayed_by_commands(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("quadruped.urdf", "simulate.toml"):
+        Path(name).write_text(
+            (EXAMPLES / "quadruped" / name).read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    assert run(["simulate", "simulate.toml", "-o", "sway.csv"]) == 0
+    text = Path("simulate.toml").read_text(encoding="utf-8")
+    model = text[text.index("[robot]") : text.index("[ground]")]
+    law = '[controller]\nkind = "pd"\nkp = 120.0\nkd = 3.0\n\n'
+    rest = '[prepare]\nbandwidth = 10.0\n\n[identify]\nmethod = "pc-idim-iv"\n'
+    Path("study.toml").write_text(
+        f'{model}[[log]]\nfiles = "sway.csv"\n\n{law}{rest}', encoding="utf-8"
+    )
+    assert run(["identify", "study.toml", "-o", "out"]) == 0
+    fit = di.read_result("out/result.json")
+    assert fit.verdict.state != "refuted"
+    (figure,) = fit.simulated
+    assert 1e3 * np.sqrt(np.mean(figure.position_rms**2)) < 1.5
+    capsys.readouterr()
+    assert run(["replay", "out/result.json", "sway.csv", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["overall_rms_mrad"]["dynident"] < 1.5
+    assert run(["replay", "out/result.json", "sway.csv", "--engine", "mujoco"]) == 2
+    assert "fixed base" in capsys.readouterr().err
