@@ -20,7 +20,7 @@ from tables import write_table
 from thin import first
 
 import dynident as di
-from dynident.cli import run
+from dynident.cli import COMMANDS, run
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
@@ -838,12 +838,27 @@ def test_output_that_nobody_reads_on_ends_quietly(place, argv):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+def test_the_list_of_commands_loads_none_of_them():
+    code = """
+import sys
+from dynident.cli import COMMANDS, run
+assert run(["--help"]) == 0
+own = {command.module for command in COMMANDS.values()}
+print(sorted({"numpy", "pydantic", *own} & {*sys.modules}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    for name, command in COMMANDS.items():
+        assert f"  {name}" in done.stdout
+        assert command.help in done.stdout
+
+
 def test_an_interrupt_while_modules_are_loaded_is_one_line():
     code = """
 import os, runpy, signal, sys
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "dynident.cli.options":
+        if name == "dynident.cli":
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())

@@ -5,8 +5,8 @@ import pytest
 import toy
 from scipy import signal
 
-from dynident.cli.flags import DEFAULTS
 from dynident.core.errors import InputError
+from dynident.core.options import collect_options
 from dynident.dynamics.idim import build_idim
 from dynident.filters.filters import (
     DecimationFilter,
@@ -15,7 +15,7 @@ from dynident.filters.filters import (
     filter_zero_phase,
     subtract_lowpass,
 )
-from dynident.recording.prepare import prepare, prepare_by_options
+from dynident.recording.prepare import Preparation, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
 from dynident.regression.decimate import Decimator
@@ -182,7 +182,8 @@ def test_assumed_bandwidth_is_said(rate, bandwidth):
     samples = prepare(replace(recording, rate=rate or recording.rate))
     assert samples.bandwidth == (bandwidth, bandwidth)
     assert any(f"given; {bandwidth:g} Hz is assumed" in w for w in samples.warnings)
-    assert DEFAULTS["bandwidth"] == "10, at most a twentieth of the rate, and a warning"
+    words = collect_options([Preparation])["bandwidth"].words
+    assert "unless given 10, at most a twentieth of the rate, and a warning" in words
 
 
 def test_dropping_every_row_is_refused():

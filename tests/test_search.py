@@ -15,7 +15,6 @@ from thin import first
 from threadpoolctl import threadpool_limits
 
 from dynident.api import identify
-from dynident.cli.flags import FLAGS
 from dynident.cli.options import convert_flag_value
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
@@ -23,7 +22,7 @@ from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.kept import Origin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
-from dynident.methods.options import estimate
+from dynident.methods.options import estimate, list_all_options
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -257,7 +256,7 @@ def test_shapes_are_searched_with_what_is_linear_eliminated(method, budget):
 
 
 def test_a_table_is_a_flag():
-    flag = next(flag for flag in FLAGS if flag.name == "ranges")
+    flag = list_all_options()["ranges"]
     assert convert_flag_value(flag, "fc1 = [0, 10], m2 = [1, 5]") == {"fc1": [0, 10], "m2": [1, 5]}
     assert convert_flag_value(flag, "{fc1 = [0, 10]}") == {"fc1": [0, 10]}
     with pytest.raises(typer.BadParameter, match="--ranges is 'fc1', but has to be a table"):

@@ -9,38 +9,110 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
-from typer.models import CommandInfo
 
-# the order of these imports is the order of the commands in --help
-from dynident.cli import identify, compare, doctor, select, excite, base, result  # isort: skip
-from dynident.cli import payload, repair, replay, sample, simulate, track  # isort: skip
-from dynident.cli.options import app, name_flag
+from dynident import __version__
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import format_one_line
 
-__all__ = [
-    "Notes",
-    "base",
-    "compare",
-    "complain",
-    "doctor",
-    "excite",
-    "fill_streams",
-    "identify",
-    "main",
-    "payload",
-    "repair",
-    "replay",
-    "result",
-    "run",
-    "sample",
-    "select",
-    "simulate",
-    "track",
-]
+
+class Command(NamedTuple):
+    """A command: its function has its name, and its module is imported when it is called."""
+
+    module: str
+    help: str
+    example: str
+
+
+COMMANDS = {
+    "identify": Command(
+        "dynident.cli.identify",
+        "Identify a robot from logs, and test it on held-out ones.",
+        "dynident identify --robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5 "
+        "-o out",
+    ),
+    "compare": Command(
+        "dynident.cli.compare",
+        "Compare methods and friction models, and recommend.",
+        "dynident compare examples/tx40/study.toml -o out/tx40-compared",
+    ),
+    "doctor": Command(
+        "dynident.cli.doctor",
+        "Find what is wrong with logs: signs, units, delays.",
+        "dynident doctor study.toml --fix repaired.toml",
+    ),
+    "select": Command(
+        "dynident.cli.select",
+        "Choose what tells the most of logs from ordinary work.",
+        "dynident select work.toml --fix selected.toml",
+    ),
+    "excite": Command(
+        "dynident.cli.excite",
+        "Design a trajectory that excites a robot, within limits.",
+        "dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
+    ),
+    "base": Command(
+        "dynident.cli.base",
+        "Print what combinations of parameters can be identified.",
+        "dynident base arm.urdf --friction viscous",
+    ),
+    "validate": Command(
+        "dynident.cli.result",
+        "Measure a stored result on other logs.",
+        "dynident validate out/result.json run3.csv",
+    ),
+    "report": Command(
+        "dynident.cli.result",
+        "Write the page of a stored result.",
+        "dynident report out/result.json -o report.html",
+    ),
+    "export": Command(
+        "dynident.cli.result",
+        "Write a stored result as a robot model, or as code.",
+        "dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml",
+    ),
+    "payload": Command(
+        "dynident.cli.payload",
+        "Identify a load from a log with it and a stored result.",
+        "dynident payload out/result.json --log loaded.csv --frame tool0",
+    ),
+    "repair": Command(
+        "dynident.cli.repair",
+        "Find consistent inertials nearest to a robot file's.",
+        "dynident repair arm.urdf --urdf arm_consistent.urdf",
+    ),
+    "replay": Command(
+        "dynident.cli.replay",
+        "Simulate a stored result under a log's law.",
+        "dynident replay out/result.json run3.csv --engine mujoco",
+    ),
+    "sample": Command(
+        "dynident.cli.sample",
+        "Draw consistent models from what a result leaves open.",
+        "dynident sample out/result.json -n 256 -o draws --log run3.csv",
+    ),
+    "simulate": Command(
+        "dynident.cli.simulate",
+        "Simulate a study's robot and write the log it gives.",
+        "dynident simulate twin.toml -o run.csv",
+    ),
+    "reproduce": Command(
+        "dynident.cli.simulate",
+        "Repeat a paper's experiment on its simulated robot.",
+        "dynident reproduce brunot2019",
+    ),
+    "track": Command(
+        "dynident.cli.track",
+        "Follow a robot's parameters and load while it moves.",
+        "dynident track - --start out/result.json --every 5 < stream.csv",
+    ),
+}
+"""In the order of ``--help``."""
 
 INTERRUPTED, UNREAD = 130, 141
 """Exit codes: of an interrupt, and, as a shell has it, where nobody reads the output any more."""
@@ -91,9 +163,64 @@ def fill_streams() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
+class Commands(TyperGroup):
+    """Knows its commands by name and line of help, and imports the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of the first argument, and the arguments after it."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load_command(name, COMMANDS[name]), rest
+
+
+def make_app(**about: Any) -> typer.Typer:
+    """An application that speaks in plain text."""
+    return typer.Typer(
+        rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False, **about
+    )
+
+
 @cache
-def build_parser(commands: tuple[CommandInfo, ...]) -> Callable[..., object]:
+def load_command(name: str, command: Command) -> object:
+    """What parses and calls a command."""
+    alone = make_app()
+    function = getattr(import_module(command.module), name)
+    alone.command(name, epilog=f"Example: {command.example}")(function)
+    return get_command(alone)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        typer.echo(f"dynident {__version__}")
+        raise typer.Exit
+
+
+def accept_root_options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=show_version,
+            help="Print the version and leave.",
+        ),
+    ] = False,
+) -> None:
+    """From a robot model and a motion log to a physically consistent dynamic model."""
+
+
+@cache
+def build_parser(commands: tuple[tuple[str, Command], ...]) -> Callable[..., object]:
     """What parses and calls; it is made once for the commands that there are."""
+    app = make_app(
+        name="dynident",
+        cls=Commands,
+        help="From a robot model and a motion log to a physically consistent dynamic model.",
+        epilog="Example: dynident identify examples/tx40/study.toml -o out/tx40",
+    )
+    app.callback()(accept_root_options)
+    for name, command in commands:
+        app.command(name, short_help=command.help)(accept_root_options)
     return get_command(app)
 
 
@@ -110,9 +237,11 @@ def run(argv: list[str] | None = None) -> int:
         if argument.encode(errors="ignore").decode() != argument:
             return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)
     try:
-        parse = build_parser(tuple(app.registered_commands))
+        parse = build_parser(tuple(COMMANDS.items()))
         code = parse(args=given, prog_name="dynident", standalone_mode=False)
     except InputError as error:
+        from dynident.cli.options import name_flag
+
         return complain(name_flag(str(error)), 2)
     except ComputationError as error:
         return complain(error, 1)

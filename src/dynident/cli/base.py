@@ -13,15 +13,10 @@ from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
     LockedOption,
-    app,
     parse_locked_joints,
 )
 
 
-@app.command(
-    short_help="Print what combinations of parameters can be identified.",
-    epilog="Example: dynident base arm.urdf --friction viscous",
-)
 def base(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     friction: FrictionOption = None,

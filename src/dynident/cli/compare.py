@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dynident.cli.flags import DEFAULTS
-from dynident.cli.identify import choose_study, override_study
+from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
-    BandwidthOption,
     JsonFlag,
     LockedOption,
     LogFlags,
@@ -18,10 +16,10 @@ from dynident.cli.options import (
     RobotOption,
     StudyArgument,
     add_log_flags,
-    app,
     parse_locked_joints,
 )
 from dynident.core.errors import name_study_in_errors
+from dynident.study.compare import METHODS
 
 if TYPE_CHECKING:
     from dynident.report.comparison import Comparison
@@ -30,10 +28,6 @@ OUTPUTS = ("comparison.json", "comparison.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
 
 
-@app.command(
-    short_help="Compare methods and friction models, and recommend.",
-    epilog="Example: dynident compare examples/tx40/study.toml -o out/tx40-compared",
-)
 @add_log_flags
 def compare(
     study: StudyArgument = None,
@@ -46,7 +40,7 @@ def compare(
     locked: LockedOption = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help=f"Names with commas: {DEFAULTS['methods']} if not given."),
+        typer.Option("--methods", help=f"Names with commas: {','.join(METHODS)} if not given."),
     ] = None,
     frictions: Annotated[
         str | None,

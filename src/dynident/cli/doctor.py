@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import choose_study, override_study
+from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
-    BandwidthOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -19,7 +18,6 @@ from dynident.cli.options import (
     RobotOption,
     StudyArgument,
     add_log_flags,
-    app,
     parse_locked_joints,
     refuse_fix,
 )
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
     from dynident.study.doctor import Report
 
 
-@app.command(
-    short_help="Find what is wrong with logs: signs, units, delays.",
-    epilog="Example: dynident doctor study.toml --fix repaired.toml",
-)
 @add_log_flags
 def doctor(
     study: StudyArgument = None,

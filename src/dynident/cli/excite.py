@@ -7,26 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.flags import EXCITE_FLAGS
 from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
     LockedOption,
     add_flags,
-    app,
     parse_locked_joints,
 )
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.study.excitation import EXCITING
 
 if TYPE_CHECKING:
     from dynident.study.study import Study
 
 
-@app.command(
-    short_help="Design a trajectory that excites a robot, within limits.",
-    epilog="Example: dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
-)
-@add_flags(EXCITE_FLAGS, "excitation")
+@add_flags(EXCITING, "excitation")
 def excite(
     robot: Annotated[
         Path | None,

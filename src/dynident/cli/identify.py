@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import DEFAULTS, FLAGS
 from dynident.cli.options import (
     AnywayFlag,
-    BandwidthOption,
     ContactOption,
     FloatingOption,
     FrictionOption,
@@ -23,21 +21,24 @@ from dynident.cli.options import (
     StudyArgument,
     add_flags,
     add_log_flags,
-    app,
+    check_positive,
     parse_locked_joints,
 )
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.study.study import IDENTIFYING, PREPARING, MethodSection, Study
 
-if TYPE_CHECKING:
-    from dynident.study.study import Study
+METHOD = MethodSection.model_fields["method"].default
+BandwidthOption = Annotated[
+    float | None,
+    typer.Option(
+        "--bandwidth",
+        callback=check_positive,
+        help=f"Bandwidth {PREPARING['bandwidth'].words}.",
+    ),
+]
 
 
-@app.command(
-    short_help="Identify a robot from logs, and test it on held-out ones.",
-    epilog="Example: dynident identify --robot arm.urdf --log run1.csv --validate run2.csv "
-    "--bandwidth 5 -o out",
-)
-@add_flags(FLAGS)
+@add_flags(IDENTIFYING)
 @add_log_flags
 def identify(
     study: StudyArgument = None,
@@ -50,7 +51,7 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            help=f"{DEFAULTS['method']} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
+            help=f"{METHOD} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
             "without constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, "
             "cloe, clie, nls, ga, pf.",
         ),
@@ -164,7 +165,6 @@ def build_study_from_flags(
     """A study from --robot, --log, --validate and their like."""
     from dynident.core.schema import validate_data
     from dynident.robot.contacts import parse_contacts
-    from dynident.study.study import Study
 
     sections = [
         {"files": text.split(","), "use": use, **keys}

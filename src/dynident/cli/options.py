@@ -1,4 +1,4 @@
-"""The application and the options that several commands share."""
+"""Options that several commands share, and flags of what is an option everywhere."""
 
 from __future__ import annotations
 
@@ -15,23 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident import __version__
-from dynident.cli.flags import DEFAULTS, Flag
 from dynident.core.errors import InputError, OptionError
+from dynident.core.options import Option
+from dynident.dynamics.idim import FRICTION
 
 if TYPE_CHECKING:
     from dynident.study.fits import Layout
     from dynident.study.study import LogSection, Study
-
-app = typer.Typer(
-    name="dynident",
-    help="From a robot model and a motion log to a physically consistent dynamic model.",
-    epilog="Example: dynident identify examples/tx40/study.toml -o out/tx40",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=False,
-)
 
 
 def check_positive(value: float | None) -> float | None:
@@ -48,14 +38,6 @@ RobotOption = Annotated[
 LogOption = Annotated[
     list[str] | None,
     typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
-]
-BandwidthOption = Annotated[
-    float | None,
-    typer.Option(
-        "--bandwidth",
-        callback=check_positive,
-        help=f"Joint bandwidth [Hz]; the study's, or {DEFAULTS['bandwidth']}.",
-    ),
 ]
 AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
 RateOption = Annotated[
@@ -101,7 +83,7 @@ FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
-        help=f"{DEFAULTS['friction']} (default), cube-root, stribeck, load ... (docs/friction.md), "
+        help=f"{FRICTION} (default), cube-root, stribeck, load ... (docs/friction.md), "
         "or one a joint with commas between.",
     ),
 ]
@@ -272,38 +254,6 @@ def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
     refuse_outputs([fix], [*inputs, study])
 
 
-def show_version(wanted: bool) -> None:
-    """Print the version and leave."""
-    if wanted:
-        typer.echo(f"dynident {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def accept_root_options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Print the version and leave."
-        ),
-    ] = False,
-) -> None:
-    """From a robot model and a motion log to a physically consistent dynamic model."""
-
-
-KINDS: dict[str, type] = {
-    "word": str,
-    "number": float,
-    "number or word": str,
-    "whole number": int,
-    "switch": bool,
-    "table": str,
-    "numbers": str,
-    "words": str,
-}
-"""What the parser reads of each kind of flag."""
-LISTS: dict[str, type] = {"numbers": float, "words": str}
-"""Kinds of flags that are lists between commas."""
 SPELLED = {"lowpass_hz": "lowpass", "n": "number", "rows": "fit-rows"}
 """Options whose flag has another name; --rows are those of a log."""
 OF_TABLES = {"file": "robot", "files": "log"}
@@ -317,39 +267,46 @@ SHORT = {"n": "-n"}
 
 
 def add_flags(
-    known: Sequence[Flag], section: str = "identify"
+    options: Mapping[str, Option], section: str = "identify"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a flag for every option of some families; those given arrive as `options`.
+    """Add a flag for every option that a line can hold; those given arrive as `options`.
 
     What is refused of an option is named as the flag that gave it, or as the key of the study, in
     whose `section` the options stand.
     """
+    known = [each for each in options.values() if has_flag(each)]
     return lambda command: wrap_command(command, known, section)
 
 
+def has_flag(option: Option) -> bool:
+    """Objects and lists of lists have none."""
+    return not option.in_python and tuple not in option.entries
+
+
 def wrap_command(
-    command: Callable[..., None], known: Sequence[Flag], section: str
+    command: Callable[..., None], known: Sequence[Option], section: str
 ) -> Callable[..., None]:
     """See `add_flags`."""
     signature = inspect.signature(command, eval_str=True)
     kept = [p for p in signature.parameters.values() if p.name != "options"]
     added = [
         inspect.Parameter(
-            flag.name,
+            option.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                KINDS[flag.kind] | None, typer.Option(*list_flag_spellings(flag), help=flag.words)
+                choose_parsed_type(option) | None,
+                typer.Option(*list_flag_spellings(option), help=write_flag_help(option)),
             ],
         )
-        for flag in known
+        for option in known
     ]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = {flag.name: convert_flag_value(flag, arguments.pop(flag.name)) for flag in known}
+        given = {each.name: convert_flag_value(each, arguments.pop(each.name)) for each in known}
         options = {name: value for name, value in given.items() if value is not None}
-        flags = {flag.name: list_flag_spellings(flag)[-1] for flag in known if flag.name in options}
+        flags = {each.name: list_flag_spellings(each)[-1] for each in known if each.name in options}
         with name_option_in_errors(flags, arguments.get("study"), section):
             command(**arguments, options=options)
 
@@ -357,6 +314,22 @@ def wrap_command(
     run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in every}
     return run
+
+
+def choose_parsed_type(option: Option) -> type:
+    """What the parser makes of a flag's text; what may be several things is left as it is."""
+    return next((kind for kind in (bool, int, float) if option.kinds == {kind}), str)
+
+
+def write_flag_help(option: Option) -> str:
+    """What an option says, which words it may be, and what it is unless given."""
+    text = option.words.replace("`", "")
+    known = ", ".join(option.choices)
+    if known not in text and not all(f"{word} (" in text for word in option.choices):
+        text += f" ({known})"
+    if option.default is not None and option.kinds != {bool}:
+        text += f"; {option.shown_default}"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @contextmanager
@@ -387,48 +360,51 @@ def name_flag(reason: str) -> str:
     return KEY_OF_FLAG.sub(spell, reason)
 
 
-def spell_flag(flag: Flag) -> str:
+def spell_flag(option: Option) -> str:
     """How a flag is written."""
-    name = "--" + SPELLED.get(flag.name, flag.name).replace("_", "-")
-    return f"{name}/--no-{name[2:]}" if flag.kind == "switch" else name
+    name = "--" + SPELLED.get(option.name, option.name).replace("_", "-")
+    return f"{name}/--no-{name[2:]}" if option.kinds == {bool} else name
 
 
-def list_flag_spellings(flag: Flag) -> tuple[str, ...]:
+def list_flag_spellings(option: Option) -> tuple[str, ...]:
     """All ways in which a flag is written, for the parser."""
-    return (SHORT[flag.name], spell_flag(flag)) if flag.name in SHORT else (spell_flag(flag),)
+    short = (SHORT[option.name],) if option.name in SHORT else ()
+    return (*short, spell_flag(option))
 
 
-def convert_flag_value(flag: Flag, value: Any) -> Any:
+def convert_flag_value(option: Option, value: Any) -> Any:
     """A flag's value as a study has it."""
-    if flag.kind == "number or word" and value is not None:
+    if not isinstance(value, str):
+        return value
+    if Mapping in option.kinds:
+        return parse_inline_table(option, value)
+    if tuple in option.kinds:
+        return split_flag_values(option, value)
+    if float in option.kinds:
         with suppress(ValueError):
             return float(value)
-    if flag.kind in LISTS and value is not None:
-        return split_flag_values(flag, value)
-    if flag.kind == "table" and value is not None:
-        return parse_inline_table(flag, value)
     return value
 
 
-def split_flag_values(flag: Flag, text: str) -> Any:
+def split_flag_values(option: Option, text: str) -> Any:
     """Values between commas; a number alone is one for all joints."""
-    kind = LISTS[flag.kind]
+    kind = float if float in option.entries else str
     try:
         values = tuple(kind(part.strip()) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(
-            f"{spell_flag(flag)} is {text!r}, but has to be a number, or numbers with commas"
+            f"{spell_flag(option)} is {text!r}, but has to be a number, or numbers with commas"
         ) from None
     return values[0] if kind is float and len(values) == 1 else values
 
 
-def parse_inline_table(flag: Flag, text: str) -> dict[str, Any]:
+def parse_inline_table(option: Option, text: str) -> dict[str, Any]:
     """A table as TOML has it in a line, ``{fc1 = [0, 10]}``; the braces may be left out."""
     inside = text.strip().removeprefix("{").removesuffix("}")
     try:
         found = tomllib.loads(f"table = {{{inside}}}")["table"]
     except ValueError as error:
         raise typer.BadParameter(
-            f"{spell_flag(flag)} is {text!r}, but has to be a table: 'fc1 = [0, 10], m2 = [1, 5]'"
+            f"{spell_flag(option)} is {text!r}, but has to be a table: 'fc1 = [0, 10], m2 = [1, 5]'"
         ) from error
     return dict(found)

@@ -7,15 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import PAYLOAD_FLAGS
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
+from dynident.core.options import collect_options
+from dynident.study.payload import FAMILIES
 
 
-@app.command(
-    short_help="Identify a load from a log with it and a stored result.",
-    epilog="Example: dynident payload out/result.json --log loaded.csv --frame tool0",
-)
-@add_flags(PAYLOAD_FLAGS)
+@add_flags(collect_options(FAMILIES))
 @add_log_flags
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.flags import NEAREST_FLAGS
-from dynident.cli.options import FrictionOption, JsonFlag, add_flags, app, check_positive
+from dynident.cli.options import FrictionOption, JsonFlag, add_flags, check_positive
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.options import collect_options
 
 if TYPE_CHECKING:
-    from dynident.consistency.knowledge import Knowledge
     from dynident.robot.model import Robot
 
 
-@app.command(
-    short_help="Find consistent inertials nearest to a robot file's.",
-    epilog="Example: dynident repair arm.urdf --urdf arm_consistent.urdf",
-)
-@add_flags(NEAREST_FLAGS)
+NEAREST = {"metric": collect_options([Knowledge])["metric"]}
+"""What says which inertials are the nearest."""
+
+
+@add_flags(NEAREST)
 def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
@@ -42,7 +42,6 @@ def repair(
 ) -> None:
     """Find the physically consistent inertials nearest to a robot file's, or a table's."""
     from dynident.consistency.constraints import TotalMass
-    from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
     from dynident.export.mjcf import list_model_files

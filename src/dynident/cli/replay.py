@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, app
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 
 
-@app.command(
-    short_help="Simulate a stored result under a log's law.",
-    epilog="Example: dynident replay out/result.json run3.csv --engine mujoco",
-)
 @add_log_flags
 def replay(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import NEAREST_FLAGS
 from dynident.cli.options import (
     AnywayFlag,
     JsonFlag,
@@ -15,14 +14,10 @@ from dynident.cli.options import (
     LowpassOption,
     add_flags,
     add_log_flags,
-    app,
 )
+from dynident.cli.repair import NEAREST
 
 
-@app.command(
-    short_help="Measure a stored result on other logs.",
-    epilog="Example: dynident validate out/result.json run3.csv",
-)
 @add_log_flags
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
@@ -60,10 +55,6 @@ def validate(
         typer.echo("\n".join([own.log, *lines, ""]))
 
 
-@app.command(
-    short_help="Write the page of a stored result.",
-    epilog="Example: dynident report out/result.json -o report.html",
-)
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
@@ -85,10 +76,7 @@ def report(
     typer.echo(f"written to {page}", err=True)
 
 
-@app.command(
-    epilog="Example: dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml"
-)
-@add_flags(NEAREST_FLAGS)
+@add_flags(NEAREST)
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,

@@ -7,15 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import SAMPLE_FLAGS
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags, app
+from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
+from dynident.core.options import collect_options
+from dynident.study.sample import Drawing
 
 
-@app.command(
-    short_help="Draw consistent models from what a result leaves open.",
-    epilog="Example: dynident sample out/result.json -n 256 -o draws --log run3.csv",
-)
-@add_flags(SAMPLE_FLAGS)
+@add_flags(collect_options([Drawing]))
 @add_log_flags
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],

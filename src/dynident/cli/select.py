@@ -7,10 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.flags import SELECT_FLAGS
-from dynident.cli.identify import choose_study, override_study
+from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
-    BandwidthOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -20,18 +18,14 @@ from dynident.cli.options import (
     StudyArgument,
     add_flags,
     add_log_flags,
-    app,
     parse_locked_joints,
     refuse_fix,
 )
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.study.study import SELECTING
 
 
-@app.command(
-    short_help="Choose what tells the most of logs from ordinary work.",
-    epilog="Example: dynident select work.toml --fix selected.toml",
-)
-@add_flags(SELECT_FLAGS, "select")
+@add_flags(SELECTING, "select")
 @add_log_flags
 def select(
     study: StudyArgument = None,

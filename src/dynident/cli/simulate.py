@@ -7,14 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import app
 from dynident.core.errors import InputError, name_study_in_errors
 
 
-@app.command(
-    short_help="Simulate a study's robot and write the log it gives.",
-    epilog="Example: dynident simulate twin.toml -o run.csv",
-)
 def simulate(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The log to write (CSV).")],
@@ -40,10 +35,6 @@ def simulate(
     typer.echo(f"{samples} samples at {rate:g} Hz written to {output}", err=True)
 
 
-@app.command(
-    short_help="Repeat a paper's experiment on its simulated robot.",
-    epilog="Example: dynident reproduce brunot2019",
-)
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024 or zhang2018.")

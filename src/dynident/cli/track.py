@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.flags import TRACK_FLAGS
+from dynident.cli.identify import BandwidthOption, override_study
 from dynident.cli.options import (
-    BandwidthOption,
     FrictionOption,
     LogFlags,
     RobotOption,
     add_flags,
     add_log_flags,
-    app,
 )
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.study.study import TRACKING
 
 if TYPE_CHECKING:
     from dynident.dynamics.base import BaseParameters
@@ -34,11 +33,7 @@ if TYPE_CHECKING:
 PIPE = "-"
 
 
-@app.command(
-    short_help="Follow a robot's parameters and load while it moves.",
-    epilog="Example: dynident track - --start out/result.json --every 5 < stream.csv",
-)
-@add_flags(TRACK_FLAGS, "track")
+@add_flags(TRACKING, "track")
 @add_log_flags
 def track(
     source: Annotated[
@@ -150,7 +145,6 @@ def override_track_study(
     study: Study, friction: str | None, bandwidth: float | None, track: Mapping[str, object]
 ) -> Study:
     """The study with what the command line says instead."""
-    from dynident.cli.identify import override_study
     from dynident.core.schema import validate_data
     from dynident.study.study import TrackSection
 

@@ -6,16 +6,18 @@ from the fields: each is ``name: Annotated[type, words] = default``.
 
 from __future__ import annotations
 
+import json
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError, create_model
 
 from dynident.core.errors import InputError, OptionError
-from dynident.core.schema import Number, Spec, describe_value_errors
+from dynident.core.schema import Number, Spec, describe_value_errors, list_choices
 from dynident.core.text import suggest_nearest
 
 
@@ -99,6 +101,57 @@ class Option:
     default: Any
     words: str
     in_python: bool
+
+    @property
+    def kinds(self) -> frozenset[Any]:
+        """Plain types that it may be, but none."""
+        return frozenset(_list_plain_types(self.type))
+
+    @property
+    def entries(self) -> frozenset[Any]:
+        """Plain types of what it may hold, where it is a list."""
+        return frozenset(_list_entry_types(self.type))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Words that it may be, where it is one of some."""
+        return _list_words(self.type)
+
+    @property
+    def shown_default(self) -> str:
+        """What it is unless told otherwise, as a study has it; nothing where it is off."""
+        return "" if self.default is None else json.dumps(self.default).replace('"', "")
+
+
+def _list_parts(kind: Any) -> tuple[Any, ...]:
+    """What a union may be, or the type under its notes; none of a type by itself."""
+    if get_origin(kind) is Annotated:
+        return get_args(kind)[:1]
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else ()
+
+
+def _list_plain_types(kind: Any) -> set[Any]:
+    if parts := _list_parts(kind):
+        return set().union(*map(_list_plain_types, parts))
+    if get_origin(kind) is Literal:
+        return {type(value) for value in get_args(kind)}
+    return set() if kind is types.NoneType else {get_origin(kind) or kind}
+
+
+def _list_entry_types(kind: Any) -> set[Any]:
+    if get_origin(kind) is tuple:
+        return set().union(*(_list_plain_types(part) for part in get_args(kind) if part is not ...))
+    return set().union(*map(_list_entry_types, _list_parts(kind)))
+
+
+def _list_words(kind: Any) -> tuple[str, ...]:
+    if get_origin(kind) is Annotated:
+        named = next((known for note in get_args(kind)[1:] if (known := list_choices(note))), ())
+        if named:
+            return named
+    if get_origin(kind) is Literal:
+        return tuple(str(value) for value in get_args(kind))
+    return tuple(word for part in _list_parts(kind) for word in _list_words(part))
 
 
 class Options:

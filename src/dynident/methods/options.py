@@ -65,6 +65,17 @@ def list_methods_with_option(name: str) -> tuple[str, ...]:
     return tuple(method for method in ESTIMATORS if name in list_option_names(method))
 
 
+def name_methods_with_option(name: str) -> str:
+    """The same in words, constrained methods as one where all of them are among them."""
+    having = list_methods_with_option(name)
+    if len(having) in (0, len(ESTIMATORS)):
+        return "every method"
+    constrained = [method for method in ESTIMATORS if method.startswith("pc-")]
+    if not set(constrained) <= set(having):
+        return ", ".join(having)
+    return ", ".join([*(method for method in having if method not in constrained), "pc-*"])
+
+
 def switch_bootstrap_off(method: str) -> dict[str, int]:
     """Options that spare a method its bootstrap, where only its estimate is asked for."""
     return {"bootstrap": 0} if "bootstrap" in list_option_names(method) else {}

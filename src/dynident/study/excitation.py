@@ -39,6 +39,10 @@ class ObstacleKind(Spec):
     file: File | None = None
 
 
+EXCITING = collect_options(FAMILIES)
+"""Options that are keys of the section, and flags of `dynident excite`."""
+
+
 class ExcitationKind(Spec):
     """``[excitation]``: options of `dynident.excitation.options`, and those that name files.
 
@@ -60,9 +64,7 @@ if TYPE_CHECKING:
     ExcitationSection = ExcitationKind
 else:
     ObstacleSection = build_maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
-    ExcitationSection = build_option_section(
-        "ExcitationSection", ExcitationKind, collect_options(FAMILIES)
-    )
+    ExcitationSection = build_option_section("ExcitationSection", ExcitationKind, EXCITING)
 
 
 def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from dynident.api import EVERY_METHOD
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
-from dynident.core.options import Options, build_option_section, build_options, collect_options
+from dynident.core.options import build_option_section, build_options, collect_options
 from dynident.core.schema import (
     File,
     Flag,
@@ -33,7 +33,11 @@ from dynident.excitation.selection import Selecting
 from dynident.export.mjcf import list_model_files
 from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
-from dynident.methods.options import list_all_options, list_option_names
+from dynident.methods.options import (
+    list_all_options,
+    list_option_names,
+    name_methods_with_option,
+)
 from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS
@@ -68,8 +72,14 @@ def check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
     return rows
 
 
-TRACKING: tuple[type[Options], ...] = (Tracking, Weights, Forgetting, Drift, Alarm)
-"""Families of options of `dynident track`."""
+IDENTIFYING = {
+    name: replace(option, words=f"of {name_methods_with_option(name)}: {option.words}")
+    for name, option in (list_all_options() | collect_options(EVERY_METHOD)).items()
+}
+TRACKING = collect_options([Tracking, Weights, Forgetting, Drift, Alarm])
+SELECTING = collect_options([Selecting])
+PREPARING = collect_options([Preparation])
+"""Options that are keys of a section, and flags of its command."""
 
 
 def check_friction_names(friction: str) -> str:
@@ -208,12 +218,10 @@ else:
     LogSection = build_option_section(
         "LogSection", LogFiles, collect_options([Clocking, Mending, Floating])
     )
-    PrepareSection = build_option_section("PrepareSection", Spec, collect_options([Preparation]))
-    IdentifySection = build_option_section(
-        "IdentifySection", MethodSection, {**list_all_options(), **collect_options(EVERY_METHOD)}
-    )
-    TrackSection = build_option_section("TrackSection", Spec, collect_options(TRACKING))
-    SelectSection = build_option_section("SelectSection", Spec, collect_options([Selecting]))
+    PrepareSection = build_option_section("PrepareSection", Spec, PREPARING)
+    IdentifySection = build_option_section("IdentifySection", MethodSection, IDENTIFYING)
+    TrackSection = build_option_section("TrackSection", Spec, TRACKING)
+    SelectSection = build_option_section("SelectSection", Spec, SELECTING)
 
 
 def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
