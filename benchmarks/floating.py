@@ -69,7 +69,7 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
         if {*names} <= columns.keys() and not (equations == "null-space" and key[0] == "w")
     }
     position, turn = log.mount
-    return di.recording(
+    return di.read_arrays(
         stacked(tuple(f"q_{joint}" for joint in joints)),
         stacked(tuple(f"tau_{joint}" for joint in joints)),
         rate=log.rate,

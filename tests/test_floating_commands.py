@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from floating import Made, solo
 from robots import EXAMPLES
@@ -577,9 +578,33 @@ def test_ground_and_noise_of_a_base_are_of_floating_robots(tmp_path: Path) -> No
             simulate_study(read_study(path, use=None))
 
 
+FEET = [f"--contact={foot}={foot}_foot:point" for foot in ("FL", "FR", "HL", "HR")]
+BRIEF = {"compare": ["--frictions", "viscous", "--methods", "ols", "--blocks", "2"]}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("command", ["compare", "select"])
-def test_commands_take_floating_studies(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    more = ["--frictions", "viscous", "--methods", "ols", "--blocks", "2"]
-    assert run([command, str(STUDY), *(more if command == "compare" else [])]) == 0
+@pytest.mark.parametrize("command", ["compare", "doctor", "select"])
+@pytest.mark.parametrize("by_flags", [False, True], ids=["study", "flags"])
+def test_commands_take_floating_robots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, by_flags: bool
+) -> None:
+    given = [str(STUDY)]
+    if by_flags:
+        table = pd.read_csv(STUDY.parent / "sway.csv")
+        for sensor in ("imu_w", "imu_a"):  # it is turned by a quarter
+            x, y = table[f"{sensor}x"].copy(), table[f"{sensor}y"].copy()
+            table[f"{sensor}x"], table[f"{sensor}y"] = -y, x
+        table.to_csv(tmp_path / "sway.csv", index=False)
+        given = ["--robot", str(STUDY.parent / "quadruped.urdf"), "--floating", *FEET]
+        given += ["--log", str(tmp_path / "sway.csv"), "--bandwidth", "5"]
+    assert run([command, *given, *BRIEF.get(command, [])]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["compare", "doctor", "select"])
+def test_a_base_and_contacts_beside_a_study_are_refused(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    for flag in ("--floating", FEET[0]):
+        assert run([command, str(STUDY), flag]) == 2
+        assert "give either a study, or --robot and --log" in capsys.readouterr().err

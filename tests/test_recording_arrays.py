@@ -20,7 +20,7 @@ DATES = np.datetime64("2026-01-01", "ns") + (1e9 * TIME).astype("m8[ns]")
 
 def refusal(*args, **kwargs):
     with pytest.raises(InputError) as caught:
-        di.recording(*args, **kwargs)
+        di.read_arrays(*args, **kwargs)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -61,7 +61,7 @@ WHOLE = frame(np.column_stack([TIME, TAU[:, ::-1], Q]), ("time", "tau_b", "tau_a
 )
 def test_what_may_be_handed_over(q, tau, options):
     joints = options.pop("joints", None)
-    recording = di.recording(
+    recording = di.read_arrays(
         q, tau, robot=ROBOT, joints=None if joints is None else [*joints], **options
     )
     assert recording.rate == pytest.approx(100.0, rel=1e-9)
@@ -73,7 +73,7 @@ def test_what_may_be_handed_over(q, tau, options):
 
 def test_the_callers_arrays_are_copied_and_left_alone():
     arrays = {"q": Q.copy(), "tau": TAU.copy(), "qref": Q.copy(), "time": TIME.copy()}
-    recording = di.recording(
+    recording = di.read_arrays(
         arrays["q"], arrays["tau"], time=arrays["time"], qref=arrays["qref"], units={"q": "deg"}
     )
     for key, before in (("q", Q), ("tau", TAU), ("qref", Q), ("time", TIME)):
@@ -87,7 +87,7 @@ def test_the_callers_arrays_are_copied_and_left_alone():
 
 def test_signals_have_the_units_of_a_file():
     robot = make_robot(kinds=["revolute", "prismatic"])
-    recording = di.recording(
+    recording = di.read_arrays(
         Q, TAU, dq=Q, ddq=Q, qref=Q, dqref=Q, time=1e3 * TIME, robot=robot,
         units={"q": ["deg", "mm"], "ddq": ["rev", "m"], "time": "ms"},
     )  # fmt: skip
@@ -96,7 +96,7 @@ def test_signals_have_the_units_of_a_file():
         np.testing.assert_allclose(signal, Q * scale, rtol=1e-15)
     np.testing.assert_allclose(recording.ddq, Q * [2.0 * np.pi, 1.0], rtol=1e-15)
     assert recording.rate == 100.0
-    without = di.recording(Q, TAU, rate=100, units={"q": ["deg", "mm"]})
+    without = di.read_arrays(Q, TAU, rate=100, units={"q": ["deg", "mm"]})
     np.testing.assert_array_equal(without.q, recording.q)
     assert without.joints is None
 
@@ -104,7 +104,7 @@ def test_signals_have_the_units_of_a_file():
 def test_motors():
     drives = Drives(np.eye(2), np.diag([50.0, 1.0]), np.array([0.1, 0.0]), np.ones(2))
     robot = make_robot(drives=drives)
-    recording = di.recording(Q, TAU, dq=Q, rate=100.0, robot=robot, side=["motor", "joint"])
+    recording = di.read_arrays(Q, TAU, dq=Q, rate=100.0, robot=robot, side=["motor", "joint"])
     np.testing.assert_allclose(recording.q, Q / [50.0, 1.0] + [0.1, 0.0], rtol=1e-14)
     np.testing.assert_allclose(recording.dq, Q / [50.0, 1.0], rtol=1e-14)
     np.testing.assert_allclose(recording.tau, TAU * [50.0, 1.0], rtol=1e-14)
@@ -112,11 +112,11 @@ def test_motors():
 
 
 def test_a_frame_with_all_signals_needs_no_robot():
-    recording = di.recording(WHOLE, WHOLE)
+    recording = di.read_arrays(WHOLE, WHOLE)
     assert recording.joints == ("a", "b")
     np.testing.assert_array_equal(recording.tau, TAU)
     robot = make_robot(["q_a", "q_b"])  # names that look like signals of files
-    recording = di.recording(
+    recording = di.read_arrays(
         WHOLE[["q_b", "q_a"]],
         WHOLE[["tau_a", "tau_b"]].to_numpy(),
         rate=100.0,
@@ -133,7 +133,7 @@ def test_one_joint():
         (pd.Series(Q[:, 0], name="position"), TAU[:, 0].tolist()),
         (pl.Series(Q[:, 0]), xr.DataArray(TAU[:, 0], {"time": TIME}, ["time"])),
     ):
-        recording = di.recording(q, tau, time=TIME, robot=robot)
+        recording = di.read_arrays(q, tau, time=TIME, robot=robot)
         np.testing.assert_array_equal(recording.q, Q[:, :1])
         np.testing.assert_array_equal(recording.tau, TAU[:, :1])
 
@@ -176,7 +176,7 @@ def test_the_words_are_those_of_files(tmp_path):
 def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
     q, time = Q.copy(), TIME.copy()
     q[40, 0], q[60, 1], time[90] = np.nan, 1e30, -1.0
-    recording = di.recording(q, TAU, time=time, rate=50.0, bad_rows="cut")
+    recording = di.read_arrays(q, TAU, time=time, rate=50.0, bad_rows="cut")
     assert recording.segments == ((0, SAMPLES),)
     cut, rate, bridged = recording.warnings
     assert "3 rows of 200 cut: 2 with values that are not finite" in cut
@@ -185,7 +185,9 @@ def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
     np.testing.assert_allclose(recording.q, Q, atol=1e-5)
     dates = DATES.copy()
     dates[[0, 5]] = np.datetime64("NaT")
-    assert "2 rows of 200 cut" in di.recording(q=Q, tau=TAU, time=dates, bad_rows="cut").warnings[0]
+    assert (
+        "2 rows of 200 cut" in di.read_arrays(q=Q, tau=TAU, time=dates, bad_rows="cut").warnings[0]
+    )
     missing = frame(Q)
     missing.loc[12, "a"] = None
     assert "q, row 13, column 1 (a): nan is not a finite number" in refusal(missing, TAU, rate=1e2)
@@ -239,7 +241,7 @@ def test_signals_of_other_times_are_refused():
         "time of tau, row 1, column 1 (time): is 0.5 s off the time in recording: time of q"
         in message
     )
-    assert di.recording(frame(Q), late, time=TIME).rate == 100.0
+    assert di.read_arrays(frame(Q), late, time=TIME).rate == 100.0
 
 
 def test_a_joint_that_is_not_in_the_log_may_be_locked():
@@ -262,15 +264,15 @@ def test_a_problem_takes_the_columns_of_its_robots_joints_by_name():
     def fitted(recording, **options):
         return di.identify(di.Problem(robot, di.prepare(recording, **options)), "ols")
 
-    straight = fitted(di.recording(q, tau, rate=200.0), bandwidth=(5.0, 6.0))
-    named = di.recording(spread(q), spread(tau), rate=200.0)
+    straight = fitted(di.read_arrays(q, tau, rate=200.0), bandwidth=(5.0, 6.0))
+    named = di.read_arrays(spread(q), spread(tau), rate=200.0)
     assert named.joints == tuple(swapped)
     by_name = fitted(named, bandwidth=(6.0, 9.0, 5.0))
     np.testing.assert_allclose(by_name.estimate.beta, straight.estimate.beta, rtol=1e-8)
     at_once = fitted(
-        di.recording(spread(q), spread(tau), rate=200.0, robot=robot), bandwidth=(5.0, 6.0)
+        di.read_arrays(spread(q), spread(tau), rate=200.0, robot=robot), bandwidth=(5.0, 6.0)
     )
     np.testing.assert_allclose(at_once.estimate.beta, straight.estimate.beta, rtol=1e-8)
-    other = di.recording(frame(q, ["shoulder", "x"]), tau, rate=200.0)
+    other = di.read_arrays(frame(q, ["shoulder", "x"]), tau, rate=200.0)
     with pytest.raises(InputError, match=f"recording: no column of joint '{first}'; there are"):
         fitted(other, bandwidth=5.0)

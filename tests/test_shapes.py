@@ -373,7 +373,9 @@ def test_a_log_without_temperatures_is_refused_by_name():
         Problem(robot, samples, "temperature")
     recording = toy.log(robot, seconds=5.0)[0]
     with pytest.raises(InputError, match=r"units.temp = 'F'; known are degC, K"):
-        di.recording(recording.q, recording.tau, rate=500.0, temp=recording.q, units={"temp": "F"})
+        di.read_arrays(
+            recording.q, recording.tau, rate=500.0, temp=recording.q, units={"temp": "F"}
+        )
 
 
 def test_viscous_friction_that_drifts_is_found():

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
     from dynident.online.tracker import Tracker as Tracker
-    from dynident.recording.arrays import recording as recording
+    from dynident.recording.arrays import read_arrays as read_arrays
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
     from dynident.recording.read import read_log as read_log
@@ -87,8 +87,8 @@ _PUBLIC = {
     "nearest_to_base": "dynident.consistency.nearest",
     "payload": "dynident.study.payload",
     "prepare": "dynident.recording.prepare",
+    "read_arrays": "dynident.recording.arrays",
     "read_log": "dynident.recording.read",
-    "recording": "dynident.recording",
     "read_result": "dynident.study.fits",
     "read_study": "dynident.study.study",
     "rollout": "dynident.simulation.rollout",
@@ -109,10 +109,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dynident' has no attribute {name!r}")
-    module = import_module(_PUBLIC[name])
-    if module.__name__ == f"{__name__}.{name}":
-        return module  # a room that can be called
-    value = getattr(module, name)
+    value = getattr(import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value
 

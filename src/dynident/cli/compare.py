@@ -9,6 +9,8 @@ import typer
 
 from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
+    ContactOption,
+    FloatingOption,
     JsonFlag,
     LockedOption,
     LogFlags,
@@ -38,6 +40,8 @@ def compare(
     ] = None,
     bandwidth: BandwidthOption = None,
     locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
     methods: Annotated[
         str | None,
         typer.Option("--methods", help=f"Names with commas: {','.join(METHODS)} if not given."),
@@ -65,7 +69,7 @@ def compare(
     from dynident.study import compare as comparing
     from dynident.study.study import list_input_files
 
-    chosen = choose_study(study, robot, log, told, validate)
+    chosen = choose_study(study, robot, log, told, validate, floating, contact)
     chosen = override_study(
         chosen,
         friction=None,

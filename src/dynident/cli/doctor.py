@@ -10,6 +10,8 @@ import typer
 
 from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
+    ContactOption,
+    FloatingOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -35,6 +37,8 @@ def doctor(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs repaired.")
     ] = None,
@@ -48,7 +52,7 @@ def doctor(
     from dynident.study.doctor import examine_study, render_mended_study
     from dynident.study.study import list_input_files
 
-    chosen = choose_study(study, robot, log, told)
+    chosen = choose_study(study, robot, log, told, floating=floating, contact=contact)
     if study is None and fix is not None:
         raise InputError("--fix repairs a study; give one instead of --robot and --log")
     chosen = override_study(

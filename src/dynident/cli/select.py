@@ -9,6 +9,8 @@ import typer
 
 from dynident.cli.identify import BandwidthOption, choose_study, override_study
 from dynident.cli.options import (
+    ContactOption,
+    FloatingOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -34,6 +36,8 @@ def select(
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
     locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
     fix: Annotated[
         Path | None,
         typer.Option("--fix", help="Write a copy of the study that fits the chosen rows alone."),
@@ -51,7 +55,7 @@ def select(
     from dynident.study import select as selecting
     from dynident.study.study import SelectSection, list_input_files
 
-    chosen = choose_study(study, robot, log, told)
+    chosen = choose_study(study, robot, log, told, floating=floating, contact=contact)
     if study is None and fix is not None:
         raise InputError("--fix copies a study; give one instead of --robot and --log")
     chosen = override_study(

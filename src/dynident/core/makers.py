@@ -14,11 +14,11 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy.typing as npt
-from pydantic import Field, create_model
+from pydantic import Field
 
 from dynident.core.errors import InputError
 from dynident.core.options import PerJoint
-from dynident.core.schema import Flag, Name, Number, Spec
+from dynident.core.schema import Flag, Name, Number, Spec, extend_table
 
 Maker = Callable[..., Any]
 
@@ -129,12 +129,10 @@ def build_maker_section(
     for maker in makers.values():
         for key, argument in list_arguments(maker, leave).items():
             known.setdefault(key, []).append(argument.type)
-    keys: dict[str, Any] = {
-        key: (unite_types(kinds) | None, None)
-        for key, kinds in known.items()
-        if key not in section.model_fields
-    }
-    return create_model(name, __base__=section, __doc__=section.__doc__, **keys)
+    own = section.model_fields
+    return extend_table(
+        name, section, {key: unite_types(kinds) for key, kinds in known.items() if key not in own}
+    )
 
 
 def collect_arguments(

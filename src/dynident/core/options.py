@@ -14,10 +14,11 @@ from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
 from dynident.core.errors import InputError, OptionError
-from dynident.core.schema import Number, Spec, describe_value_errors, list_choices
+from dynident.core.plain import list_union_members, strip_annotation
+from dynident.core.schema import Number, Spec, describe_value_errors, extend_table, list_choices
 from dynident.core.text import suggest_nearest
 
 
@@ -110,7 +111,10 @@ class Option:
     @property
     def entries(self) -> frozenset[Any]:
         """Plain types of what it may hold, where it is a list."""
-        return frozenset(_list_entry_types(self.type))
+        members = list_union_members(strip_annotation(self.type))
+        lists = (get_args(each) for each in members if get_origin(each) is tuple)
+        parts = (part for inner in lists for part in inner if part is not ...)
+        return frozenset().union(*map(_list_plain_types, parts))
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -123,35 +127,25 @@ class Option:
         return "" if self.default is None else json.dumps(self.default).replace('"', "")
 
 
-def _list_parts(kind: Any) -> tuple[Any, ...]:
-    """What a union may be, or the type under its notes; none of a type by itself."""
-    if get_origin(kind) is Annotated:
-        return get_args(kind)[:1]
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else ()
-
-
 def _list_plain_types(kind: Any) -> set[Any]:
-    if parts := _list_parts(kind):
-        return set().union(*map(_list_plain_types, parts))
-    if get_origin(kind) is Literal:
-        return {type(value) for value in get_args(kind)}
-    return set() if kind is types.NoneType else {get_origin(kind) or kind}
-
-
-def _list_entry_types(kind: Any) -> set[Any]:
-    if get_origin(kind) is tuple:
-        return set().union(*(_list_plain_types(part) for part in get_args(kind) if part is not ...))
-    return set().union(*map(_list_entry_types, _list_parts(kind)))
+    found: set[Any] = set()
+    for each in list_union_members(strip_annotation(kind)):
+        words = get_args(each) if get_origin(each) is Literal else ()
+        found |= {type(word) for word in words} or {get_origin(each) or each}
+    return found
 
 
 def _list_words(kind: Any) -> tuple[str, ...]:
-    if get_origin(kind) is Annotated:
-        named = next((known for note in get_args(kind)[1:] if (known := list_choices(note))), ())
-        if named:
-            return named
+    """Of the nearest note that knows them, else of all parts of the type."""
     if get_origin(kind) is Literal:
-        return tuple(str(value) for value in get_args(kind))
-    return tuple(word for part in _list_parts(kind) for word in _list_words(part))
+        return tuple(map(str, get_args(kind)))
+    whole = get_origin(kind) is Annotated
+    if not whole and get_origin(kind) not in (Union, types.UnionType):
+        return ()
+    inner, *notes = get_args(kind)
+    named = (known for note in notes if (known := list_choices(note)))
+    parts = (inner,) if whole else get_args(kind)
+    return next(named, tuple(word for part in parts for word in _list_words(part)))
 
 
 class Options:
@@ -226,9 +220,5 @@ def build_option_section(
     name: str, section: type[Spec], options: Mapping[str, Option]
 ) -> type[Spec]:
     """A section of a study with options as keys beside its own; what is not given is None."""
-    keys: dict[str, Any] = {
-        option.name: (option.type | None, None)
-        for option in options.values()
-        if not option.in_python
-    }
-    return create_model(name, __base__=section, __doc__=section.__doc__, **keys)
+    keys = {option.name: option.type for option in options.values() if not option.in_python}
+    return extend_table(name, section, keys)

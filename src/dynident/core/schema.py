@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     Strict,
     ValidationError,
+    create_model,
 )
 from pydantic_core import ErrorDetails
 
@@ -62,6 +63,12 @@ class Spec(BaseModel):
     """A frozen table of a TOML file; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def extend_table(name: str, table: type[Spec], keys: Mapping[str, Any]) -> type[Spec]:
+    """A table with more keys, by their types; what is not given is None."""
+    more: dict[str, Any] = {key: (kind | None, None) for key, kind in keys.items()}
+    return create_model(name, __base__=table, __doc__=table.__doc__, **more)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from dynident.recording.signals import (
 from dynident.robot.model import Robot
 
 
-def recording(
+def read_arrays(
     q: Any,
     tau: Any = None,
     *,
