@@ -23,7 +23,7 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
-from dynident.diagnosis.examine import Finding, examine_logs
+from dynident.diagnosis.examine import Finding, examine
 from dynident.diagnosis.signals import find_signs
 from dynident.dynamics.idim import build_idim
 from dynident.fit.verdict import TRUSTED, list_finding_reasons, reach_verdict
@@ -775,7 +775,7 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
     reasons = result.verdict.reasons
     held_out = {HELD_OUT, *(reason.words for reason in list_finding_reasons(result.findings))}
     others = [r for r in reasons if not any(words in r.words for words in held_out)]
-    (found,) = examine_logs(result.base, result.samples)
+    (found,) = examine(result.base, result.samples)
     alone = reach_verdict([*others, *list_finding_reasons(found)], 1)
     return Outcome(
         s.name,
@@ -802,9 +802,7 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
     held = di.prepare(s.held, bandwidth=BANDWIDTH)
     mending = Mending()
     mendable = False
-    for found in itertools.chain(
-        *examine_logs(result.base, [*result.samples, held], thorough=True)
-    ):
+    for found in itertools.chain(*examine(result.base, [*result.samples, held], thorough=True)):
         if found.log != log.name:
             continue  # of the held-out log, which is not mended here
         if found.unit is not None:

@@ -20,7 +20,7 @@ from dynident.consistency.constraints import CONSISTENCY
 from dynident.consistency.constraints.consistency import MassInertia, PositiveDrives
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.diagnosis.afloat import examine_floating
+from dynident.diagnosis.examine import examine
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion, follow_frame
 from dynident.dynamics.equations import Observed
@@ -349,10 +349,10 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     without = WRENCHES if kind == "null-space" else ()
     samples = di.prepare(read(log, robot, tmp_path, Floating(equations=kind), without), 10.0)
     problem = Problem(robot, samples, friction="viscous")
-    assert examine_floating(problem.base, problem.samples, thorough) == ((),)
+    assert examine(problem.base, problem.samples, thorough=thorough) == ((),)
     sign = np.where(np.arange(robot.n) == 4, -1.0, 1.0)
     wrong = problem.on(samples.driven(sign * samples.tau))
-    ((first, *_),) = examine_floating(wrong.base, wrong.samples, thorough)
+    ((first, *_),) = examine(wrong.base, wrong.samples, thorough=thorough)
     assert first.what == f"the torque of {robot.joint_names[4]} has the other sign"
     assert first.mending == Mending(sign={"tau": tuple(sign.tolist())})
 

@@ -13,8 +13,7 @@ from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.diagnosis.afloat import examine_floating
-from dynident.diagnosis.examine import Doctor, Finding, examine_logs
+from dynident.diagnosis.examine import Doctor, Finding, examine
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
@@ -356,11 +355,11 @@ def find_log_faults(
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
-        found = examine_floating(problem.base, problem.samples)
+        found = examine(problem.base, problem.samples)
     else:
         count = len(problem.samples)
         base, logs = remove_known_torques(problem.base, theta, (*problem.samples, *validation))
-        found = examine_logs(base, logs[:count], logs[count:])
+        found = examine(base, logs[:count], logs[count:])
     return tuple(finding for own in found for finding in own)
 
 

@@ -1,14 +1,14 @@
 """What can be wrong with a log: each a way to read its columns otherwise.
 
-A diagnosis proposes suspicions: what may be wrong, how to mend it, and a `Reading` of a snapshot
+A diagnosis proposes suspicions: what may be wrong, how to mend it, and a `Reading` of a scene
 as it would be then. Whether one of them explains the log, `examine` finds out. To add a
 diagnosis: a function and a line in `DIAGNOSES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
 from typing import Any
@@ -19,16 +19,17 @@ from scipy.linalg import solve_triangular
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis.moments import RIDGE, scale_normal
+from dynident.diagnosis.scene import Scene, low_pass_columns
 from dynident.diagnosis.sized import (
     SMALLEST,
     suspect_delays,
     suspect_drifts,
     suspect_encoder_offsets,
+    suspect_late_signals,
     suspect_position_lags,
     suspect_ripples,
     suspect_slow_loggers,
 )
-from dynident.diagnosis.snapshot import Snapshot, low_pass_columns
 from dynident.diagnosis.springs import suspect_springs
 from dynident.diagnosis.suspicion import (
     Case,
@@ -37,7 +38,13 @@ from dynident.diagnosis.suspicion import (
     compute_column_rms,
     fit_consistent_model,
     make_mendable_suspicion,
-    predict_torque,
+)
+from dynident.diagnosis.wrenches import (
+    suspect_unit_mountings,
+    suspect_wrench_axes,
+    suspect_wrench_orders,
+    suspect_wrench_signs,
+    suspect_wrench_units,
 )
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -46,10 +53,10 @@ from dynident.recording.mend import Mending
 from dynident.robot.model import Robot
 
 
-def replace_base(snapshot: Snapshot, base: BaseParameters, packing: Packing) -> Snapshot:
-    """A snapshot of another robot, and those beside it; `packing` is of its base parameters."""
-    beside = tuple(other.of(base, packing) for other in snapshot.beside)
-    return replace(snapshot.of(base, packing), beside=beside)
+def replace_base(scene: Scene, base: BaseParameters, packing: Packing) -> Scene:
+    """A scene of another robot, and those beside it; `packing` is of its base parameters."""
+    beside = tuple(other.of(base, packing) for other in scene.beside)
+    return replace(scene.of(base, packing), beside=beside)
 
 
 def replace_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
@@ -64,26 +71,63 @@ def list_sign_flips(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float
         if j not in case.bad:
             continue
         yield f" of {name} has", tuple(-1.0 if k == j else 1.0 for k in range(len(names)))
-    if len(names) > 1 and case.bad:
+    if len(names) > 1 and (case.bad or not case.scene.plain):
         yield "s of all joints have", -1.0
 
 
-def list_column_orders(case: Case, turned: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Two joints in each other's place, three in each other's, or all turned round."""
-    names = case.names
-    n = len(names)
-    for i, j in combinations(sorted(case.bad), 2):
-        order = list(range(1, n + 1))
-        order[i], order[j] = order[j], order[i]
-        yield f"of {names[i]} and {names[j]} are in each other's columns", tuple(order)
-    for chosen in combinations(sorted(case.bad), 3) if turned else ():
+def list_column_orders(
+    robot: Robot, bad: frozenset[int], turned: bool = False
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Orders that columns of joints may have been written in, in words.
+
+    Two joints in each other's place, three in each other's, two limbs, or sorted by another rule.
+    """
+    names, n = robot.joint_names, robot.n
+    seen = {tuple(range(n))}
+
+    def new(order: Sequence[int], what: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+        if tuple(order) not in seen:
+            seen.add(tuple(order))
+            yield what, tuple(j + 1 for j in order)
+
+    def swap(one: Sequence[int], other: Sequence[int]) -> list[int]:
+        order = list(range(n))
+        for i, j in zip(one, other, strict=True):
+            order[i], order[j] = j, i
+        return order
+
+    for i, j in combinations(sorted(bad), 2):
+        yield from new(swap([i], [j]), f"of {names[i]} and {names[j]} are in each other's columns")
+    for chosen in combinations(sorted(bad), 3) if turned else ():
         for i, j, k in (chosen, chosen[::-1]):
-            order = list(range(1, n + 1))
-            order[i], order[j], order[k] = order[j], order[k], order[i]
+            order = list(range(n))
+            order[i], order[j], order[k] = j, k, i
             listed = ", ".join(names[joint] for joint in chosen)
-            yield f"of {listed} are in each other's columns", tuple(order)
-    if n > 2 and len(case.bad) > 1:
-        yield "are in the opposite order", tuple(range(n, 0, -1))
+            yield from new(order, f"of {listed} are in each other's columns")
+    limbs = find_equal_limbs(robot)
+    for one, other in combinations(limbs, 2):
+        ends = " and ".join(f"{names[limb[0]]} ... {names[limb[-1]]}" for limb in (one, other))
+        yield from new(swap(one, other), f"of {ends} are in each other's columns")
+    if len(limbs) > 1 and sorted(j for limb in limbs for j in limb) == list(range(n)):
+        first = [j for joints in zip(*limbs, strict=True) for j in joints]
+        yield from new(np.argsort(first).tolist(), "are sorted by joints, not by limbs")
+    by_name = sorted(range(n), key=names.__getitem__)
+    yield from new(np.argsort(by_name).tolist(), "are sorted by name")
+    yield from new(range(n)[::-1], "are in the opposite order")
+
+
+def find_equal_limbs(robot: Robot) -> list[tuple[int, ...]]:
+    """Chains of as many joints from the base on, of the commonest length."""
+    limbs = []
+    for j, joint in enumerate(robot.joints):
+        if joint.parent == 0:
+            limb = [j]
+            while after := [k for k, o in enumerate(robot.joints) if o.parent == limb[-1] + 1]:
+                limb.append(after[0])
+            limbs.append(tuple(limb))
+    lengths = [len(limb) for limb in limbs]
+    usual = max(set(lengths), key=lambda length: (lengths.count(length), length))
+    return [limb for limb in limbs if len(limb) == usual]
 
 
 def suspect_torque_signs(case: Case) -> Iterator[Suspicion]:
@@ -97,7 +141,7 @@ def suspect_torque_signs(case: Case) -> Iterator[Suspicion]:
 
 def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
     """Torque columns in another order; what only combines them is cheap to read."""
-    for which, order in list_column_orders(case, turned=True):
+    for which, order in list_column_orders(case.robot, case.bad, case.scene.plain):
         yield make_mendable_suspicion(
             "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
         )
@@ -113,7 +157,7 @@ def suspect_position_signs(case: Case) -> Iterator[Suspicion]:
 
 def suspect_position_orders(case: Case) -> Iterator[Suspicion]:
     """Position columns in another order."""
-    for which, order in list_column_orders(case):
+    for which, order in list_column_orders(case.robot, case.bad):
         yield make_mendable_suspicion(
             "position order", f"the positions {which}", Mending(order={"q": order}), len(order)
         )
@@ -121,7 +165,7 @@ def suspect_position_orders(case: Case) -> Iterator[Suspicion]:
 
 def suspect_joint_orders(case: Case) -> Iterator[Suspicion]:
     """All columns of joints in another order."""
-    for which, order in list_column_orders(case):
+    for which, order in list_column_orders(case.robot, case.bad):
         mending = Mending(order={"q": order, "tau": order, "qref": order})
         yield make_mendable_suspicion(
             "joint order", f"positions and torques {which}", mending, len(order)
@@ -150,7 +194,7 @@ def suspect_position_units(case: Case) -> Iterator[Suspicion]:
         ):
             scale = np.where(where, factor, 1.0)
 
-            def motion(s: Snapshot, scale: Array = scale) -> Snapshot:
+            def motion(s: Scene, scale: Array = scale) -> Scene:
                 return s.along(scale * s.q, scale * s.dq, scale * s.ddq)
 
             others = unit if right == "rad" else "rad"
@@ -171,7 +215,7 @@ def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
             turn = np.eye(len(names))
             turn[j, j - 1] = share
 
-            def motion(s: Snapshot, turn: Array = turn) -> Snapshot:
+            def motion(s: Scene, turn: Array = turn) -> Scene:
                 return s.along(s.q @ turn.T, s.dq @ turn.T, s.ddq @ turn.T)
 
             yield Suspicion(
@@ -201,10 +245,10 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
     robot = case.robot
     if not np.any(robot.gravity):
         return
-    s, base = case.snapshot, case.snapshot.base
+    s, base = case.scene, case.scene.base
     floating = replace_robot(base, replace(robot, gravity=np.zeros(3)))
 
-    def change(s: Snapshot) -> Snapshot:
+    def change(s: Scene) -> Scene:
         return s.of(floating, s.motion.packing)
 
     freedom = 0
@@ -216,12 +260,10 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
             return
         freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
 
-        def change(s: Snapshot) -> Snapshot:
-            q = s.samples.q[:: s.thin]
+        def change(s: Scene) -> Scene:
+            q = s.log.q[:: s.thin]
             still = np.zeros_like(q)
-            return replace(
-                s, torque=s.torque - base.idim.torque(base.standard(missing), q, still, still)
-            )
+            return s.driven(s.torque - base.idim.torque(base.standard(missing), q, still, still))
 
     yield Suspicion(
         "gravity",
@@ -236,7 +278,7 @@ MISSING = 0.5
 """Share of gravity that torques without it have at most."""
 
 
-def build_gravity_columns(s: Snapshot) -> Array:
+def build_gravity_columns(s: Scene) -> Array:
     """Columns of gravity, shape (instants, n, p)."""
     still = np.zeros_like(s.q)
     idim, kept = s.base.idim, np.array(s.base.kept)
@@ -246,8 +288,8 @@ def build_gravity_columns(s: Snapshot) -> Array:
     return columns
 
 
-def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Array]:
-    """What of some columns stands in a snapshot's torques beyond a model, and their rows.
+def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]:
+    """What of some columns stands in a scene's torques beyond a model, and their rows.
 
     Parameters
     ----------
@@ -260,7 +302,7 @@ def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Arr
     rows : ndarray, shape (instants n, k)
         The columns, each joint counted in its torque.
     """
-    known, size = predict_torque(s, beta), compute_column_rms(s.tau)
+    known, size = s.motion.predict(beta), compute_column_rms(s.tau)
     told = size > SMALLEST * compute_column_rms(known)  # next to no torque would count for all
     scale: Array = np.where(s.moving & told, 1.0 / size, 0.0)
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
@@ -270,7 +312,7 @@ def fit_difference(s: Snapshot, beta: Array, columns: Array) -> tuple[Array, Arr
 
 def suspect_loads(case: Case) -> Iterator[Suspicion]:
     """Something at the last link that is not there in the other logs."""
-    s = case.snapshot
+    s = case.scene
     if not s.beside:
         return
     idim = s.base.idim
@@ -280,10 +322,10 @@ def suspect_loads(case: Case) -> Iterator[Suspicion]:
     theta = np.zeros(len(idim.parameters))
     theta[last] = size
 
-    def change(s: Snapshot) -> Snapshot:
-        log = s.samples
+    def change(s: Scene) -> Scene:
+        log = s.log
         q, dq, ddq = (signal[:: s.thin] for signal in (log.q, log.dq, log.ddq))
-        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+        return s.driven(s.torque - idim.torque(theta, q, dq, ddq))
 
     word = "more" if size[0] > 0.0 else "less"
     yield Suspicion(
@@ -308,7 +350,7 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     Where another log tells what friction asks for: what is missing of it is found by least
     squares and given back.
     """
-    s = case.snapshot
+    s = case.scene
     idim, kept = s.base.idim, np.array(s.base.kept)
     own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
     places = np.flatnonzero(np.isin(kept, own))
@@ -323,9 +365,9 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     theta = np.zeros(len(idim.parameters))
     theta[kept] = missing
 
-    def change(s: Snapshot) -> Snapshot:
-        q, dq, ddq = (x[:: s.thin] for x in (s.samples.q, s.samples.dq, s.samples.ddq))
-        return replace(s, torque=s.torque - idim.torque(theta, q, dq, ddq))
+    def change(s: Scene) -> Scene:
+        q, dq, ddq = (x[:: s.thin] for x in (s.log.q, s.log.dq, s.log.ddq))
+        return s.driven(s.torque - idim.torque(theta, q, dq, ddq))
 
     yield Suspicion(
         "friction",
@@ -342,8 +384,8 @@ SIGNED = 4
 
 def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
     """A torque that lost its sign: that of the friction first, then that of a model's torque."""
-    s, n = case.snapshot, case.n
-    log, idim = s.samples, s.base.idim
+    s, n = case.scene, case.n
+    log, idim = s.log, s.base.idim
     cutoffs = tuple(f.cutoff for f in log.filters)
     for j, name in enumerate(case.names):
         tau = np.concatenate([log.tau[a:b, j] for a, b in log.runs])
@@ -356,16 +398,16 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
             own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
-            theta = s.base.standard(replace(s, torque=torque).normal.system.solve())
+            theta = s.base.standard(s.driven(torque).normal.system.solve())
             q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
             before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
             if np.array_equal(before, sign):
                 break
 
-        def change(s: Snapshot, j: int = j, own: Array = own[:, 0]) -> Snapshot:
+        def change(s: Scene, j: int = j, own: Array = own[:, 0]) -> Scene:
             torque = s.torque.copy()
             torque[:, j] = own
-            return replace(s, torque=torque)
+            return s.driven(torque)
 
         yield Suspicion(
             "unsigned",
@@ -389,7 +431,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
     """Gravity along another axis: on a wall, on the ceiling; or there at all."""
     now = case.robot.gravity
     size = float(np.linalg.norm(now)) or STANDARD
-    idim = case.snapshot.base.idim
+    idim = case.scene.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
     base = base_parameters(idim.of(skew))
     packing = idim.packing(base.kept)
@@ -399,7 +441,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
             continue
         robot = replace(case.robot, gravity=gravity)
 
-        def change(s: Snapshot, robot: Robot = robot) -> Snapshot:
+        def change(s: Scene, robot: Robot = robot) -> Scene:
             return replace_base(s, replace_robot(base, robot), packing)
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)
@@ -430,12 +472,12 @@ def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
 
             @cache
             def coupled(robot: Robot = robot) -> tuple[BaseParameters, Packing]:
-                known = case.snapshot.base.idim
+                known = case.scene.base.idim
                 other = build_idim(robot, known.friction, known.rotor, elements=known.elements)
                 base = base_parameters(other)
                 return base, other.packing(base.kept)
 
-            def change(s: Snapshot, of: Callable[[], Any] = coupled) -> Snapshot:
+            def change(s: Scene, of: Callable[[], Any] = coupled) -> Scene:
                 return replace_base(s, *of())
 
             row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
@@ -459,13 +501,13 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
     """
-    log = case.snapshot.samples
+    log = case.scene.log
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
         if not SLOWEST_RATE <= right <= FASTEST_RATE or (log.rough and factor < 1.0):
             continue
 
-        def change(s: Snapshot, factor: float = factor) -> Snapshot:
+        def change(s: Scene, factor: float = factor) -> Scene:
             return s.quicker(factor)
 
         yield Suspicion(
@@ -488,12 +530,12 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
     ``A^T A`` the unit matrix and that joint's share of it diagonal, the error is a sum for each
     factor, over the directions that the joint sees.
     """
-    normal = case.own.read(np.eye(case.n))
+    normal = case.scene.normal
     weights, system = normal.scale, normal.system
     for j, name in enumerate(case.names):
         if weights[j] == 0.0:
             continue
-        columns, _ = case.snapshot.motion.rows[j]
+        columns, _ = case.scene.motion.rows[j]
         known, lengths = scale_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
         root = np.zeros((normal.base.count, len(columns)))
         root[columns] = lengths[:, None] * np.linalg.cholesky(known)
@@ -531,16 +573,16 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     Each joint's factor is that on the torque which the other logs' model asks for; then on that
     which all logs' model asks for, once this log is read so.
     """
-    s = case.snapshot
+    s = case.scene
     if not s.beside:
         return
     beta = case.of_others
     for _ in range(SETTLED):
-        asked = np.where(s.moving, predict_torque(s, beta), 0.0)
+        asked = np.where(s.moving, s.motion.predict(beta), 0.0)
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
         if not np.all(np.abs(factor) > 0.0):
             return
-        beta = fit_consistent_model(case.own.read(np.diag(1.0 / factor)))
+        beta = fit_consistent_model(s.moments.read(np.diag(1.0 / factor)))
     off = np.abs(np.abs(factor) - 1.0) > OTHER
     joint = np.flatnonzero(off)
     reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
@@ -569,30 +611,84 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
 SETTLED = 3
 """Rounds after which factors of torques are settled."""
 
-DIAGNOSES: dict[str, Callable[[Case], Iterator[Suspicion]]] = {
-    "torque sign": suspect_torque_signs,
-    "torque order": suspect_torque_orders,
-    "delay": suspect_delays,
-    "position delay": suspect_position_lags,
-    "encoder offset": suspect_encoder_offsets,
-    "drift": suspect_drifts,
-    "position sign": suspect_position_signs,
-    "position order": suspect_position_orders,
-    "joint order": suspect_joint_orders,
-    "position unit": suspect_position_units,
-    "absolute encoder": suspect_absolute_encoders,
-    "reversed time": suspect_reversed_time,
-    "gravity": suspect_missing_gravity,
-    "mounting": suspect_mountings,
-    "coupled drive": suspect_coupled_drives,
-    "rate": suspect_rates,
-    "torque scale of a joint": suspect_torque_scales,
-    "load": suspect_loads,
-    "friction": suspect_missing_friction,
-    "spring": suspect_springs,
-    "ripple": suspect_ripples,
-    "unsigned": suspect_lost_signs,
-    "torque scale": suspect_foreign_scales,
-    "slow logger": suspect_slow_loggers,
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a log may be suspected of.
+
+    Attributes
+    ----------
+    suspect : callable
+        The suspicions, with their sizes, of a log that is looked at.
+    applies : callable
+        Of which logs they are.
+    """
+
+    suspect: Callable[[Case], Iterator[Suspicion]]
+    applies: Callable[[Scene], bool]
+
+
+def is_any(scene: Scene) -> bool:
+    """All logs."""
+    return True
+
+
+def is_plain(scene: Scene) -> bool:
+    """Logs of torques of a fixed robot's joints."""
+    return scene.plain
+
+
+def is_general(scene: Scene) -> bool:
+    """Logs of robots that float, touch something, or have locked joints."""
+    return not scene.plain
+
+
+def has_torques(scene: Scene) -> bool:
+    """Logs of torques."""
+    return scene.log.torque != "none"
+
+
+def has_wrenches(scene: Scene) -> bool:
+    """Logs of contacts' wrenches."""
+    return bool(scene.wrenches)
+
+
+def has_unit(scene: Scene) -> bool:
+    """Logs of an inertial unit on the base, without an orientation, which would tell its own."""
+    base = scene.log.base
+    return base is not None and base.proper and not base.oriented and base.mount is not None
+
+
+DIAGNOSES: dict[str, Diagnosis] = {
+    "torque sign": Diagnosis(suspect_torque_signs, has_torques),
+    "torque order": Diagnosis(suspect_torque_orders, has_torques),
+    "delay": Diagnosis(suspect_delays, is_plain),
+    "position delay": Diagnosis(suspect_position_lags, is_plain),
+    "encoder offset": Diagnosis(suspect_encoder_offsets, is_any),
+    "drift": Diagnosis(suspect_drifts, is_plain),
+    "position sign": Diagnosis(suspect_position_signs, is_any),
+    "position order": Diagnosis(suspect_position_orders, is_plain),
+    "joint order": Diagnosis(suspect_joint_orders, is_plain),
+    "position unit": Diagnosis(suspect_position_units, is_plain),
+    "absolute encoder": Diagnosis(suspect_absolute_encoders, is_plain),
+    "reversed time": Diagnosis(suspect_reversed_time, is_plain),
+    "gravity": Diagnosis(suspect_missing_gravity, is_plain),
+    "mounting": Diagnosis(suspect_mountings, is_plain),
+    "coupled drive": Diagnosis(suspect_coupled_drives, is_plain),
+    "rate": Diagnosis(suspect_rates, is_plain),
+    "torque scale of a joint": Diagnosis(suspect_torque_scales, is_plain),
+    "load": Diagnosis(suspect_loads, is_plain),
+    "friction": Diagnosis(suspect_missing_friction, is_plain),
+    "spring": Diagnosis(suspect_springs, is_plain),
+    "ripple": Diagnosis(suspect_ripples, is_plain),
+    "unsigned": Diagnosis(suspect_lost_signs, is_plain),
+    "torque scale": Diagnosis(suspect_foreign_scales, is_plain),
+    "slow logger": Diagnosis(suspect_slow_loggers, is_plain),
+    "late signal": Diagnosis(suspect_late_signals, is_general),
+    "wrench sign": Diagnosis(suspect_wrench_signs, has_wrenches),
+    "wrench order": Diagnosis(suspect_wrench_orders, has_wrenches),
+    "wrench axes": Diagnosis(suspect_wrench_axes, has_wrenches),
+    "wrench unit": Diagnosis(suspect_wrench_units, has_wrenches),
+    "unit mounting": Diagnosis(suspect_unit_mountings, has_unit),
 }
-"""What is looked for."""
+"""What is looked for, and in which logs."""

@@ -12,8 +12,10 @@ from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
+from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.diagnoses import DIAGNOSES
-from dynident.diagnosis.moments import Moments, Normal
+from dynident.diagnosis.moments import Normal
+from dynident.diagnosis.scene import FEW, MOST, Scene, take_scene
 from dynident.diagnosis.screening import (
     CLEAR,
     CONTRADICTED,
@@ -25,19 +27,18 @@ from dynident.diagnosis.screening import (
     screen_suspects,
     settles_contradictions,
 )
-from dynident.diagnosis.snapshot import FEW, MOST, Snapshot, take_snapshot
 from dynident.diagnosis.springs import find_sure_spring
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
     fit_consistent_model,
-    predict_torque,
 )
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import generalise_samples
 from dynident.robot.model import Robot
 
 WORTH = 0.75
@@ -72,6 +73,10 @@ QUIET = 0.01
 """Share of a drive's effort limit below which what is left of a torque tells little."""
 AT_WORK = 0.05
 """Share of its limit that some drive has to use, for limits and torques to be in one unit."""
+ASTRAY = 0.05
+"""Error of combinations from which joints that are in them may be others, or turned round."""
+POOR = 0.25
+"""Error of the base's wrench from which something is looked for in passing."""
 SEEN = 0.1
 """Share of a joint's squared torque that they have to explain to tell."""
 
@@ -169,7 +174,8 @@ USUAL = "coulomb-viscous"
 """Friction in the place of what depends on more than an instant."""
 
 
-def examine_logs(
+@limit_to_one_thread
+def examine(
     base: BaseParameters,
     logs: Sequence[Samples],
     held_out: Sequence[Samples] = (),
@@ -179,6 +185,8 @@ def examine_logs(
 
     Parameters
     ----------
+    base : BaseParameters
+        Of what all of them show.
     held_out : sequence of Samples
         Logs that stand beside the others, and are looked at themselves where nothing is wrong
         with those though they disagree.
@@ -192,34 +200,34 @@ def examine_logs(
         One each of the logs, and of held-out ones that were looked at. The most telling first;
         each is of the log after those before it were mended.
     """
-    most = MOST if thorough else FEW
     base = simplify_friction(base)
-    snapshots = [take_snapshot(base, samples, most) for samples in (*logs, *held_out)]
-    places = range(len(logs))
-    found = examine_snapshots(list(snapshots), places, thorough)
-    if any(found) or not held_out or not measure_disagreement(snapshots)[1]:
+    every = [generalise_samples(base.idim, log) for log in (*logs, *held_out)]
+    sets = tuple(dict.fromkeys(names for log in every for names in log.sets if names))
+    scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in every]
+    found = examine_scenes(list(scenes), range(len(logs)), thorough)
+    if any(found) or not held_out or not measure_disagreement(scenes)[1]:
         return found
-    fitted = tuple(snapshots[: len(logs)])
+    fitted = tuple(scenes[: len(logs)])
     return (
         *found,
-        *(examine_held_out(snapshot, fitted, thorough) for snapshot in snapshots[len(logs) :]),
+        *(examine_held_out(scene, fitted, thorough) for scene in scenes[len(logs) :]),
     )
 
 
 def examine_held_out(
-    snapshot: Snapshot, fitted: tuple[Snapshot, ...], thorough: bool
+    scene: Scene, fitted: tuple[Scene, ...], thorough: bool
 ) -> tuple[Finding, ...]:
     """What is wrong with a held-out log, if that shows by itself.
 
     What shows only against the fitted logs was looked for with those.
     """
-    if not look_at_log(snapshot, (), thorough).findings:
+    if not look_at_log(scene, (), thorough).findings:
         return ()
-    return look_at_log(snapshot, fitted, thorough).findings
+    return look_at_log(scene, fitted, thorough).findings
 
 
-def examine_snapshots(
-    snapshots: list[Snapshot], places: Sequence[int], thorough: bool
+def examine_scenes(
+    scenes: list[Scene], places: Sequence[int], thorough: bool
 ) -> tuple[tuple[Finding, ...], ...]:
     """What is wrong with some of the logs.
 
@@ -230,8 +238,7 @@ def examine_snapshots(
     pending = list(places)
     while pending:
         looks = {
-            k: look_at_log(snapshots[k], (*snapshots[:k], *snapshots[k + 1 :]), thorough)
-            for k in pending
+            k: look_at_log(scenes[k], (*scenes[:k], *scenes[k + 1 :]), thorough) for k in pending
         }
         telling = [k for k in pending if looks[k].findings]
         if not telling:
@@ -239,19 +246,19 @@ def examine_snapshots(
         alone = [k for k in telling if not looks[k].against]
         taken = alone or [min(telling, key=lambda k: looks[k].share)]
         for k in taken:
-            found[k], snapshots[k] = looks[k].findings, looks[k].log
-            others = (i for i in range(len(snapshots)) if i != k)
+            found[k], scenes[k] = looks[k].findings, looks[k].log
+            others = (i for i in range(len(scenes)) if i != k)
             for i, other in zip(others, looks[k].others, strict=True):
                 if i not in taken:  # what is wrong with the robot is wrong in all logs
-                    snapshots[i] = other
+                    scenes[i] = other
         pending = [k for k in telling if k not in taken]
     return tuple(found[k] for k in places)
 
 
-def measure_disagreement(snapshots: Sequence[Snapshot]) -> tuple[float, bool]:
+def measure_disagreement(scenes: Sequence[Scene]) -> tuple[float, bool]:
     """Mean error of logs with models of their own, and whether one model is clearly worse."""
-    apart = np.concatenate([s.normal.free_errors() for s in snapshots])
-    first, *others = snapshots
+    apart = np.concatenate([s.normal.free_errors() for s in scenes])
+    first, *others = scenes
     together = replace(first, beside=tuple(others)).normal.free_errors()
     joint = np.any(together >= JOINT_APART * np.maximum(apart, SOUND))
     worse = average_errors(together) >= APART * max(average_errors(apart), NO_ERROR)
@@ -266,7 +273,10 @@ def simplify_friction(base: BaseParameters) -> BaseParameters:
     idim = base.idim
     if not any(f.model.state or f.model.needs for f in idim.frictions):
         return base
-    return base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
+    plain = [each for each in idim.elements if not (each.model.state or each.model.needs)]
+    return find_observed_base(
+        build_idim(idim.robot, USUAL, idim.rotor, elements=plain), base.observed
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,73 +294,88 @@ class Look:
     """
 
     findings: tuple[Finding, ...]
-    log: Snapshot
-    others: tuple[Snapshot, ...]
+    log: Scene
+    others: tuple[Scene, ...]
     against: bool
     share: float
 
 
-def look_at_log(snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool) -> Look:
+def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
     for _ in range(ROUNDS if thorough else 1):
-        found = reconcile_logs(snapshot, others, thorough) or find_best_explanation(
-            snapshot, thorough
-        )
-        found = found or find_unnoticed_spring(replace(snapshot, beside=others))
+        found = find_fault(scene, others, thorough)
         if found is None:
             break
         finding, reading = found
-        read = reading.of(replace(snapshot, beside=others))  # a robot is that of all logs
+        read = reading.of(replace(scene, beside=others))  # a robot is that of all logs
         if finding.quiet and not leaves_only_noise(read):
             break  # so little torque has much in it that no model has
         findings.append(finding)
-        snapshot, others = read.alone, read.beside
+        scene, others = read.alone, read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
-    log = snapshot.samples.name
-    lost = tuple(find_unrelated_torque(log, snapshot.normal, findings))
-    of_file = () if lost else tuple(find_torque_scale(log, snapshot.normal))
+    log = scene.log.name
+    lost = tuple(find_unrelated_torque(log, scene.normal, findings)) if scene.plain else ()
+    of_file = () if lost or not scene.plain else tuple(find_torque_scale(log, scene.normal))
     every = (*of_file, *findings, *lost)
     if not findings:
-        return Look(every, snapshot, others, False, 1.0)
-    return Look(every, snapshot, others, bool(findings[0].against), findings[0].share)
+        return Look(every, scene, others, False, 1.0)
+    against = bool(findings[0].against) or not scene.plain
+    return Look(every, scene, others, against, findings[0].share)
+
+
+def find_fault(
+    scene: Scene, others: tuple[Scene, ...], thorough: bool
+) -> tuple[Finding, Reading] | None:
+    """What is wrong with a log most, if anything is.
+
+    A log of fewer equations than the robot has is looked at beside the others at once.
+    """
+    together = replace(scene, beside=others)
+    if not scene.plain:
+        return find_best_explanation(together, thorough)
+    return (
+        reconcile_logs(scene, others, thorough)
+        or find_best_explanation(scene, thorough)
+        or find_unnoticed_spring(together)
+    )
 
 
 def reconcile_logs(
-    snapshot: Snapshot, others: tuple[Snapshot, ...], thorough: bool
+    scene: Scene, others: tuple[Scene, ...], thorough: bool
 ) -> tuple[Finding, Reading] | None:
     """The reading under which a log and the others have the same model, if they have none."""
     if not others:
         return None
-    apart, disagree = measure_disagreement((snapshot, *others))
-    together = replace(snapshot, beside=others)
+    apart, disagree = measure_disagreement((scene, *others))
+    together = replace(scene, beside=others)
     if not disagree:
         return None
     found = find_best_explanation(together, thorough, apart)
     if found is None:
         return None
     finding, reading = found
-    alone = average_errors(snapshot.normal.free_errors())
-    if average_errors(reading.of(snapshot).normal.free_errors()) > WORTH * alone:
-        names = " and ".join(other.samples.name for other in others)
+    alone = average_errors(scene.normal.free_errors())
+    if average_errors(reading.of(scene).normal.free_errors()) > WORTH * alone:
+        names = " and ".join(other.log.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
 
 
-def find_unnoticed_spring(snapshot: Snapshot) -> tuple[Finding, Reading] | None:
+def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     """A spring that is sure, where what is left with it is noise."""
-    spring = find_sure_spring(snapshot)
+    spring = find_sure_spring(scene)
     if spring is None:
         return None
-    told = spring.suspicion(snapshot)
-    read = told.reading.of(snapshot)
+    told = spring.suspicion(scene)
+    read = told.reading.of(scene)
     after = read.normal.system.solve()
     if find_largest_correlation(read, after) > WHITE:
         return None
-    errors = snapshot.normal.errors(spring.beta), read.normal.errors(after)
+    errors = scene.normal.errors(spring.beta), read.normal.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
-    log = snapshot.samples.name
+    log = scene.log.name
     found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
     return found, told.reading
 
@@ -392,9 +417,9 @@ def find_unrelated_torque(
 
 
 def find_best_explanation(
-    snapshot: Snapshot, thorough: bool, apart: float | None = None
+    scene: Scene, thorough: bool, apart: float | None = None
 ) -> tuple[Finding, Reading] | None:
-    """The reading that explains a snapshot best, where it is clearly better than the log's own.
+    """The reading that explains a scene best, where it is clearly better than the log's own.
 
     Parameters
     ----------
@@ -402,67 +427,65 @@ def find_best_explanation(
         Error of this log and those beside it with models of their own: most of what is between
         that and the error with one model has to be explained.
     """
-    own = snapshot.moments()
-    normal = own.read(np.eye(snapshot.n))
+    normal = scene.normal
     beta = fit_consistent_model(normal)
     errors = normal.errors(beta)
     before = average_errors(errors)
-    contradicted = before > CONTRADICTED * np.sqrt(normal.free())
-    if apart is None and (
-        before < SOUND
-        or not (thorough or contradicted or find_largest_correlation(snapshot, beta) > WHITE)
-    ):
+    bad, told = find_bad_joints(scene, beta, errors, thorough)
+    if apart is None and (before < SOUND or not told):
         return None
-    bad = frozenset(range(snapshot.n))
-    if not thorough:
-        bad = frozenset(np.flatnonzero(errors[: snapshot.n] > DOUBTFUL).tolist())
     worth = WORTH if apart is None else WORTH_AGAINST
     unsettled, allowed = errors, np.full_like(errors, np.inf)
     if has_only_quiet_gains(
-        snapshot, errors, np.zeros_like(errors)
+        scene, errors, np.zeros_like(errors)
     ):  # nothing but noise has to be left
         free = normal.system.solve()
-        rho = correlate_residuals(snapshot, free)
+        rho = correlate_residuals(scene, free)
         if np.max(rho) > WHITE:
             unsettled = np.minimum(errors, normal.errors(free))
-            allowed[: snapshot.n] = bound_noise_errors(rho, unsettled[: snapshot.n])
-    case = Case(snapshot, own, beta, errors, bad)
-    suspects = [suspicion for diagnosis in DIAGNOSES.values() for suspicion in diagnosis(case)]
+            allowed[: scene.n] = bound_noise_errors(rho, unsettled[: scene.n])
+    case = Case(scene, beta, errors, bad)
+    suspects = [
+        suspicion
+        for diagnosis in DIAGNOSES.values()
+        if diagnosis.applies(scene)
+        for suspicion in diagnosis.suspect(case)
+    ]
     explained: list[Explained] = []
-    most = len(suspects) if thorough else FITTED
+    most = len(suspects) if thorough and scene.plain else FITTED
     for free, raw in screen_suspects(
-        snapshot, suspects, unsettled, allowed, apart, worth, SCREENED * most
+        scene, suspects, unsettled, allowed, apart, worth, SCREENED * most
     )[:most]:
         hopeless = HOPELESS if thorough else TIED
         if explained and average_errors(free) > hopeless * min(
             average_errors(e.errors) for e in explained
         ):
             break  # consistent bodies leave no less than any
-        if has_only_quiet_gains(snapshot, errors, free) and not leaves_only_noise(
-            raw.reading.of(snapshot)
+        if has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
+            raw.reading.of(scene)
         ):
             continue
-        suspicion = raw if raw.measure is None else raw.measure(snapshot)
+        suspicion = raw if raw.measure is None else raw.measure(scene)
         if suspicion is None:
             continue
-        found = build_normal(snapshot, own, suspicion.reading)
+        found = build_normal(scene, suspicion.reading)
         if not found.as_many_as(normal):
             continue
         try:
-            left = suspicion.reading.errors(snapshot, found, found.consistent())
+            left = suspicion.reading.errors(scene, found, found.consistent())
         except ComputationError:
             continue
         clear = (
             is_clearly_better(left, errors, worth)
-            and average_errors(left[: snapshot.n]) < UNRELATED
+            and average_errors(left[: scene.groups]) < UNRELATED
         )
-        lost = has_unrelated_joints(left, snapshot.n, suspicion.reading.touched)
+        lost = scene.plain and has_unrelated_joints(left, scene.n, suspicion.reading.touched)
         if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
-        return find_unrelated_joint(snapshot, own, errors) if apart is None else None
+        return find_unrelated_joint(scene, errors) if apart is None else None
     least = min(average_errors(each.errors) for each in explained)
-    known = snapshot.base.idim.robot.has_nominal
+    known = scene.robot.has_nominal
 
     files = [each.normal.file_error() if known else 0.0 for each in explained]
 
@@ -473,7 +496,7 @@ def find_best_explanation(
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
     if apart is None and np.max(best.errors) >= UNRELATED:
-        foreign = find_unrelated_joint(snapshot, own, errors)
+        foreign = find_unrelated_joint(scene, errors)
         if foreign is not None:
             return foreign
     after = average_errors(best.errors)
@@ -483,12 +506,38 @@ def find_best_explanation(
         if others
         else ""
     )
-    s, quiet = best.suspicion, has_only_quiet_gains(snapshot, errors, best.errors)
+    s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
     finding = Finding(
-        snapshot.samples.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
+        scene.log.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
     return finding, s.reading
+
+
+def find_bad_joints(
+    scene: Scene, beta: Array, errors: Array, thorough: bool
+) -> tuple[frozenset[int], bool]:
+    """Joints that may be others, or turned round, and whether anything is left to explain.
+
+    Parameters
+    ----------
+    beta : ndarray, shape (p,)
+        The best consistent model.
+    errors : ndarray, shape (groups,)
+        What it leaves.
+    """
+    n, dof = scene.n, scene.robot.dof
+    if thorough:
+        return frozenset(range(n)), True
+    first = dof - n
+    poor = frozenset(np.flatnonzero(errors[first:dof] > DOUBTFUL).tolist())
+    if scene.plain:
+        contradicted = average_errors(errors) > CONTRADICTED * np.sqrt(scene.normal.free())
+        told = contradicted or find_largest_correlation(scene, beta) > WHITE
+        return poor, bool(told)
+    if np.any(errors[dof : scene.groups] > ASTRAY):
+        return frozenset(range(n)), True
+    return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= POOR)
 
 
 def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
@@ -498,27 +547,25 @@ def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
     return bool(np.any((own >= UNRELATED) & (touched | known)))
 
 
-def find_unrelated_joint(
-    snapshot: Snapshot, own: Moments, errors: Array
-) -> tuple[Finding, Reading] | None:
+def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading] | None:
     """A joint whose torque nothing explains, and without which the others' is explained."""
-    joint = int(np.argmax(errors[: snapshot.n]))
-    if errors[joint] <= UNRELATED or snapshot.n == 1:
+    joint = int(np.argmax(errors[: scene.n]))
+    if not scene.plain or errors[joint] <= UNRELATED or scene.n == 1:
         return None
-    reading = Reading(np.diag(np.arange(snapshot.n) != joint).astype(float), np.zeros(snapshot.n))
-    normal = own.read(reading.torque)
-    if has_only_quiet_gains(snapshot, errors, normal.free_errors()) and not leaves_only_noise(
-        reading.of(snapshot)
+    reading = Reading(np.diag(np.arange(scene.n) != joint).astype(float), np.zeros(scene.n))
+    normal = scene.moments.read(reading.torque)
+    if has_only_quiet_gains(scene, errors, normal.free_errors()) and not leaves_only_noise(
+        reading.of(scene)
     ):
         return None
     left, others = normal.errors(fit_consistent_model(normal)), np.arange(len(errors)) != joint
     if average_errors(left[others]) > CLEAR * average_errors(errors[others]):
         return None
-    name = snapshot.base.idim.robot.joint_names[joint]
+    name = scene.robot.joint_names[joint]
     before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])
     what = f"nothing explains the torque of {name}, and without it the others' is explained"
     advice = "is it that of another run?"
-    log, quiet = snapshot.samples.name, has_only_quiet_gains(snapshot, errors, left)
+    log, quiet = scene.log.name, has_only_quiet_gains(scene, errors, left)
     return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
 
 
@@ -546,30 +593,32 @@ def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Ar
     return np.where(known, work * errors, np.inf)
 
 
-def has_only_quiet_gains(snapshot: Snapshot, before: Array, after: Array) -> bool:
+def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
     """Whether no joint gains but those of which little was left, for their drives."""
+    if not scene.plain:
+        return False
     shares = []
-    for k, s in enumerate((snapshot, *snapshot.beside)):
+    for k, s in enumerate((scene, *scene.beside)):
         torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
         own = before[k * s.n : (k + 1) * s.n]
-        shares.append(measure_unexplained_effort(s.base.idim.robot, torque, own))
+        shares.append(measure_unexplained_effort(s.robot, torque, own))
     loud = np.concatenate(shares) >= QUIET
     return not np.any(loud & (after < WORTH_AGAINST * before))
 
 
-def leaves_only_noise(s: Snapshot) -> bool:
+def leaves_only_noise(s: Scene) -> bool:
     """Whether noise is all that least squares leaves."""
     return find_largest_correlation(s, s.normal.system.solve()) <= WHITE
 
 
-def find_largest_correlation(s: Snapshot, beta: Array) -> float:
+def find_largest_correlation(s: Scene, beta: Array) -> float:
     """Largest correlation of a joint's residuals with the next ones: noise has none."""
     return float(np.max(correlate_residuals(s, beta)))
 
 
-def correlate_residuals(s: Snapshot, beta: Array) -> Array:
+def correlate_residuals(s: Scene, beta: Array) -> Array:
     """Correlation of each joint's residuals with the next ones, shape (n,)."""
-    rest: Array = np.where(s.moving, s.tau - predict_torque(s, beta), 0.0)
+    rest: Array = np.where(s.moving, s.tau - s.motion.predict(beta), 0.0)
     square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
     return np.asarray(np.sum(rest[1:] * rest[:-1], axis=0) / square)
 

@@ -1,4 +1,4 @@
-"""How well a model fits a snapshot under one reading of its columns, by small matrices alone."""
+"""How well a model fits a scene under one reading of its columns, by small matrices alone."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.moments import RIDGE, Moments, Normal
-from dynident.diagnosis.snapshot import Snapshot, stack_motion_rows
+from dynident.diagnosis.moments import RIDGE, Normal
+from dynident.diagnosis.scene import Scene, stack_motion_rows
 from dynident.diagnosis.suspicion import Reading, Suspicion
 
 SOUND = 0.005
@@ -32,7 +32,7 @@ TOGETHER = 8
 
 
 def screen_suspects(
-    snapshot: Snapshot,
+    scene: Scene,
     suspects: Sequence[Suspicion],
     before: Array,
     allowed: Array,
@@ -54,10 +54,10 @@ def screen_suspects(
     worth : float
         See `is_clearly_better`.
     """
-    own, brief = snapshot.moments(), snapshot.brief
+    brief = scene.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.normal.free_errors()) / max(
-        average_errors(snapshot.normal.free_errors()), NO_ERROR
+        average_errors(scene.normal.free_errors()), NO_ERROR
     )
     rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
     reads = [each.reading.of(brief) for each in moved]
@@ -72,11 +72,11 @@ def screen_suspects(
     left: list[tuple[Array | None, Suspicion]] = []
     for suspicion in suspects:
         if suspicion not in moved:
-            read = build_normal(snapshot, own, suspicion.reading)
-            left.append((suspicion.reading.errors(snapshot, read, read.free_beta), suspicion))
+            read = build_normal(scene, suspicion.reading)
+            left.append((suspicion.reading.errors(scene, read, read.free_beta), suspicion))
     close = [suspicion for _, suspicion in hopeful[:most]]
-    reads = [suspicion.reading.of(snapshot) for suspicion in close]
-    left += zip(evaluate_free_errors(reads, snapshot), close, strict=True)
+    reads = [suspicion.reading.of(scene) for suspicion in close]
+    left += zip(evaluate_free_errors(reads, scene), close, strict=True)
     found = [
         (errors, suspicion)
         for errors, suspicion in left
@@ -88,8 +88,8 @@ def screen_suspects(
     return keep_best_suspects(found)
 
 
-def evaluate_free_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
-    """`Normal.free_errors` of readings of a snapshot, where few rows are lost.
+def evaluate_free_errors(reads: Sequence[Scene], now: Scene) -> list[Array | None]:
+    """`Normal.free_errors` of readings of a scene, where few rows are lost.
 
     Rows along motions of one robot are made at once, and of each reading only one matrix is kept:
     with weights known before, its normal equations are summed over the joints as they are made.
@@ -99,6 +99,9 @@ def evaluate_free_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array
     list of ndarray, shape (groups,), or None
         None where a reading loses too many rows.
     """
+    if not now.plain:
+        normals = [s.normal for s in reads]
+        return [each.free_errors() if each.as_many_as(now.normal) else None for each in normals]
     found: list[Array | None] = []
     for _, alike in groupby(reads, lambda s: (id(s.base), id(s.motion.packing), id(s.motion.at))):
         some = list(alike)
@@ -107,7 +110,7 @@ def evaluate_free_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array
     return found
 
 
-def evaluate_stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Array | None]:
+def evaluate_stacked_errors(reads: Sequence[Scene], now: Scene) -> list[Array | None]:
     """The same of readings along motions of one robot at the same instants."""
     base, moving = reads[0].base, reads[0].moving
     tau = np.array([s.tau for s in reads])
@@ -143,11 +146,11 @@ def evaluate_stacked_errors(reads: Sequence[Snapshot], now: Snapshot) -> list[Ar
     return found
 
 
-def build_normal(snapshot: Snapshot, own: Moments, reading: Reading) -> Normal:
-    """The least-squares problem under a reading; `own` are the moments of the log as it is."""
-    if reading.combines:
-        return own.read(reading.torque)
-    return reading.of(snapshot).normal
+def build_normal(scene: Scene, reading: Reading) -> Normal:
+    """The least-squares problem of a log, and of those beside it, under a reading."""
+    if scene.plain and reading.combines:
+        return scene.moments.read(reading.torque)
+    return reading.of(scene).normal
 
 
 def average_errors(errors: Array) -> float:

@@ -15,16 +15,21 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.snapshot import Snapshot, low_pass_columns
+from dynident.diagnosis.scene import BASE, WRENCHES, Scene, low_pass_columns
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
     Suspicion,
     compute_column_rms,
     make_mendable_suspicion,
-    predict_torque,
 )
-from dynident.recording.mend import Mending, collapse_equal_values, undo_lowpass
+from dynident.recording.floating import BaseMotion
+from dynident.recording.mend import (
+    Mending,
+    collapse_equal_values,
+    shift_in_time,
+    undo_lowpass,
+)
 from dynident.regression.factors import System
 
 PROMISING = 0.8
@@ -39,8 +44,8 @@ SMALLEST = 1e-6
 """Singular value over the largest below which a combination of columns is none."""
 
 
-Column = tuple[Array | None, ...]
-"""Of a log and of those beside it, shape (instants, n) each; None where it is zero."""
+Column = tuple[list[Array] | None, ...]
+"""Of a log and of those beside it, as `MotionAt.spread` has it; None where it is zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +55,9 @@ class Family:
     Attributes
     ----------
     read : callable
-        A snapshot as it was with such numbers, shape (k,).
+        A scene as it was with such numbers, shape (k,).
     tell : callable
-        The suspicion that they are so, from the snapshot, the numbers and their standard errors;
+        The suspicion that they are so, from the scene, the numbers and their standard errors;
         None for none.
     step : float
         Half of the step of differences.
@@ -66,15 +71,15 @@ class Family:
         Where a search may start, of one number that may be too large for a first step from 0.
     """
 
-    read: Callable[[Snapshot, Array], Snapshot]
-    tell: Callable[[Snapshot, Array, Array], Suspicion | None]
+    read: Callable[[Scene, Array], Scene]
+    tell: Callable[[Scene, Array, Array], Suspicion | None]
     step: float
     longest: float
     count: int = 1
     least: float = -np.inf
     starts: tuple[float, ...] = ()
 
-    def next(self, s: Snapshot, size: Array, turns: int) -> Array:
+    def next(self, s: Scene, size: Array, turns: int) -> Array:
         """A size after some more steps of Gauss and Newton."""
         for _ in range(turns):
             now = self.read(s, size)
@@ -87,7 +92,7 @@ class Family:
 
 
 def differentiate_residuals(
-    s: Snapshot, beta: Array, families: Sequence[tuple[Family, Array]]
+    s: Scene, beta: Array, families: Sequence[tuple[Family, Array]]
 ) -> list[Column]:
     """By how much what a model leaves shrinks with the numbers of some families.
 
@@ -110,38 +115,21 @@ def differentiate_residuals(
             less, more = ((x, *x.beside) for x in pair)
             sides.append(list(zip(less, more, strict=True)))
             steps.append(2.0 * family.step)
-    moved = [x for pairs in sides for pair in pairs if have_different_motions(*pair) for x in pair]
-    torques = iter(predict_along_motions(moved, beta))
 
-    def fallen(less: Snapshot, more: Snapshot) -> Array:
-        if have_different_motions(less, more):
-            return (less.tau - next(torques)) - (more.tau - next(torques))
-        return less.tau - more.tau
+    def fallen(less: Scene, more: Scene) -> list[Array]:
+        if less.motion is more.motion:
+            pair = [each.motion.spread(each.applied) for each in (less, more)]
+        else:
+            pair = [each.motion.spread(each.rest(beta)) for each in (less, more)]
+        return [one - other for one, other in zip(*pair, strict=True)]
 
     return [
-        tuple(None if less is more else fallen(less, more) / step for less, more in pairs)
+        tuple(
+            None if less is more else [own / step for own in fallen(less, more)]
+            for less, more in pairs
+        )
         for pairs, step in zip(sides, steps, strict=True)
     ]
-
-
-def have_different_motions(one: Snapshot, other: Snapshot) -> bool:
-    """Whether two readings of a log have motions of their own."""
-    return one.motion is not other.motion
-
-
-def predict_along_motions(snapshots: Sequence[Snapshot], beta: Array) -> list[Array]:
-    """A model's torques along several motions of one robot, shape (instants, n) each."""
-    if not snapshots:
-        return []
-    base = snapshots[0].base
-    q, dq, ddq = (np.concatenate([getattr(s, x) for s in snapshots]) for x in ("q", "dq", "ddq"))
-    borders = np.cumsum([len(s.q) for s in snapshots])[:-1]
-    return np.split(base.idim.torque(base.standard(beta), q, dq, ddq), borders)
-
-
-def compute_residual_torque(s: Snapshot, beta: Array) -> Array:
-    """What a model leaves of the torque, shape (instants, n)."""
-    return np.asarray(s.tau - predict_torque(s, beta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +175,7 @@ class Scores:
         return max(0.0, 1.0 - float(own.together() @ own.cross) / self.rest)
 
 
-def score_columns(s: Snapshot, columns: Sequence[Column]) -> Scores:
+def score_columns(s: Scene, columns: Sequence[Column]) -> Scores:
     """Scores of columns, each given for the log and for those beside it.
 
     Parameters
@@ -199,7 +187,7 @@ def score_columns(s: Snapshot, columns: Sequence[Column]) -> Scores:
 
 
 def sum_column_products(
-    s: Snapshot, weights: Array, columns: Sequence[Column]
+    s: Scene, weights: Array, columns: Sequence[Column]
 ) -> tuple[Array, Array, Array]:
     """Products of columns with the regressor, each other and the torque, joints weighed.
 
@@ -215,16 +203,15 @@ def sum_column_products(
         given = np.array([k for k in range(count) if columns[k][i] is not None], dtype=np.int64)
         if not len(given):
             continue
-        every = np.stack([np.asarray(columns[k][i]) for k in given], axis=2)
-        own, tau = np.zeros((p, len(given))), known.tau
+        every = [known.motion.gather(own) for k in given if (own := columns[k][i]) is not None]
+        found = np.zeros((p, len(given)))
         for j, (places, X) in enumerate(known.motion.rows):
-            at = known.moving[:, j]
-            rows = every[at, j]
-            weighed = weights[i * s.n + j] * rows
-            own[places] += X.T @ weighed
+            rows = np.column_stack([each[j] for each in every])
+            weighed = weights[i * s.groups + j] * rows
+            found[places] += X.T @ weighed
             blind[given[:, None], given] += rows.T @ weighed
-            cross[given] += tau[at, j] @ weighed
-        products[:, given] += own
+            cross[given] += known.sides[j] @ weighed
+        products[:, given] += found
     return products, blind, cross
 
 
@@ -237,7 +224,7 @@ def score_products(system: System, products: Array, blind: Array, cross: Array) 
 
 def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
-    s, brief = case.snapshot, case.snapshot.brief
+    s, brief = case.scene, case.scene.brief
     starts = [(family, np.zeros(family.count)) for family in families]
     found = score_columns(brief, differentiate_residuals(brief, case.beta, starts))
     last = np.cumsum([family.count for family in families]).tolist()
@@ -254,12 +241,12 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
             yield from suspect_size(s, family, family.next(brief, start, TURNS))
 
 
-def suspect_size(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion]:
-    """What a family makes of a snapshot at about some size."""
+def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
+    """What a family makes of a scene at about some size."""
     if np.all(size == family.least):
         return
 
-    def measure(s: Snapshot) -> Suspicion | None:
+    def measure(s: Scene) -> Suspicion | None:
         exact, error = measure_size(s, family, family.next(s, size, LAST_TURNS - 1))
         return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
 
@@ -268,7 +255,7 @@ def suspect_size(s: Snapshot, family: Family, size: Array) -> Iterator[Suspicion
         yield replace(first, measure=measure)
 
 
-def measure_size(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array]:
+def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     """A size after one more step, with its standard errors.
 
     Rows are weighed by what least squares leaves of each joint. The errors are those of a sandwich
@@ -284,17 +271,21 @@ def measure_size(s: Snapshot, family: Family, size: Array) -> tuple[Array, Array
     columns = differentiate_residuals(s, beta, [(family, size)])
     A, y, logs, instants = [], [], [], []
     for i, known in enumerate((now, *now.beside)):
-        rest = compute_residual_torque(known, beta)
-        given = [np.zeros_like(rest) if (c := column[i]) is None else c for column in columns]
-        for j, (places, X) in enumerate(known.motion.rows):
-            at = known.moving[:, j]
-            sigma = float(compute_column_rms(rest[at, j])) if np.any(at) else 1.0
-            rows = np.zeros((int(np.sum(at)), now.base.count))
+        motion = known.motion
+        given = [
+            [np.zeros(len(at)) for at in motion.when] if (fallen := column[i]) is None
+            else motion.gather(fallen)
+            for column in columns
+        ]  # fmt: skip
+        for j, (places, X) in enumerate(motion.rows):
+            rest = known.sides[j] - X @ beta[places]
+            sigma = float(compute_column_rms(rest)) if len(rest) else 1.0
+            rows = np.zeros((len(rest), now.base.count))
             rows[:, places] = X / sigma
             A.append(rows)
-            y.append(np.column_stack([rest[at, j], *(c[at, j] for c in given)]) / sigma)
+            y.append(np.column_stack([rest, *(own[j] for own in given)]) / sigma)
             logs.append(np.full(len(rows), i))
-            instants.append(np.flatnonzero(at))
+            instants.append(motion.when[j])
     rows, both = np.vstack(A), np.vstack(y)
     before = np.sum(both[:, 1:] ** 2, axis=0)
     both = both - project_onto_span(rows, both)
@@ -353,7 +344,7 @@ SOON = 1e-3
 
 def suspect_delays(case: Case) -> Iterator[Suspicion]:
     """Torques that stand later or earlier in the log than the motion: all, one joint's, or each."""
-    s, n = case.snapshot, case.n
+    s, n = case.scene, case.n
     times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
     together, single = evaluate_delay_errors(s, times)
     alike, rest = interpolate_minimum(times, together)
@@ -377,10 +368,10 @@ def build_delay_family(n: int, joints: Sequence[int]) -> Family:
     """Torques that are late by one time [s]."""
     where = np.isin(np.arange(n), joints)
 
-    def read(s: Snapshot, size: Array) -> Snapshot:
+    def read(s: Scene, size: Array) -> Scene:
         return Reading(np.eye(n), np.where(where, size[0], 0.0)).of(s)
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         return tell_delay(s, np.where(where, size[0], 0.0), float(error[0]))
 
     return Family(read, tell, SOON, COARSE)
@@ -389,20 +380,20 @@ def build_delay_family(n: int, joints: Sequence[int]) -> Family:
 def build_joint_delay_family(n: int) -> Family:
     """Torques that are late by times of their own [s]."""
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         found = tell_delay(s, size, float(np.max(error)))
         return None if found is None else replace(found, freedom=n)
 
     return Family(lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * COARSE, n)
 
 
-def tell_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
+def tell_delay(s: Scene, delay: Array, error: float) -> Suspicion | None:
     """Torques that are so late."""
     delay = np.clip(delay, -LATEST, LATEST)
     largest = float(delay[np.argmax(np.abs(delay))])
-    if abs(largest) * s.samples.rate < SHORTEST_DELAY:
+    if abs(largest) * s.log.rate < SHORTEST_DELAY:
         return None
-    names, moved = s.base.idim.robot.joint_names, np.flatnonzero(delay)
+    names, moved = s.robot.joint_names, np.flatnonzero(delay)
     if np.all(delay == largest) or len(moved) == 1:
         whose = "the torque" if len(moved) == s.n else f"the torque of {names[moved[0]]}"
         word = "lags" if largest > 0.0 else "leads"
@@ -415,7 +406,7 @@ def tell_delay(s: Snapshot, delay: Array, error: float) -> Suspicion | None:
     )
 
 
-def evaluate_delay_errors(s: Snapshot, times: Array) -> tuple[Array, Array]:
+def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
     """Squared errors of least squares with torques as they stand later in the log.
 
     Parameters
@@ -458,9 +449,62 @@ def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
     return float(places[k] + shift * (places[1] - places[0])), float(value)
 
 
+LONGEST, APART = 0.25, 0.02
+"""Times by which signals of other sensors are late at most, and between those tried first [s]."""
+
+
+def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
+    """Torques, wrenches or the base that stand later in the log than the joints' motion."""
+    s = case.scene
+    sensors = {
+        "torque delay": ("the torques stand", ("tau",) if s.log.torque != "none" else ()),
+        "wrench delay": ("the contacts' wrenches stand", tuple(WRENCHES + n for n in s.wrenches)),
+        "base delay": ("the base's motion stands", BASE if moves_by_itself(s.log.base) else ()),
+    }
+    families = [
+        build_lateness_family(diagnosis, what, labels)
+        for diagnosis, (what, labels) in sensors.items()
+        if labels
+    ]
+    yield from suspect_families(case, families)
+
+
+def moves_by_itself(base: BaseMotion | None) -> bool:
+    """Whether a log has a base that does not stand."""
+    return base is not None and not base.still
+
+
+def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> Family:
+    """Signals that stand later in the log than the joints' positions [s]."""
+
+    def read(s: Scene, size: Array) -> Scene:
+        own = {label: s.signals[label] for label in labels}
+        late = size[0] * s.rate
+        return s.saying({k: shift_in_time(x, np.full(x.shape[1], late)) for k, x in own.items()})
+
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
+        time = float(size[0])
+        if abs(time) * s.log.rate < SHORTEST_DELAY or abs(time) > LONGEST:
+            return None
+        word = "later" if time > 0.0 else "earlier"
+        return Suspicion(
+            diagnosis,
+            f"{what} {1e3 * abs(time):.3g} ± {1e3 * error[0]:.2g} ms {word} in the log than the "
+            "joints' positions",
+            Reading.plain(s.n).changed(lambda known: read(known, size)),
+            Mending(delay=round(time, 6)) if "tau" in labels else None,
+            f"shift these columns by {1e3 * abs(time):.3g} ms, or set one clock for all sensors",
+            freedom=1,
+            error=float(error[0]),
+        )
+
+    starts = tuple(APART * k for k in range(-round(LONGEST / APART), round(LONGEST / APART) + 1))
+    return Family(read, tell, SOON, APART, starts=starts)
+
+
 def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
     """Positions of one joint that stand later or earlier in the log than all else."""
-    if case.snapshot.course is not None and case.n > 1:
+    if case.scene.course is not None and case.n > 1:
         yield from suspect_families(case, [build_lag_family(case.n, j) for j in range(case.n)])
 
 
@@ -470,14 +514,14 @@ def build_lag_family(n: int, joint: int) -> Family:
     def lag(size: Array) -> Array:
         return np.where(np.arange(n) == joint, np.clip(size[0], -LATEST, LATEST), 0.0)
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         time = float(lag(size)[joint])
-        if abs(time) * s.samples.rate < SHORTEST_DELAY:
+        if abs(time) * s.log.rate < SHORTEST_DELAY:
             return None
         word = "lags" if time > 0.0 else "leads"
         return make_mendable_suspicion(
             "position delay",
-            f"the position of {s.base.idim.robot.joint_names[joint]} {word} all else by "
+            f"the position of {s.robot.joint_names[joint]} {word} all else by "
             f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms",
             Mending(lag=collapse_equal_values(np.round(lag(size), 6))),
             n,
@@ -501,7 +545,7 @@ LEFT = 0.3
 def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
     """Torques, or positions, that went through a low-pass of the logger."""
     families = [build_filter_family("tau", 1), build_filter_family("tau", 2)]
-    if case.snapshot.course is not None:
+    if case.scene.course is not None:
         families.append(build_filter_family("q", 1))
     yield from suspect_families(case, families)
 
@@ -514,13 +558,13 @@ def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
         time = float(size[0])
         return (time,) if order == 1 else (np.sqrt(2.0) * time, time**2)
 
-    def read(s: Snapshot, size: Array) -> Snapshot:
+    def read(s: Scene, size: Array) -> Scene:
         if signal == "q":
             return s.quickened(slowness(size))
         polynomial = np.array([*reversed(slowness(size)), 1.0])
-        return replace(s, torque=undo_lowpass(s.torque, polynomial, s.rate))
+        return s.driven(undo_lowpass(s.torque, polynomial, s.rate))
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion | None:
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
         if not SLOWEST < hz < QUICKEST:
             return None
@@ -559,8 +603,8 @@ def build_offset_family(n: int, joint: int) -> Family:
     def offset(size: Array) -> Array:
         return np.where(np.arange(n) == joint, size[0], 0.0)
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
-        own = s.base.idim.robot.joints[joint]
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion:
+        own = s.robot.joints[joint]
         turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
         return make_mendable_suspicion(
             "encoder offset",
@@ -588,11 +632,11 @@ def suspect_ripples(case: Case) -> Iterator[Suspicion]:
     How often, is where the spectrum of what is left over the position is largest; sine and cosine
     of that are columns beside the regressor.
     """
-    s = case.snapshot
+    s = case.scene
     if s.course is None:
         return
     beta = s.normal.system.solve()
-    rest, weights = compute_residual_torque(s, beta), s.normal.scale
+    rest, weights = s.rest(beta), s.normal.scale
     orders = {j: find_loudest_order(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
     heard = {
         j: (order, build_ripple_waves(s, j, order))
@@ -628,9 +672,9 @@ def find_loudest_order(q: Array, rest: Array) -> float | None:
     return interpolate_minimum(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]
 
 
-def build_ripple_waves(s: Snapshot, joint: int, order: float) -> Array:
+def build_ripple_waves(s: Scene, joint: int, order: float) -> Array:
     """Sine and cosine of a multiple of a position, low-passed like torque, (kept samples, 2)."""
-    log = s.samples
+    log = s.log
     turns = order * log.q[:, joint]
     waves = np.column_stack([np.sin(turns), np.cos(turns)])
     return low_pass_columns(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
@@ -639,14 +683,14 @@ def build_ripple_waves(s: Snapshot, joint: int, order: float) -> Array:
 def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
     """Joints with sines and cosines of a multiple of their position in their torques."""
 
-    def read(s: Snapshot, size: Array) -> Snapshot:
+    def read(s: Scene, size: Array) -> Scene:
         torque = s.torque.copy()
         for (j, (_, wave)), own in zip(waves.items(), size.reshape(-1, 2), strict=True):
             torque[:, j] -= wave @ own
-        return replace(s, torque=torque)
+        return s.driven(torque)
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
-        names, amplitude = s.base.idim.robot.joint_names, np.hypot(size[0::2], size[1::2])
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion:
+        names, amplitude = s.robot.joint_names, np.hypot(size[0::2], size[1::2])
         whose = ", ".join(
             f"that of {names[j]} {order:.3g} times a turn by {own:.3g}"
             for (j, (order, _)), own in zip(waves.items(), amplitude, strict=True)
@@ -665,15 +709,15 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
 
 def suspect_drifts(case: Case) -> Iterator[Suspicion]:
     """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
-    s, n = case.snapshot, case.n
+    s, n = case.scene, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
     zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
     count = zero.shape[1]
-    found = s.moments(np.hstack([s.tau, zero[s.instant]]))
+    found = s.moments_of(np.hstack([s.tau, zero[s.instant]]))
     size = found.extra(np.eye(n, n + count), count)
 
-    def change(s: Snapshot) -> Snapshot:
-        return replace(s, torque=s.torque - zero @ size.T)
+    def change(s: Scene) -> Scene:
+        return s.driven(s.torque - zero @ size.T)
 
     worst = int(np.argmax(np.abs(size[:, 0]) / compute_column_rms(s.tau)))
     yield Suspicion(

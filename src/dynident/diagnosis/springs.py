@@ -10,15 +10,14 @@ import numpy as np
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.diagnosis.moments import factorise_normal
+from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.sized import (
     Family,
-    compute_residual_torque,
     differentiate_residuals,
     score_products,
     sum_column_products,
     suspect_families,
 )
-from dynident.diagnosis.snapshot import Snapshot
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 
 
@@ -28,7 +27,7 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
     Masses that no body has may do the same. So where a consistent model leaves clearly more than
     any, what it leaves is asked for a spring, too.
     """
-    s, n = case.snapshot, case.n
+    s, n = case.scene, case.n
     yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
     free = s.normal.free_errors()[:n]
     forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
@@ -68,7 +67,7 @@ class Spring:
     by_file: bool
     beta: Array
 
-    def suspicion(self, s: Snapshot) -> Suspicion:
+    def suspicion(self, s: Scene) -> Suspicion:
         """The same as what is told of other springs."""
         family = build_spring_family(s.n, self.joint)
         found = family.tell(s, np.array([self.size]), np.array([self.error]))
@@ -77,7 +76,7 @@ class Spring:
         return replace(found, what=found.what + words)
 
 
-def find_sure_spring(s: Snapshot) -> Spring | None:
+def find_sure_spring(s: Scene) -> Spring | None:
     """The spring that what is known speaks for most, if it is far more than noise.
 
     Bodies that the log alone allows may do what a spring does, and then no error falls with it.
@@ -86,7 +85,7 @@ def find_sure_spring(s: Snapshot) -> Spring | None:
 
     Parameters
     ----------
-    s : Snapshot
+    s : Scene
         With logs beside it, which have the spring too.
     """
     normal, families = s.normal, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
@@ -99,7 +98,7 @@ def find_sure_spring(s: Snapshot) -> Spring | None:
     square = float(np.sum(weights * normal.squares))
     free = score_products(factorise_normal(G, g, square), products, blind, cross)
     found, beta = free, normal.system.solve()
-    prior = Knowledge().of(s.base.idim.robot)
+    prior = Knowledge().of(s.robot)
     if prior.weight > 0.0:
         B = s.base.matrix
         P, t = prior.rows(B.shape[1])
@@ -121,7 +120,7 @@ WRONG_ALTOGETHER = 0.3
 """Error under constraints from which it is no spring that is missing."""
 
 
-def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
+def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:
     """A number of which the torque is a linear function, by the best consistent models.
 
     The product of the column with what these leave falls with the number, and is zero at the best.
@@ -131,28 +130,29 @@ def fit_under_constraints(s: Snapshot, family: Family, beta: Array) -> Array:
     family : Family
         Of one number.
     beta : ndarray, shape (p,)
-        The best consistent model of the snapshot.
+        The best consistent model of the scene.
     """
     from scipy.optimize import brentq  # a quarter of a second that few runs need
 
     (column,) = differentiate_residuals(s, beta, [(family, np.zeros(1))])
     weights = s.normal.scale.reshape(-1, s.n)
+    torques = [None if own is None else own[0] for own in column]
 
-    def times_column(logs: tuple[Snapshot, ...], values: Sequence[Array | None]) -> float:
+    def times_column(logs: tuple[Scene, ...], values: Sequence[Array | None]) -> float:
         return sum(
             float(np.sum(w * own * value * known.moving))
-            for known, own, w, value in zip(logs, column, weights, values, strict=True)
+            for known, own, w, value in zip(logs, torques, weights, values, strict=True)
             if own is not None and value is not None
         )
 
     def slope(size: float) -> float:
         moved = family.read(s, np.array([size]))
         best, logs = fit_consistent_model(moved.normal), (moved, *moved.beside)
-        return times_column(logs, [compute_residual_torque(known, best) for known in logs])
+        return times_column(logs, [known.rest(best) for known in logs])
 
     logs = (s, *s.beside)
-    now = times_column(logs, [compute_residual_torque(known, beta) for known in logs])
-    square = times_column(logs, column)
+    now = times_column(logs, [known.rest(beta) for known in logs])
+    square = times_column(logs, torques)
     low, high, at_low = 0.0, now / square if square > 0.0 else 0.0, now
     for _ in range(DOUBLINGS):
         at_high = slope(high)
@@ -173,13 +173,13 @@ DOUBLINGS, CLOSE = 7, 0.01
 def build_spring_family(n: int, joint: int) -> Family:
     """A spring at a joint, in all logs [Nm/rad or N/m]."""
 
-    def read(s: Snapshot, size: Array) -> Snapshot:
+    def read(s: Scene, size: Array) -> Scene:
         torque = s.torque.copy()
-        torque[:, joint] -= size[0] * s.samples.q[:: s.thin, joint]
-        return replace(s, torque=torque, beside=tuple(read(other, size) for other in s.beside))
+        torque[:, joint] -= size[0] * s.log.q[:: s.thin, joint]
+        return replace(s.driven(torque), beside=tuple(read(other, size) for other in s.beside))
 
-    def tell(s: Snapshot, size: Array, error: Array) -> Suspicion:
-        own = s.base.idim.robot.joints[joint]
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion:
+        own = s.robot.joints[joint]
         unit = "Nm/rad" if own.kind == "revolute" else "N/m"
         much = f"{size[0]:.3g} ± {error[0]:.2g}" if error[0] > 0.0 else f"about {size[0]:.3g}"
         return Suspicion(

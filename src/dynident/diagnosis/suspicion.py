@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
-from dynident.diagnosis.moments import Moments, Normal
-from dynident.diagnosis.snapshot import Snapshot
+from dynident.diagnosis.moments import Normal
+from dynident.diagnosis.scene import Scene
 from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
 from dynident.robot.model import Robot
 
-Change = Callable[[Snapshot], Snapshot]
-R = TypeVar("R")
+Change = Callable[[Scene], Scene]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +29,7 @@ class Reading:
     delay : ndarray, shape (n,)
         By which joint j's torque then lags the motion [s].
     change : callable, optional
-        The snapshot as it would have been: its motion, or its robot.
+        The scene as it would have been: its motion, or its robot.
     slowness : tuple of float
         a, or a and b, of a low-pass ``1 / (1 + a s + b s^2)`` of the torque that the change undoes;
         empty for none [s, s^2].
@@ -58,7 +56,7 @@ class Reading:
         quick, lag = {} if mending.unfilter is None else mending.unfilter, mending.lags(n)
         still = np.all(sign == 1.0) and np.all(offset == 0.0) and np.all(places == np.arange(n))
 
-        def change(s: Snapshot) -> Snapshot:
+        def change(s: Scene) -> Scene:
             if "q" in quick:
                 s = s.quickened(quick["q"])
             if np.any(lag):
@@ -67,14 +65,14 @@ class Reading:
                 q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
                 s = s.along(q + offset, dq, ddq)
             if "tau" in quick:
-                s = replace(s, torque=undo_lowpass(s.torque, mending.undoing("tau"), s.rate))
+                s = s.driven(undo_lowpass(s.torque, mending.undoing("tau"), s.rate))
             return s
 
         none = still and not quick and not np.any(lag)
         return cls(torque, delay, None if none else change, quick.get("tau", ()))
 
     def changed(self, change: Change) -> Reading:
-        """With a change of the snapshot."""
+        """With a change of the scene."""
         return replace(self, change=change)
 
     @property
@@ -87,17 +85,17 @@ class Reading:
         """Whether it only combines the torques as they are logged."""
         return self.change is None and not np.any(self.delay)
 
-    def of(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot, read in this way."""
-        found = snapshot
+    def of(self, scene: Scene) -> Scene:
+        """The scene, read in this way."""
+        found = scene
         if np.any(self.touched):
-            found = replace(found, torque=found.torque @ self.torque.T)
+            found = found.driven(found.torque @ self.torque.T)
         if np.any(self.delay != 0.0):
-            found = replace(found, torque=shift_in_time(found.torque, self.delay * found.rate))
+            found = found.driven(shift_in_time(found.torque, self.delay * found.rate))
         return found if self.change is None else self.change(found)
 
-    def errors(self, snapshot: Snapshot, normal: Normal, beta: Array) -> Array:
-        """What a model leaves of the torques of a snapshot under this reading, as shares of them.
+    def errors(self, scene: Scene, normal: Normal, beta: Array) -> Array:
+        """What a model leaves of the torques of a scene under this reading, as shares of them.
 
         What undoes a low-pass of the torque raises the noise in it, as no other reading does: so
         that they compare, what is left is counted behind that low-pass, of which the whole course
@@ -114,55 +112,27 @@ class Reading:
         ndarray, shape (groups,)
         """
         errors = normal.errors(beta)
-        if self.slowness and snapshot.course is not None:
-            errors[: snapshot.n] = snapshot.errors_behind(self.slowness, beta)
+        if self.slowness and scene.course is not None:
+            errors[: scene.n] = scene.errors_behind(self.slowness, beta)
         return errors
 
 
 @dataclass(frozen=True, eq=False)
-class Suspected(Generic[R]):
-    """What may be wrong, and the reading that undoes it: of a snapshot, or of other signals.
+class Suspicion:
+    """What may be wrong with a log, and the reading that undoes it.
 
     Attributes
     ----------
     diagnosis : str
-        Name in `DIAGNOSES`.
+        ``torque sign``; near its name in `DIAGNOSES`.
     what : str
         In words: ``torque of elbow has the other sign``.
-    reading : R
-        What undoes it.
     mending : Mending or None
-        The same for the log's table in a study.
+        The same as the reading for the log's table in a study.
     advice : str
         What else to do.
     freedom : int
         Numbers that were fitted for it: of what explains a log alike, the least is believed.
-    """
-
-    diagnosis: str
-    what: str
-    reading: R
-    mending: Mending | None = None
-    advice: str = ""
-    freedom: int = 0
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What undoes it in the log's table."""
-        return () if self.mending is None else self.mending.lines()
-
-    @property
-    def mend(self) -> str:
-        """What to do, in words."""
-        return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
-
-
-@dataclass(frozen=True, eq=False)
-class Suspicion(Suspected[Reading]):
-    """What may be wrong with a snapshot.
-
-    Attributes
-    ----------
     unit : str, tuple of str, or None
         Of the positions, all or each, where that is what was wrong.
     rate : float or None
@@ -172,21 +142,32 @@ class Suspicion(Suspected[Reading]):
     error : float
         Largest standard error of what was measured; 0 for none.
     measure : callable, optional
-        The same suspicion of a snapshot with its size and words; None if it is none.
+        The same suspicion of a scene with its size and words; None if it is none.
     """
 
+    diagnosis: str
+    what: str
+    reading: Reading
+    mending: Mending | None = None
+    advice: str = ""
+    freedom: int = 0
     unit: str | tuple[str, ...] | None = None
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
     error: float = 0.0
-    measure: Callable[[Snapshot], Suspicion | None] | None = None
+    measure: Callable[[Scene], Suspicion | None] | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What undoes it in the log's table."""
-        return (
-            super().lines if self.unit is None else (f"units = {{ q = {format_toml(self.unit)} }}",)
-        )
+        if self.unit is not None:
+            return (f"units = {{ q = {format_toml(self.unit)} }}",)
+        return () if self.mending is None else self.mending.lines()
+
+    @property
+    def mend(self) -> str:
+        """What to do, in words."""
+        return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +176,6 @@ class Case:
 
     Attributes
     ----------
-    own : Moments
-        Of the log as it stands.
     beta : ndarray, shape (p,)
         Its best consistent model.
     errors : ndarray, shape (groups,)
@@ -205,8 +184,7 @@ class Case:
         Joints that may be others, or turned round: that are not explained well.
     """
 
-    snapshot: Snapshot
-    own: Moments
+    scene: Scene
     beta: Array
     errors: Array
     bad: frozenset[int]
@@ -214,7 +192,7 @@ class Case:
     @property
     def robot(self) -> Robot:
         """The robot."""
-        return self.snapshot.base.idim.robot
+        return self.scene.robot
 
     @property
     def n(self) -> int:
@@ -228,16 +206,15 @@ class Case:
 
     def rubs(self, parameter: int) -> bool:
         """Whether a standard parameter is one of friction."""
-        idim = self.snapshot.base.idim
+        idim = self.scene.base.idim
         return idim.drive_columns[parameter - idim.inertial].friction is not None
 
     @cached_property
     def of_others(self) -> Array:
         """The best consistent model of the logs beside it."""
-        first, *others = (other.normal for other in self.snapshot.beside)
-        for other in others:
-            first = first.and_those_of(other)
-        return fit_consistent_model(first)
+        normal = self.scene.normal_of_others
+        assert normal is not None
+        return fit_consistent_model(normal)
 
 
 def make_mendable_suspicion(
@@ -246,11 +223,6 @@ def make_mendable_suspicion(
     """A suspicion that a log's table can mend."""
     reading = Reading.of_mending(mending, n)
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
-
-
-def predict_torque(s: Snapshot, beta: Array) -> Array:
-    """A model's torques, shape (instants, n)."""
-    return s.base.idim.torque(s.base.standard(beta), s.q, s.dq, s.ddq)
 
 
 def fit_consistent_model(normal: Normal) -> Array:

@@ -14,8 +14,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import list_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.diagnosis.afloat import examine_floating
-from dynident.diagnosis.examine import USUAL, Finding, examine_logs
+from dynident.diagnosis.examine import USUAL, Finding, examine
 from dynident.diagnosis.signals import Sign, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
@@ -72,7 +71,7 @@ def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[R
     reports = []
     if all(has_only_joint_torques(robot, log) for log in logs):
         base, bare = fit_known_torques(build_study_idim(study, robot), logs)
-        every = examine_logs(base, bare, thorough=True)
+        every = examine(base, bare, thorough=True)
         notes: tuple[tuple[Sign, ...], ...] = ((),) * len(logs)
     else:
         every, notes = examine_generalised_logs(study, robot, logs)
@@ -133,7 +132,7 @@ def examine_generalised_logs(
     friction, rotor = study.robot.friction, study.robot.rotor
     elements = build_elements(study.element, robot)
     problem = Problem(robot, logs, friction, rotor, elements=elements)
-    every = list(examine_floating(problem.base, problem.samples, thorough=True))
+    every = list(examine(problem.base, problem.samples, thorough=True))
     notes: list[tuple[Sign, ...]] = []
     for k, log in enumerate(problem.samples):
         said: tuple[str, ...] = ()

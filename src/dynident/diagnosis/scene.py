@@ -1,0 +1,716 @@
+"""A log at the instants of its rows: all that a diagnosis looks at, and cheap to look at again.
+
+Each equation, and each set of contacts that bear unmeasured, is a group of its own. Of such a set
+the rows are combinations of the equations on which it does not act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.diagnosis.moments import Moments, Normal
+from dynident.diagnosis.null_spaces import find_null_spaces
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.contacts import apply_levers, evaluate_levers
+from dynident.dynamics.equations import PLAIN, mark_touched_equations
+from dynident.dynamics.parameters import Packing
+from dynident.filters.filters import DecimationFilter, count_filter_edge, subtract_lowpass
+from dynident.recording.floating import BaseMotion
+from dynident.recording.mend import SETTLED, shift_in_time
+from dynident.recording.prepare import (
+    BANDWIDTH,
+    TORQUE_FACTOR,
+    Samples,
+    filter_by_cutoff,
+)
+from dynident.regression.generalised import GeneralisedSamples, generalise_samples
+from dynident.robot.model import Robot
+
+Signals = dict[str, Array]
+"""Of a log by name, shapes (samples, columns)."""
+JOINTS, BASE = ("q", "dq", "ddq"), ("pose", "twist", "acceleration")
+WRENCHES = "wrench "
+"""Beginning of the names of wrenches: then the contact's."""
+MOST, FEW, BRIEF = 1000, 300, 60
+"""Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
+ENOUGH = 0.3
+"""Share of a joint's instants that has to keep its direction."""
+THIN = 10.0
+"""Rate that is enough for a filtered signal, over its cutoff."""
+REACH = 1.0
+"""How far a filter looks, in periods of its cutoff."""
+FAR_OFF = 8.0
+"""By how many times a clock may be wrong before noise comes through the filters; to filter for less
+would only make the torque easier to explain."""
+PERIODS = 20.0
+"""Of a cutoff, that a log lasts at least to be filtered there."""
+TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Instants:
+    """Where a log is looked at, and which rows there may be fitted.
+
+    Attributes
+    ----------
+    log : GeneralisedSamples
+    thin : int
+        Of so many samples of the log, one is kept.
+    place : ndarray of int, shape (instants,)
+        Kept sample of each.
+    turns : ndarray, shape (gears, n)
+        How all that rubs turns with the joints.
+    speeds : ndarray, shape (kept samples, n)
+        Of the joints.
+    sets : dict of ndarray of int
+        By the names of unmeasured contacts that bear somewhere in any of the logs: equations that
+        they act on, and that the log would state.
+    lag : ndarray, shape (n,), or None
+        So many kept samples later the speeds are those of this motion.
+    settling : float
+        How long after the beginning of a segment they are not right [s].
+    """
+
+    log: GeneralisedSamples
+    thin: int
+    place: Integers
+    turns: Array
+    speeds: Array
+    sets: dict[tuple[str, ...], Integers] = field(default_factory=dict)
+    lag: Array | None = None
+    settling: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Of the kept samples [Hz]."""
+        return self.log.rate / self.thin
+
+    @cached_property
+    def steady(self) -> Booleans:
+        """Equations whose joints keep their direction, shape (instants, dof)."""
+        log, n = self.log, self.speeds.shape[1]
+        speeds = self.speeds if self.lag is None else shift_in_time(self.speeds, self.lag)
+        found = np.ones((len(self.place), len(log.filters)), dtype=bool)
+        found[:, -n:] = find_steady_instants(
+            speeds, self.place, self.rate, log.filters[-n:], self.turns
+        )
+        sample = self.place * self.thin
+        for start, _ in log.segments if self.settling else ():
+            begun = (sample >= start) & (sample < start + self.settling * log.rate)
+            found &= ~begun[:, None]
+        return found
+
+    @cached_property
+    def moving(self) -> Booleans:
+        """Rows that may be fitted without any combination, shape (instants, dof)."""
+        return np.asarray(self.log.moving[self.place * self.thin] & self.steady)
+
+    @cached_property
+    def member(self) -> Integers:
+        """Which of the sets bears, -1 for none, shape (instants,)."""
+        sample, found = self.place * self.thin, np.full(len(self.place), -1)
+        for (start, stop), names in zip(self.log.segments, self.log.sets, strict=True):
+            if names in self.sets:
+                found[(start <= sample) & (sample < stop)] = [*self.sets].index(names)
+        for k, acting in enumerate(self.sets.values()):
+            steady, here = np.all(self.steady[:, acting], axis=1), found == k
+            if here.any() and np.mean(steady[here]) >= ENOUGH:
+                found[here & ~steady] = -1
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MotionAt:
+    """A motion of a robot at some instants, with the regressor along it.
+
+    Attributes
+    ----------
+    base : BaseParameters
+    packing : Packing
+        Of the base parameters' columns.
+    at : Instants
+    q, dq, ddq : ndarray, shape (instants, n)
+        Of the joints, below the torque's cutoff.
+    beside : dict of ndarray
+        At the instants: the motion of a base that is not fixed, and wrenches of sensors of which
+        something is estimated.
+    """
+
+    base: BaseParameters
+    packing: Packing
+    at: Instants
+    q: Array
+    dq: Array
+    ddq: Array
+    beside: Signals = field(default_factory=dict)
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.base.idim.robot
+
+    @cached_property
+    def coordinates(self) -> tuple[Array, Array, Array]:
+        """Of all equations."""
+        base = self.at.log.base
+        if not self.robot.floating or base is None:
+            return self.q, self.dq, self.ddq
+        pose, twist, acceleration = (self.beside[label] for label in BASE)
+        own = BaseMotion(pose, twist, acceleration, base.proper, base.oriented, base.still)
+        moved = own.motion(self.robot.gravity)
+        q, dq, ddq = map(np.hstack, zip(moved, (self.q, self.dq, self.ddq), strict=True))
+        return q, dq, ddq
+
+    @property
+    def conditions(self) -> Conditions:
+        """What sensors of which something is estimated feel."""
+        sensors = self.at.log.observed.sensors
+        return Conditions(wrenches={s: self.beside[WRENCHES + s.contact] for s in sensors})
+
+    @cached_property
+    def levers(self) -> Signals:
+        """Of contacts that are measured or in a set, shapes (instants, components, dof)."""
+        names = {*self.at.log.wrenches, *chain(*self.at.sets)}
+        return {
+            c.name: evaluate_levers(self.base.idim.tree, self.robot, c, self.coordinates[0])
+            for c in self.robot.contacts
+            if c.name in names
+        }
+
+    @cached_property
+    def untouched(self) -> tuple[tuple[Array, int], ...]:
+        """Per set of contacts: scaled combinations of the equations on which it does not act.
+
+        Orthonormal, shape (instants of the set, combinations, equations), zero where it acts on
+        one more; and how many are not.
+        """
+        found = []
+        for k, (names, acting) in enumerate(self.at.sets.items()):
+            some = self.at.member == k
+            J = np.concatenate([self.levers[name][some][:, :, acting] for name in names], axis=1)
+            found.append(find_null_spaces(np.swapaxes(J, 1, 2) / self.scale[acting, None]))
+        return tuple(found)
+
+    @property
+    def scale(self) -> Array:
+        """By which equations are combined; one where nothing is."""
+        scale = self.at.log.scale
+        return np.ones(self.robot.dof) if scale is None else scale
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Integers, Array], ...]:
+        """Per group its columns among the base parameters, and its rows of the regressor there."""
+        packed = pack_motion_rows([self])[0]
+        found = [
+            (columns, packed[self.at.moving[:, i], entries])
+            for i, (entries, columns) in enumerate(self.packing.joints)
+        ]
+        for k, (N, _) in enumerate(self.untouched):
+            some, acting = self.at.member == k, [*self.at.sets.values()][k]
+            columns = np.unique(np.concatenate([self.packing.joints[i][1] for i in acting]))
+            stated = np.zeros((len(N), len(acting), len(columns)))
+            for row, i in enumerate(acting):
+                slots, own = self.packing.joints[i]
+                stated[:, row, np.searchsorted(columns, own)] = packed[some, slots] / self.scale[i]
+            found.append((columns, (N @ stated).reshape(-1, len(columns))))
+        return tuple(found)
+
+    @property
+    def groups(self) -> int:
+        """Equations, and sets of contacts."""
+        return self.robot.dof + len(self.at.sets)
+
+    @property
+    def count(self) -> int:
+        """Rows that say something."""
+        return int(np.sum(self.at.moving)) + sum(count for _, count in self.untouched)
+
+    @cached_property
+    def XX(self) -> Array:
+        """Normal matrices of the groups' rows, shape (groups, p, p)."""
+        found = np.zeros((len(self.rows), self.base.count, self.base.count))
+        for j, (columns, X) in enumerate(self.rows):
+            found[j, columns[:, None], columns] = X.T @ X
+        return found
+
+    def spread(self, values: Array) -> tuple[Array, ...]:
+        """Right-hand sides of all equations: as they are, and what no set of contacts adds to.
+
+        The latter are projections, which change steadily with the motion as combinations do not.
+
+        Parameters
+        ----------
+        values : ndarray, shape (instants, dof)
+        """
+        found = [values]
+        for k, (acting, (N, _)) in enumerate(
+            zip(self.at.sets.values(), self.untouched, strict=True)
+        ):
+            own = values[self.at.member == k][:, acting] / self.scale[acting]
+            found.append(np.einsum("tca,tc->ta", N, np.einsum("tca,ta->tc", N, own)))
+        return tuple(found)
+
+    def gather(self, spread: Sequence[Array]) -> list[Array]:
+        """What stands in the rows of each group, of what was spread."""
+        first, *others = spread
+        found = [first[at, i] for i, at in enumerate(self.at.moving.T)]
+        combined = zip(self.untouched, others, strict=True)
+        return found + [np.einsum("tca,ta->tc", N, own).ravel() for (N, _), own in combined]
+
+    @cached_property
+    def when(self) -> list[Integers]:
+        """The instant of each row of each group."""
+        found = [np.flatnonzero(at) for at in self.at.moving.T]
+        for k, (N, _) in enumerate(self.untouched):
+            found.append(np.repeat(np.flatnonzero(self.at.member == k), N.shape[1]))
+        return found
+
+    def predict(self, beta: Array) -> Array:
+        """A model's right-hand sides of all equations, shape (instants, dof)."""
+        idim, theta = self.base.idim, self.base.standard(beta)
+        return idim.torque(theta, *self.coordinates, conditions=self.conditions)
+
+    def products(self, joint: int, torques: Array) -> Array:
+        """Of a joint's rows and torques at the instants, shape (p, m)."""
+        columns, X = self.rows[joint]
+        found = np.zeros((self.base.count, torques.shape[1]))
+        found[columns] = X.T @ torques[self.at.moving[:, joint]]
+        return found
+
+
+def pack_motion_rows(motions: Sequence[MotionAt]) -> Array:
+    """Packed rows along motions of one robot at the same instants, (motions, instants, width)."""
+    base, packing = motions[0].base, motions[0].packing
+    q, dq, ddq = map(np.concatenate, zip(*(m.coordinates for m in motions), strict=True))
+    filled = np.empty((len(q), packing.width))
+    base.idim.fill(packing, q, dq, ddq, filled, conditions=motions[0].conditions)
+    return filled.reshape(len(motions), -1, packing.width)
+
+
+def stack_motion_rows(motions: Sequence[MotionAt]) -> list[tuple[Integers, Array]]:
+    """Per joint its columns, and its rows along motions of a fixed robot at the same instants.
+
+    Returns
+    -------
+    list of (ndarray of int, shape (k,), ndarray, shape (motions, rows, k))
+    """
+    packed, moving = pack_motion_rows(motions), motions[0].at.moving
+    joints = motions[0].packing.joints
+    return [(own, packed[:, moving[:, j], entries]) for j, (entries, own) in enumerate(joints)]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A log below its torques' cutoff, at some instants.
+
+    Attributes
+    ----------
+    signals : dict of ndarray, shapes (kept samples, columns)
+        Of the whole log, so that they can be looked at later or earlier: torques, measured
+        wrenches, the motion of a base that is not fixed.
+    course : ndarray, shape (3, kept samples, n), or None
+        Position, velocity and acceleration of the joints likewise; None where the motion is read
+        otherwise than it is logged.
+    beside : tuple of Scene
+        Of other logs of the same robot, which the same model has to explain.
+    """
+
+    motion: MotionAt
+    signals: Signals
+    course: Array | None
+    beside: tuple[Scene, ...] = ()
+
+    @property
+    def log(self) -> GeneralisedSamples:
+        """The log."""
+        return self.motion.at.log
+
+    @property
+    def thin(self) -> int:
+        """Of so many samples of the log, one is kept."""
+        return self.motion.at.thin
+
+    @property
+    def instant(self) -> Integers:
+        """Kept sample of each instant, shape (instants,)."""
+        return self.motion.at.place
+
+    @property
+    def base(self) -> BaseParameters:
+        """What the motion's regressor is of."""
+        return self.motion.base
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.motion.robot
+
+    @property
+    def plain(self) -> bool:
+        """Whether all groups are the torques of a fixed robot's joints, and all are stated."""
+        robot = self.robot
+        return not robot.floating and not robot.contacts and self.base.observed == (PLAIN,)
+
+    @property
+    def q(self) -> Array:
+        """Positions, shape (instants, n)."""
+        return self.motion.q
+
+    @property
+    def dq(self) -> Array:
+        """Velocities, shape (instants, n)."""
+        return self.motion.dq
+
+    @property
+    def ddq(self) -> Array:
+        """Accelerations, shape (instants, n)."""
+        return self.motion.ddq
+
+    @property
+    def moving(self) -> Booleans:
+        """Rows that may be fitted, shape (instants, dof)."""
+        return self.motion.at.moving
+
+    @property
+    def n(self) -> int:
+        """Joints."""
+        return self.robot.n
+
+    @property
+    def groups(self) -> int:
+        """Of the log alone."""
+        return self.motion.groups
+
+    @property
+    def rate(self) -> float:
+        """Of the signals [Hz]."""
+        return self.motion.at.rate
+
+    @property
+    def torque(self) -> Array:
+        """Of the joints as measured, shape (kept samples, n)."""
+        return self.signals["tau"]
+
+    @property
+    def tau(self) -> Array:
+        """Torque at the instants, shape (instants, n)."""
+        return self.torque[self.instant]
+
+    @property
+    def wrenches(self) -> tuple[str, ...]:
+        """Contacts that are measured."""
+        return tuple(n.removeprefix(WRENCHES) for n in self.signals if n.startswith(WRENCHES))
+
+    @property
+    def applied(self) -> Array:
+        """What torques and wrenches do in each equation, shape (instants, dof)."""
+        first = self.robot.dof - self.n
+        found = np.hstack([np.zeros((len(self.instant), first)), self.tau])
+        for contact in self.robot.contacts:
+            if contact.name in self.wrenches:
+                wrench = self.signals[WRENCHES + contact.name][self.instant]
+                found += apply_levers(self.motion.levers[contact.name], contact, wrench)
+        return found
+
+    @cached_property
+    def sides(self) -> list[Array]:
+        """Right-hand sides of the groups."""
+        return self.motion.gather(self.motion.spread(self.applied))
+
+    def rest(self, beta: Array) -> Array:
+        """What a model leaves of all equations, shape (instants, dof)."""
+        return np.asarray(self.applied - self.motion.predict(beta))
+
+    def driven(self, torque: Array) -> Scene:
+        """With other torques."""
+        return replace(self, signals={**self.signals, "tau": torque})
+
+    def saying(self, signals: Signals) -> Scene:
+        """With other signals."""
+        found = replace(self, signals={**self.signals, **signals})
+        if self.motion.beside.keys() & signals.keys():
+            beside = {name: found.signals[name][self.instant] for name in self.motion.beside}
+            return replace(found, motion=replace(self.motion, beside=beside))
+        return found
+
+    def delayed(self, seconds: float) -> Array:
+        """Torque of the instants as it stands so many seconds later in the log."""
+        return interpolate_rows(
+            self.torque, np.asarray(self.instant + seconds * self.rate, dtype=float)
+        )
+
+    def lagged(self, seconds: Array) -> Scene:
+        """With each joint's motion as it stands so many seconds later; needs the course."""
+        assert self.course is not None
+        lag = seconds * self.rate
+        q, dq, ddq = self.course[:, self.instant]
+        for j in np.flatnonzero(lag):
+            moved = interpolate_rows(self.course[:, :, j].T, self.instant + lag[j])
+            q[:, j], dq[:, j], ddq[:, j] = moved.T
+        at = replace(self.motion.at, speeds=self.course[1], lag=lag)
+        return replace(self, motion=replace(self.motion, at=at)).along(q, dq, ddq)
+
+    def quickened(self, slowness: Sequence[float]) -> Scene:
+        """With a low-pass undone that the motion went through; needs the course.
+
+        Parameters
+        ----------
+        slowness : sequence of float
+            a, b, ...: a signal x was ``x + a x' + b x'' + ...`` [s, s^2, ...].
+        """
+        assert self.course is not None
+        derivatives = [*self.course]
+        for _ in slowness:
+            derivatives.append(np.gradient(derivatives[-1], 1.0 / self.rate, axis=0))
+        return self.following(
+            np.array(
+                [
+                    derivatives[k] + sum(a * derivatives[k + 1 + i] for i, a in enumerate(slowness))
+                    for k in range(3)
+                ]
+            ),
+            SETTLED * slowness[0],
+        )
+
+    def quicker(self, factor: float) -> Scene:
+        """With a clock that runs so many times as fast.
+
+        What was filtered in the log's own time has then been filtered so many times as lightly: it
+        is filtered once more where that is far off, the course is known, and the log long enough.
+        """
+        plain = self.along(self.q, factor * self.dq, factor**2 * self.ddq)
+        if factor < FAR_OFF or self.course is None:
+            return plain
+        usual = TORQUE_FACTOR * BANDWIDTH  # of a log in seconds; another's may be far below
+        cutoffs = tuple(min(f.cutoff, max(f.cutoff, usual) / factor) for f in self.log.filters)
+        if min(cutoffs) * len(self.torque) < PERIODS * self.rate:
+            return plain
+        torque, *course = (self._below(cutoffs, x) for x in (self.torque, *self.course))
+        speeds = np.array([1.0, factor, factor**2])[:, None, None]
+        return self.driven(torque).following(speeds * np.array(course))
+
+    def _below(self, cutoffs: tuple[float, ...], signal: Array) -> Array:
+        filtered = signal.copy()
+        for start, stop in self.log.runs:
+            own = slice(-(-start // self.thin), -(-stop // self.thin))
+            filtered[own] = filter_by_cutoff(signal[own], cutoffs, self.rate)
+        return filtered
+
+    def errors_behind(self, slowness: Sequence[float], beta: Array) -> Array:
+        """What a model leaves of torques that went through a low-pass, if it goes through it, too.
+
+        Needs the course.
+
+        Parameters
+        ----------
+        slowness : sequence of float
+            a, or a and b, of the low-pass ``1 / (1 + a s + b s^2)`` [s, s^2].
+        beta : ndarray, shape (p,)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Shares of the torques; 0 where there is none.
+        """
+        assert self.course is not None
+        model = self.base.idim.torque(self.base.standard(beta), *self.course)
+        left = np.zeros_like(model)
+        for start, stop in trim_edges(self.log):
+            own = slice(start // self.thin, stop // self.thin + 1)
+            left[own] = subtract_lowpass(self.torque[own], model[own], slowness, self.rate)
+        rest, square = (
+            np.sum(x[self.instant] ** 2 * self.moving, axis=0) for x in (left, self.torque)
+        )
+        share = np.zeros(self.n)
+        np.divide(rest, square, out=share, where=square > 0.0)
+        return np.asarray(np.sqrt(share))
+
+    def following(self, course: Array, settling: float = 0.0) -> Scene:
+        """The same torques on another course of the motion, that settles first [s]."""
+        at = replace(self.motion.at, speeds=course[1], lag=None, settling=settling)
+        return replace(self, motion=replace(self.motion, at=at)).along(*course[:, self.instant])
+
+    @cached_property
+    def moments(self) -> Moments:
+        """All that least squares needs of a fixed robot's log, and of those beside it."""
+        return self.moments_of(self.tau)
+
+    def moments_of(self, torques: Array) -> Moments:
+        """The same of other columns that a reading may combine.
+
+        Parameters
+        ----------
+        torques : ndarray, shape (instants, m)
+        """
+        XY = np.array([self.motion.products(j, torques) for j in range(self.n)])
+        YY = np.array([y.T @ y for y in (torques[rows] for rows in self.moving.T)])
+        rows = self.motion.count
+        return Moments(self.base, self.motion.XX, XY, YY, rows, self.normal_of_others)
+
+    @cached_property
+    def normal(self) -> Normal:
+        """The least-squares problem of the log as it stands, and of those beside it."""
+        Xy = np.zeros((self.groups, self.base.count))
+        for own, (columns, X), y in zip(Xy, self.motion.rows, self.sides, strict=True):
+            own[columns] = y @ X
+        squares = np.array([float(y @ y) for y in self.sides])
+        sizes = np.concatenate([self.borne, squares[self.robot.dof :]])
+        sizes = np.where(sizes > 0.0, sizes, squares)
+        found = Normal(self.base, (self.motion.XX,), Xy, squares, self.motion.count, sizes)
+        others = self.normal_of_others
+        return found if others is None else found.and_those_of(others)
+
+    @property
+    def borne(self) -> Array:
+        """Squares of the motors' torques where contacts take most of them, shape (dof,).
+
+        Zero of what is counted in its own size: the base's wrench and what no measured contact
+        acts on. What is left beside measured contacts is small, and each reading another share
+        of it.
+        """
+        found = np.zeros(self.robot.dof)
+        if self.wrenches:
+            tree, first = self.base.idim.tree, self.robot.dof - self.n
+            acting = mark_touched_equations(tree, self.robot, self.wrenches)[first:]
+            squares = np.sum(self.tau**2 * self.moving[:, first:], axis=0)
+            found[first:] = np.where(acting, squares, 0.0)
+        return found
+
+    @property
+    def normal_of_others(self) -> Normal | None:
+        """That of those beside it; None without any."""
+        found = None
+        for other in self.beside:
+            found = other.normal if found is None else found.and_those_of(other.normal)
+        return found
+
+    @cached_property
+    def brief(self) -> Scene:
+        """The same at fewer instants."""
+        some = slice(None, None, max(1, len(self.instant) // BRIEF))
+        m = self.motion
+        at = replace(m.at, place=m.at.place[some])
+        beside = {name: own[some] for name, own in m.beside.items()}
+        motion = replace(m, at=at, q=m.q[some], dq=m.dq[some], ddq=m.ddq[some], beside=beside)
+        return replace(self, motion=motion, beside=tuple(other.brief for other in self.beside))
+
+    @property
+    def alone(self) -> Scene:
+        """The log without those beside it."""
+        return replace(self, beside=())
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> Scene:
+        """The same torques on another motion."""
+        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq), course=None)
+
+    def of(self, base: BaseParameters, packing: Packing) -> Scene:
+        """The same log of another robot; `packing` is of its base parameters."""
+        return replace(self, motion=replace(self.motion, base=base, packing=packing))
+
+
+def take_scene(
+    base: BaseParameters,
+    samples: Samples,
+    sets: Sequence[tuple[str, ...]] = (),
+    most: int = MOST,
+) -> Scene:
+    """Low-pass a log's signals alike, and keep some of its instants.
+
+    Parameters
+    ----------
+    sets : sequence of tuple of str
+        Unmeasured contacts that bear somewhere in any of the logs.
+    most : int
+        How many instants.
+    """
+    log = generalise_samples(base.idim, samples)
+    robot, tree, n = base.idim.robot, base.idim.tree, base.idim.robot.n
+    cutoffs = tuple(f.cutoff for f in log.filters[-n:])
+    if robot.floating or log.wrenches or sets:  # which equations have in common
+        cutoffs = (min(cutoffs),) * n
+    thin = max(1, int(log.rate / (THIN * max(cutoffs))))
+    raw = {label: getattr(log, label)[:, -n:] for label in JOINTS}
+    raw["tau"] = log.reference[:, -n:]
+    if robot.floating and log.base is not None:
+        raw |= {label: getattr(log.base, label) for label in BASE}
+    raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}
+    signals = {
+        label: low_pass_columns(own, log, (cutoffs * own.shape[1])[: own.shape[1]], thin)
+        for label, own in raw.items()
+    }
+    if "pose" in signals:
+        turn = signals["pose"][:, 3:]
+        turn /= np.maximum(np.linalg.norm(turn, axis=1, keepdims=True), TINY)
+    half = log.filters[0].half if sets else 0  # no rows about which the contacts change
+    inner = [(start + half, stop - half) for start, stop in log.segments]
+    length = sum(stop - start for start, stop in inner)
+    step = max(min(f.step for f in log.filters), -(-length // most))
+    sample = np.concatenate(
+        [np.arange(start + min(step, stop - start) // 2, stop, step) for start, stop in inner]
+    )
+    clear = np.zeros(len(log.q), dtype=bool)
+    for start, stop in trim_edges(log):
+        clear[start:stop] = True
+    place = sample[clear[sample]] // thin
+    course = np.array([signals.pop(label) for label in JOINTS])
+    stated = log.observed.rows(robot)
+    acting = {s: np.flatnonzero(mark_touched_equations(tree, robot, s) & stated) for s in sets}
+    at = Instants(log, thin, place, base.idim.structure.turning, course[1], acting)
+    felt = (*BASE, *(WRENCHES + sensor.contact for sensor in log.observed.sensors))
+    beside = {label: own[place] for label, own in signals.items() if label in felt}
+    q, dq, ddq = course[:, place]
+    motion = MotionAt(base, base.idim.packing(base.kept), at, q, dq, ddq, beside)
+    return Scene(motion, signals, course)
+
+
+def trim_edges(samples: Samples) -> list[tuple[int, int]]:
+    """What of each run the edges of the torque's low-pass leave."""
+    margin = count_filter_edge(min(f.cutoff for f in samples.filters), samples.rate)
+    edges = [(start + margin, stop - margin) for start, stop in samples.runs]
+    return [(start, stop) for start, stop in edges if start < stop]
+
+
+def low_pass_columns(
+    signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int
+) -> Array:
+    """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
+    filtered = np.zeros_like(signal)
+    for start, stop in samples.runs:
+        filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
+    return np.ascontiguousarray(filtered[::thin])
+
+
+def interpolate_rows(signals: Array, places: Array) -> Array:
+    """Rows at places between them, linearly; those of the ends beyond them."""
+    low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
+    share = np.clip(places - low, 0.0, 1.0)[:, None]
+    return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
+
+
+def find_steady_instants(
+    dq: Array, place: Integers, rate: float, filters: Sequence[DecimationFilter], turns: Array
+) -> Booleans:
+    """Instants about which all that rubs on a joint turns one way for as long as the filter looks.
+
+    Coulomb friction turns within the filter elsewhere, and the sign at one instant is not what
+    the filter makes of it. What hardly keeps any direction leaves no instants out.
+    """
+    keep = np.ones((len(place), dq.shape[1]), dtype=bool)
+    sign, last = np.sign(turns @ dq.T), len(dq) - 1
+    turned = np.zeros(sign.shape, dtype=np.int64)
+    np.cumsum(sign[:, 1:] != sign[:, :-1], axis=1, out=turned[:, 1:])
+    for j, filtered in enumerate(filters):
+        reach = int(np.ceil(REACH * rate / filtered.cutoff))
+        before, after = np.maximum(place - reach, 0), np.minimum(place + reach, last)
+        for own in turned[turns[:, j] != 0.0]:
+            steadily = own[before] == own[after]
+            if np.mean(steadily) >= ENOUGH:
+                keep[:, j] &= steadily
+    return keep
