@@ -243,6 +243,8 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
         (["--friction", "coulomb-viscos"], ("friction", "'coulomb-viscous'")),
         (["--method", "ols", "--prior", "none"], ("ols", "'prior'", "pc-idim-ls")),
         (["--metric", ""], ("--metric",)),
+        (["--method", "irls", "--loss", "hubert"], ("--loss", "'huber'")),
+        (["--method", "wls", "--essential", "ratios"], ("--essential", "'ratio'")),
         (["--consistency", "base", "--prior", "nominal"], ("'base'", "leave the prior out")),
         (["--prior-weight", ""], ("--prior-weight",)),
         (["--bootstrap", "1"], ("--bootstrap", "is 1: at least 20")),
@@ -356,7 +358,7 @@ def with_cell(text: str):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda lines: lines[:50], ("49 samples",)),
+        (lambda lines: lines[:50], ("49 samples; at least 50 are needed",)),
         (lambda lines: lines[:201], ("200 samples", "too short", "10 Hz")),
         (lambda lines: [*lines[:500], "1,2", *lines[500:]], ("row 501", "2 columns")),
         (lambda lines: [line.partition(",")[2] for line in lines], ("no time column", "rate")),
@@ -573,7 +575,7 @@ LAUGHS = (
             urdf(LINK.format("a"), LINK.format("b"), JOINT.format("j", "a", "b")).replace(
                 "revolute", "planar"
             ),
-            ("'j'", "planar"),
+            ("line 1: joint 'j' is planar",),
         ),
     ],
 )

@@ -261,7 +261,6 @@ def test_progress_is_one_stage_that_never_goes_back(place):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ((["wsl"],), "method 'wsl' is not known"),
         ((["wls"], ["stribek"]), "friction 'stribek' is not known"),
         ((["wls", "wls"],), "not all different"),
         (([],), "no method"),

@@ -391,30 +391,6 @@ def test_constraints_on_links_need_links(loop):
 # the prior
 
 
-def test_words_of_knowledge_are_checked(loop):
-    problem, _, _ = loop
-    for wrong, words in (
-        ({"prior": "nominale"}, "prior 'nominale' is not known; did you mean 'nominal'"),
-        ({"metric": "pulback"}, "metric 'pulback' is not known; did you mean 'pullback'"),
-        ({"consistency": "inertial"}, "consistency 'inertial' is not known.*'inertia'"),
-        (
-            {"prior_weight": -1.0},
-            "prior_weight is -1.0 but should be greater than or equal",
-        ),
-        ({"prior_weight": np.inf}, "prior_weight is inf but should be a finite number"),
-        ({"prior_weight": np.nan}, "prior_weight is nan but should be a finite number"),
-        (
-            {"prior_weight": "heldout"},
-            "prior_weight is 'heldout' but should be a valid number",
-        ),
-    ):
-        with pytest.raises(InputError, match=words):
-            ESTIMATORS["pc-idim-ls"](problem, Knowledge(**wrong))
-    bare = Problem(replace(problem.robot, nominal=np.zeros((2, 10))), problem.samples)
-    with pytest.raises(InputError, match="its file has no inertials"):
-        ESTIMATORS["pc-idim-ls"](bare, Knowledge(prior="nominal"))
-
-
 def distance(estimate, problem, gyration=0.0):
     """How far the bodies are from the file's, in the file's own units."""
     nominal = problem.robot.nominal.copy()

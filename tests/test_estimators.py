@@ -10,7 +10,7 @@ from thin import first
 from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -191,31 +191,6 @@ def test_prior_is_weak_and_says_so():
     assert "pullback" in estimate.prior
     pulled = np.linalg.norm(estimate.beta - truth) / np.linalg.norm(free.beta - truth)
     assert pulled < 2.0
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("pc-idim-lss", {}, "did you mean 'pc-idim-ls'"),
-        ("pc-idim-ls", {"prior": "nominale"}, "did you mean 'nominal'"),
-        ("ols", {"prior": "nominal"}, "ols has no option 'prior'; pc-idim-ls, .* have"),
-        ("irls", {"loss": "hubert"}, "did you mean 'huber'"),
-        ("wls", {"essential": "ratios"}, "did you mean 'ratio'"),
-    ],
-)
-def test_unknown_names_are_refused_with_the_nearest(method, options, message):
-    problem, _ = exact_problem(toy.arm(1))
-    with pytest.raises(InputError, match=message):
-        identify(problem, method, **options)
-
-
-def test_prior_without_inertials_is_refused():
-    robot = toy.arm(2, nominal=False)
-    recording, _ = toy.log(robot, bodies=toy.arm(2).nominal)
-    problem = Problem(robot, prepare(recording, 10.0))
-    with pytest.raises(InputError, match="has no inertials"):
-        identify(problem, prior="nominal")
-    assert identify(problem).settings["prior"] == "none"
 
 
 def test_same_input_gives_the_same_bits():

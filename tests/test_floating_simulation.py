@@ -458,7 +458,6 @@ def test_what_does_not_fit_is_refused(box):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"stiffness": 0.0}, "stiffness has to be above 0"),
         ({"exponent": 0.5}, "exponent has to be 1 or more"),
         ({"damping": -1.0}, "damping has to be 0 or more"),
         ({"friction": float("nan")}, "friction has to be"),

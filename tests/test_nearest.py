@@ -173,14 +173,6 @@ def test_what_is_no_robot_and_no_metric_is_refused(phi, metric, words):
         nearest_consistent(ROBOT, phi, metric)
 
 
-@pytest.mark.parametrize("mass", [0.0, -1.0])
-def test_moments_without_a_mass_are_refused(mass):
-    phi = ROBOT.nominal.copy()
-    phi[1, 0] = mass
-    with pytest.raises(InputError, match="link_2 has moments but no positive mass"):
-        nearest_consistent(ROBOT, phi)
-
-
 def test_contradicting_constraints_are_named():
     with pytest.raises(InfeasibleError) as caught:
         nearest_consistent(ROBOT, None, "pullback",

@@ -454,11 +454,6 @@ def test_values_that_are_not_finite(tmp_path, bad):
     np.testing.assert_allclose(fine.tau[:, 0], TAU[:, 0], rtol=1e-15)
 
 
-def test_short_logs(tmp_path):
-    path = write(tmp_path / "log.csv", time=TIME[:49], q=Q[:49], tau=TAU[:49])
-    assert refusal(path, ROBOT) == "log.csv: has 49 samples; at least 50 are needed"
-
-
 # what looks odd
 
 
