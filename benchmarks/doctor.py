@@ -802,9 +802,7 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
     held = di.prepare(s.held, bandwidth=BANDWIDTH)
     mending = Mending()
     mendable = False
-    for found in itertools.chain(
-        *examine(result.base, [*result.samples, held], thorough=True)
-    ):
+    for found in itertools.chain(*examine(result.base, [*result.samples, held], thorough=True)):
         if found.log != log.name:
             continue  # of the held-out log, which is not mended here
         if found.unit is not None:
