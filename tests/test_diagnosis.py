@@ -24,12 +24,12 @@ from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors
 from dynident.diagnosis.signals import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.springs import (
-    SURE,
     build_spring_family,
     find_sure_spring,
     fit_under_constraints,
 )
 from dynident.diagnosis.suspicion import Reading, fit_consistent_model
+from dynident.diagnosis.thresholds import SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons

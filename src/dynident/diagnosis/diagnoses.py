@@ -18,10 +18,10 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.moments import RIDGE, scale_normal
 from dynident.diagnosis.scene import Scene, low_pass_columns
 from dynident.diagnosis.sized import (
-    SMALLEST,
     suspect_delays,
     suspect_drifts,
     suspect_encoder_offsets,
@@ -256,9 +256,9 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
         beta = case.of_others
         weight = build_gravity_columns(s)
         missing, rows = fit_difference(s, beta, weight)
-        if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+        if np.linalg.norm(rows @ (beta + missing)) > limit.MISSING * np.linalg.norm(rows @ beta):
             return
-        freedom = int(np.linalg.matrix_rank(rows, rtol=SMALLEST))
+        freedom = int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT))
 
         def change(s: Scene) -> Scene:
             q = s.log.q[:: s.thin]
@@ -272,10 +272,6 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
         advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
         freedom=freedom,
     )
-
-
-MISSING = 0.5
-"""Share of gravity that torques without it have at most."""
 
 
 def build_gravity_columns(s: Scene) -> Array:
@@ -303,11 +299,12 @@ def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]
         The columns, each joint counted in its torque.
     """
     known, size = s.motion.predict(beta), compute_column_rms(s.tau)
-    told = size > SMALLEST * compute_column_rms(known)  # next to no torque would count for all
+    # next to no torque would count for all
+    told = size > limit.DEPENDENT * compute_column_rms(known)
     scale: Array = np.where(s.moving & told, 1.0 / size, 0.0)
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
     rest = np.ravel(scale * (s.tau - known))
-    return np.asarray(np.linalg.lstsq(rows, rest, rcond=SMALLEST)[0]), rows
+    return np.asarray(np.linalg.lstsq(rows, rest, rcond=limit.DEPENDENT)[0]), rows
 
 
 def suspect_loads(case: Case) -> Iterator[Suspicion]:
@@ -333,7 +330,7 @@ def suspect_loads(case: Case) -> Iterator[Suspicion]:
         f"the last link carries {abs(size[0]):.2g} kg {word} than in the other log",
         replace(Reading.plain(case.n), change=change),
         advice="identify from logs with one load",
-        freedom=int(np.linalg.matrix_rank(rows, rtol=SMALLEST)),
+        freedom=int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT)),
     )
 
 
@@ -360,7 +357,7 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
     beta = case.of_others
     missing, rows = fit_difference(s, beta, columns)
-    if np.linalg.norm(rows @ (beta + missing)) > MISSING * np.linalg.norm(rows @ beta):
+    if np.linalg.norm(rows @ (beta + missing)) > limit.MISSING * np.linalg.norm(rows @ beta):
         return
     theta = np.zeros(len(idim.parameters))
     theta[kept] = missing
@@ -378,10 +375,6 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     )
 
 
-SIGNED = 4
-"""Rounds after which the signs of a torque are settled."""
-
-
 def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
     """A torque that lost its sign: that of the friction first, then that of a model's torque."""
     s, n = case.scene, case.n
@@ -393,7 +386,7 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
         if j not in case.bad or not (one_way and has_corner(np.abs(tau))):
             continue
         sign = np.sign(log.dq[:: s.thin, j])
-        for _ in range(SIGNED):
+        for _ in range(limit.SIGNED):
             signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
             own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
@@ -454,16 +447,12 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
         )
 
 
-WORST = 3
-"""Joints whose drives may be coupled otherwise: those with the largest errors."""
-
-
 def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
-    worst = set(np.argsort(-case.errors[: case.n])[:WORST].tolist())
+    worst = set(np.argsort(-case.errors[: case.n])[: limit.WORST].tolist())
     for j in range(1, case.n):
-        if not {j - 1, j} <= worst and case.n > WORST:
+        if not {j - 1, j} <= worst and case.n > limit.WORST:
             continue
         for share in (0.0,) if turns[j, j - 1] != 0.0 else (1.0, -1.0):
             other = turns.copy()
@@ -492,8 +481,6 @@ def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
 
 RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
 """By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
-SLOWEST_RATE, FASTEST_RATE = 5.0, 2e4
-"""Rates at which a robot may be logged [Hz]."""
 
 
 def suspect_rates(case: Case) -> Iterator[Suspicion]:
@@ -504,7 +491,7 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
     log = case.scene.log
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
-        if not SLOWEST_RATE <= right <= FASTEST_RATE or (log.rough and factor < 1.0):
+        if not limit.SLOWEST_RATE <= right <= limit.FASTEST_RATE or (log.rough and factor < 1.0):
             continue
 
         def change(s: Scene, factor: float = factor) -> Scene:
@@ -563,10 +550,6 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
         )
 
 
-OTHER = 0.1
-"""By how much a torque has to be off those that other logs ask for."""
-
-
 def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     """Torques in another unit than those of the other logs, or on the other side of gears.
 
@@ -577,13 +560,13 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     if not s.beside:
         return
     beta = case.of_others
-    for _ in range(SETTLED):
+    for _ in range(limit.SCALE_ROUNDS):
         asked = np.where(s.moving, s.motion.predict(beta), 0.0)
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
         if not np.all(np.abs(factor) > 0.0):
             return
         beta = fit_consistent_model(s.moments.read(np.diag(1.0 / factor)))
-    off = np.abs(np.abs(factor) - 1.0) > OTHER
+    off = np.abs(np.abs(factor) - 1.0) > limit.OTHER
     joint = np.flatnonzero(off)
     reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
     if len(joint) == 1:
@@ -597,7 +580,7 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
             advice=f"check the gain, the unit and the reduction of {case.names[j]}",
         )
     elif len(joint):
-        alike = np.ptp(factor) <= OTHER * abs(float(np.mean(factor)))
+        alike = np.ptp(factor) <= limit.OTHER * abs(float(np.mean(factor)))
         times = f"{np.median(factor):.3g}" if alike else ", ".join(f"{f:.3g}" for f in factor)
         yield Suspicion(
             "torque scale",
@@ -606,10 +589,6 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
             freedom=1 if alike else case.n,
             advice="check their unit, gains and the side of the reduction in both logs",
         )
-
-
-SETTLED = 3
-"""Rounds after which factors of torques are settled."""
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,11 @@ from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.moments import Normal
-from dynident.diagnosis.scene import FEW, MOST, Scene, take_scene
+from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
-    CLEAR,
-    CONTRADICTED,
-    NO_ERROR,
-    SOUND,
     average_errors,
     build_normal,
     is_clearly_better,
@@ -28,57 +25,13 @@ from dynident.diagnosis.screening import (
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.suspicion import (
-    Case,
-    Reading,
-    Suspicion,
-    fit_consistent_model,
-)
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples
 from dynident.robot.model import Robot
-
-WORTH = 0.75
-"""Share of the error that a finding has to leave at most."""
-WORTH_AGAINST = 0.9
-"""The same where it settles what logs contradict each other."""
-WHITE = 0.3
-"""Correlation of neighbouring residuals below which there is nothing to explain."""
-UNSURE = 1.5
-"""How many times as large noise may be as correlations of residuals make it."""
-FITTED = 5
-"""Suspects at most that are fitted with consistent bodies in passing."""
-SCREENED = 3
-"""For each of these, how many are read at all instants, by what they leave at few."""
-DOUBTFUL = 0.1
-"""Relative error from which a joint may be another, or turned round."""
-ROUNDS = 4
-"""Findings at most."""
-APART = 1.05
-"""Error of one model of some logs over that of models of their own from which they disagree."""
-JOINT_APART = 1.25
-"""The same of a joint."""
-TIED = 1.05
-"""Errors over the smallest that are no worse: fewer fitted numbers, then the robot file, decide."""
-HOPELESS = 2.0
-"""Error of least squares over that of the best explanation from which nothing more is fitted."""
-UNRELATED = 0.6
-"""Mean relative error that, without a finding, means that torque and motion do not belong."""
-BEYOND = 5.0
-"""How many times the file's inertials may be in a log's torques, or one over so many."""
-QUIET = 0.01
-"""Share of a drive's effort limit below which what is left of a torque tells little."""
-AT_WORK = 0.05
-"""Share of its limit that some drive has to use, for limits and torques to be in one unit."""
-ASTRAY = 0.05
-"""Error of combinations from which joints that are in them may be others, or turned round."""
-POOR = 0.25
-"""Error of the base's wrench from which something is looked for in passing."""
-SEEN = 0.1
-"""Share of a joint's squared torque that they have to explain to tell."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +104,7 @@ class Finding:
     def gain(self) -> str:
         """What is gained, with what makes that worth little."""
         errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
-        limits = f", of what is below {100.0 * QUIET:g} % of the drives' limits"
+        limits = f", of what is below {100.0 * limit.QUIET:g} % of the drives' limits"
         return f"{errors}{limits}" if self.quiet else errors
 
     @property
@@ -203,7 +156,7 @@ def examine(
     base = simplify_friction(base)
     every = [generalise_samples(base.idim, log) for log in (*logs, *held_out)]
     sets = tuple(dict.fromkeys(names for log in every for names in log.sets if names))
-    scenes = [take_scene(base, log, sets, MOST if thorough else FEW) for log in every]
+    scenes = [take_scene(base, log, sets, limit.MOST if thorough else limit.FEW) for log in every]
     found = examine_scenes(list(scenes), range(len(logs)), thorough)
     if any(found) or not held_out or not measure_disagreement(scenes)[1]:
         return found
@@ -260,8 +213,8 @@ def measure_disagreement(scenes: Sequence[Scene]) -> tuple[float, bool]:
     apart = np.concatenate([s.normal.free_errors() for s in scenes])
     first, *others = scenes
     together = replace(first, beside=tuple(others)).normal.free_errors()
-    joint = np.any(together >= JOINT_APART * np.maximum(apart, SOUND))
-    worse = average_errors(together) >= APART * max(average_errors(apart), NO_ERROR)
+    joint = np.any(together >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
+    worse = average_errors(together) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
     return average_errors(apart), bool(worse or joint)
 
 
@@ -303,7 +256,7 @@ class Look:
 def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
-    for _ in range(ROUNDS if thorough else 1):
+    for _ in range(limit.ROUNDS if thorough else 1):
         found = find_fault(scene, others, thorough)
         if found is None:
             break
@@ -357,7 +310,7 @@ def reconcile_logs(
         return None
     finding, reading = found
     alone = average_errors(scene.normal.free_errors())
-    if average_errors(reading.of(scene).normal.free_errors()) > WORTH * alone:
+    if average_errors(reading.of(scene).normal.free_errors()) > limit.WORTH * alone:
         names = " and ".join(other.log.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
@@ -371,7 +324,7 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     told = spring.suspicion(scene)
     read = told.reading.of(scene)
     after = read.normal.system.solve()
-    if find_largest_correlation(read, after) > WHITE:
+    if find_largest_correlation(read, after) > limit.WHITE:
         return None
     errors = scene.normal.errors(spring.beta), read.normal.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
@@ -385,10 +338,10 @@ def find_torque_scale(log: str, normal: Normal) -> Iterator[Finding]:
     if not normal.base.idim.robot.has_nominal:
         return
     scale, share = normal.of_file()
-    if not np.any(share > SEEN):
+    if not np.any(share > limit.SEEN):
         return
-    times = float(np.median(scale[share > SEEN]))
-    if not 1.0 / BEYOND <= abs(times) <= BEYOND:
+    times = float(np.median(scale[share > limit.SEEN]))
+    if not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
         error = 100.0 * float(np.sqrt(normal.free()))
         yield Finding(
             log,
@@ -405,7 +358,7 @@ def find_unrelated_torque(
 ) -> Iterator[Finding]:
     """Torque that nothing explains."""
     error = np.sqrt(normal.free())
-    if error > UNRELATED and not findings:
+    if error > limit.UNRELATED and not findings:
         yield Finding(
             log,
             "unrelated",
@@ -432,16 +385,16 @@ def find_best_explanation(
     errors = normal.errors(beta)
     before = average_errors(errors)
     bad, told = find_bad_joints(scene, beta, errors, thorough)
-    if apart is None and (before < SOUND or not told):
+    if apart is None and (before < limit.SOUND or not told):
         return None
-    worth = WORTH if apart is None else WORTH_AGAINST
+    worth = limit.WORTH if apart is None else limit.WORTH_AGAINST
     unsettled, allowed = errors, np.full_like(errors, np.inf)
     if has_only_quiet_gains(
         scene, errors, np.zeros_like(errors)
     ):  # nothing but noise has to be left
         free = normal.system.solve()
         rho = correlate_residuals(scene, free)
-        if np.max(rho) > WHITE:
+        if np.max(rho) > limit.WHITE:
             unsettled = np.minimum(errors, normal.errors(free))
             allowed[: scene.n] = bound_noise_errors(rho, unsettled[: scene.n])
     case = Case(scene, beta, errors, bad)
@@ -452,11 +405,11 @@ def find_best_explanation(
         for suspicion in diagnosis.suspect(case)
     ]
     explained: list[Explained] = []
-    most = len(suspects) if thorough and scene.plain else FITTED
+    most = len(suspects) if thorough and scene.plain else limit.FITTED
     for free, raw in screen_suspects(
-        scene, suspects, unsettled, allowed, apart, worth, SCREENED * most
+        scene, suspects, unsettled, allowed, apart, worth, limit.SCREENED * most
     )[:most]:
-        hopeless = HOPELESS if thorough else TIED
+        hopeless = limit.HOPELESS if thorough else limit.TIED
         if explained and average_errors(free) > hopeless * min(
             average_errors(e.errors) for e in explained
         ):
@@ -477,7 +430,7 @@ def find_best_explanation(
             continue
         clear = (
             is_clearly_better(left, errors, worth)
-            and average_errors(left[: scene.groups]) < UNRELATED
+            and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
         lost = scene.plain and has_unrelated_joints(left, scene.n, suspicion.reading.touched)
         if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
@@ -490,12 +443,12 @@ def find_best_explanation(
     files = [each.normal.file_error() if known else 0.0 for each in explained]
 
     def order(k: int) -> tuple[bool, int, bool, float]:
-        error, far = average_errors(explained[k].errors), files[k] > TIED**2 * min(files)
-        return error > TIED * least, explained[k].suspicion.freedom, far, error
+        error, far = average_errors(explained[k].errors), files[k] > limit.TIED**2 * min(files)
+        return error > limit.TIED * least, explained[k].suspicion.freedom, far, error
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
-    if apart is None and np.max(best.errors) >= UNRELATED:
+    if apart is None and np.max(best.errors) >= limit.UNRELATED:
         foreign = find_unrelated_joint(scene, errors)
         if foreign is not None:
             return foreign
@@ -530,27 +483,27 @@ def find_bad_joints(
     if thorough:
         return frozenset(range(n)), True
     first = dof - n
-    poor = frozenset(np.flatnonzero(errors[first:dof] > DOUBTFUL).tolist())
+    poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:
-        contradicted = average_errors(errors) > CONTRADICTED * np.sqrt(scene.normal.free())
-        told = contradicted or find_largest_correlation(scene, beta) > WHITE
+        contradicted = average_errors(errors) > limit.CONTRADICTED * np.sqrt(scene.normal.free())
+        told = contradicted or find_largest_correlation(scene, beta) > limit.WHITE
         return poor, bool(told)
-    if np.any(errors[dof : scene.groups] > ASTRAY):
+    if np.any(errors[dof : scene.groups] > limit.ASTRAY):
         return frozenset(range(n)), True
-    return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= POOR)
+    return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= limit.POOR)
 
 
 def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
     """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
     own, *others = left.reshape(-1, n)
-    known = np.min(others, axis=0) < UNRELATED if others else np.zeros(n, dtype=bool)
-    return bool(np.any((own >= UNRELATED) & (touched | known)))
+    known = np.min(others, axis=0) < limit.UNRELATED if others else np.zeros(n, dtype=bool)
+    return bool(np.any((own >= limit.UNRELATED) & (touched | known)))
 
 
 def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading] | None:
     """A joint whose torque nothing explains, and without which the others' is explained."""
     joint = int(np.argmax(errors[: scene.n]))
-    if not scene.plain or errors[joint] <= UNRELATED or scene.n == 1:
+    if not scene.plain or errors[joint] <= limit.UNRELATED or scene.n == 1:
         return None
     reading = Reading(np.diag(np.arange(scene.n) != joint).astype(float), np.zeros(scene.n))
     normal = scene.moments.read(reading.torque)
@@ -559,7 +512,7 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     ):
         return None
     left, others = normal.errors(fit_consistent_model(normal)), np.arange(len(errors)) != joint
-    if average_errors(left[others]) > CLEAR * average_errors(errors[others]):
+    if average_errors(left[others]) > limit.CLEAR * average_errors(errors[others]):
         return None
     name = scene.robot.joint_names[joint]
     before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])
@@ -588,7 +541,7 @@ def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Ar
     limits = np.array([joint.effort for joint in robot.joints])
     known = np.isfinite(limits) & (limits > 0.0)
     work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
-    if not np.any(work > AT_WORK):
+    if not np.any(work > limit.AT_WORK):
         return np.full(robot.n, np.inf)
     return np.where(known, work * errors, np.inf)
 
@@ -602,13 +555,13 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
         torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
         own = before[k * s.n : (k + 1) * s.n]
         shares.append(measure_unexplained_effort(s.robot, torque, own))
-    loud = np.concatenate(shares) >= QUIET
-    return not np.any(loud & (after < WORTH_AGAINST * before))
+    loud = np.concatenate(shares) >= limit.QUIET
+    return not np.any(loud & (after < limit.WORTH_AGAINST * before))
 
 
 def leaves_only_noise(s: Scene) -> bool:
     """Whether noise is all that least squares leaves."""
-    return find_largest_correlation(s, s.normal.system.solve()) <= WHITE
+    return find_largest_correlation(s, s.normal.system.solve()) <= limit.WHITE
 
 
 def find_largest_correlation(s: Scene, beta: Array) -> float:
@@ -629,5 +582,5 @@ def bound_noise_errors(correlation: Array, errors: Array) -> Array:
     Of residuals with the correlation rho at most the share 1 - rho of the square is noise; with
     what else is left their correlation may be `WHITE` again.
     """
-    noise = np.sqrt(np.clip(1.0 - correlation, 0.0, 1.0) / (1.0 - WHITE))
-    return np.where(correlation > WHITE, UNSURE * noise * errors, np.inf)
+    noise = np.sqrt(np.clip(1.0 - correlation, 0.0, 1.0) / (1.0 - limit.WHITE))
+    return np.where(correlation > limit.WHITE, limit.UNSURE * noise * errors, np.inf)

@@ -12,13 +12,12 @@ from scipy.linalg import block_diag, solve_triangular
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
+from dynident.diagnosis import thresholds as limit
 from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System
 
 RIDGE = 1e-12
 """Of scaled normal matrices: keeps directions that nothing excites from exploding."""
-KEPT = 0.6
-"""Share of rows that another reading of a log has to keep."""
 LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 
@@ -143,7 +142,7 @@ class Normal:
     def is_matched_by(self, rows: int, squares: Array) -> bool:
         """Whether so many rows, with such squared torques, are not far fewer."""
         none = (squares == 0.0) & (self.squares > 0.0)
-        return rows >= KEPT * self.rows and not np.any(none)
+        return rows >= limit.KEPT_ROWS * self.rows and not np.any(none)
 
     @property
     def scale(self) -> Array:

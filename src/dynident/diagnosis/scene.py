@@ -14,6 +14,7 @@ from itertools import chain
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.null_spaces import find_null_spaces
 from dynident.dynamics.base import BaseParameters
@@ -38,19 +39,6 @@ Signals = dict[str, Array]
 JOINTS, BASE = ("q", "dq", "ddq"), ("pose", "twist", "acceleration")
 WRENCHES = "wrench "
 """Beginning of the names of wrenches: then the contact's."""
-MOST, FEW, BRIEF = 1000, 300, 60
-"""Instants of a log that are looked at, thoroughly, in passing, and for what is hardly likely."""
-ENOUGH = 0.3
-"""Share of a joint's instants that has to keep its direction."""
-THIN = 10.0
-"""Rate that is enough for a filtered signal, over its cutoff."""
-REACH = 1.0
-"""How far a filter looks, in periods of its cutoff."""
-FAR_OFF = 8.0
-"""By how many times a clock may be wrong before noise comes through the filters; to filter for less
-would only make the torque easier to explain."""
-PERIODS = 20.0
-"""Of a cutoff, that a log lasts at least to be filtered there."""
 TINY = float(np.finfo(float).tiny)
 
 
@@ -121,7 +109,7 @@ class Instants:
                 found[(start <= sample) & (sample < stop)] = [*self.sets].index(names)
         for k, acting in enumerate(self.sets.values()):
             steady, here = np.all(self.steady[:, acting], axis=1), found == k
-            if here.any() and np.mean(steady[here]) >= ENOUGH:
+            if here.any() and np.mean(steady[here]) >= limit.ENOUGH:
                 found[here & ~steady] = -1
         return found
 
@@ -486,11 +474,11 @@ class Scene:
         is filtered once more where that is far off, the course is known, and the log long enough.
         """
         plain = self.along(self.q, factor * self.dq, factor**2 * self.ddq)
-        if factor < FAR_OFF or self.course is None:
+        if factor < limit.FAR_OFF or self.course is None:
             return plain
         usual = TORQUE_FACTOR * BANDWIDTH  # of a log in seconds; another's may be far below
         cutoffs = tuple(min(f.cutoff, max(f.cutoff, usual) / factor) for f in self.log.filters)
-        if min(cutoffs) * len(self.torque) < PERIODS * self.rate:
+        if min(cutoffs) * len(self.torque) < limit.CUTOFF_PERIODS * self.rate:
             return plain
         torque, *course = (self._below(cutoffs, x) for x in (self.torque, *self.course))
         speeds = np.array([1.0, factor, factor**2])[:, None, None]
@@ -594,7 +582,7 @@ class Scene:
     @cached_property
     def brief(self) -> Scene:
         """The same at fewer instants."""
-        some = slice(None, None, max(1, len(self.instant) // BRIEF))
+        some = slice(None, None, max(1, len(self.instant) // limit.BRIEF))
         m = self.motion
         at = replace(m.at, place=m.at.place[some])
         beside = {name: own[some] for name, own in m.beside.items()}
@@ -619,7 +607,7 @@ def take_scene(
     base: BaseParameters,
     samples: Samples,
     sets: Sequence[tuple[str, ...]] = (),
-    most: int = MOST,
+    most: int = limit.MOST,
 ) -> Scene:
     """Low-pass a log's signals alike, and keep some of its instants.
 
@@ -635,7 +623,7 @@ def take_scene(
     cutoffs = tuple(f.cutoff for f in log.filters[-n:])
     if robot.floating or log.wrenches or sets:  # which equations have in common
         cutoffs = (min(cutoffs),) * n
-    thin = max(1, int(log.rate / (THIN * max(cutoffs))))
+    thin = max(1, int(log.rate / (limit.THIN * max(cutoffs))))
     raw = {label: getattr(log, label)[:, -n:] for label in JOINTS}
     raw["tau"] = log.reference[:, -n:]
     if robot.floating and log.base is not None:
@@ -707,10 +695,10 @@ def find_steady_instants(
     turned = np.zeros(sign.shape, dtype=np.int64)
     np.cumsum(sign[:, 1:] != sign[:, :-1], axis=1, out=turned[:, 1:])
     for j, filtered in enumerate(filters):
-        reach = int(np.ceil(REACH * rate / filtered.cutoff))
+        reach = int(np.ceil(limit.FILTER_REACH * rate / filtered.cutoff))
         before, after = np.maximum(place - reach, 0), np.minimum(place + reach, last)
         for own in turned[turns[:, j] != 0.0]:
             steadily = own[before] == own[after]
-            if np.mean(steadily) >= ENOUGH:
+            if np.mean(steadily) >= limit.ENOUGH:
                 keep[:, j] &= steadily
     return keep

@@ -8,25 +8,11 @@ from itertools import groupby
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.moments import RIDGE, Normal
 from dynident.diagnosis.scene import Scene, stack_motion_rows
 from dynident.diagnosis.suspicion import Reading, Suspicion
 
-SOUND = 0.005
-"""Mean relative error below which nothing is looked for."""
-NO_ERROR = 0.001
-"""The same of logs that are held against each other."""
-ROUGH = 0.9
-"""How much smaller errors may seem at few instants."""
-CLEAR = 0.5
-"""Or share of one joint's error, where no other joint's grows."""
-CLOSE = 2
-"""Suspects of each diagnosis that are fitted with consistent bodies."""
-CONTRADICTED = 1.2
-"""Error of consistent models over that of any from which the log contradicts them."""
-UNSETTLED, UNSETTLED_FITTED = 0.2, 0.05
-"""Share of the squared error by which logs contradict each other that may be left: by a reading
-as it is, and by one that has numbers fitted for it."""
 TOGETHER = 8
 """Readings of which rows are made at once: as many as stay in the cache."""
 
@@ -57,9 +43,9 @@ def screen_suspects(
     brief = scene.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.normal.free_errors()) / max(
-        average_errors(scene.normal.free_errors()), NO_ERROR
+        average_errors(scene.normal.free_errors()), limit.NO_ERROR
     )
-    rough = before * min(1.0, fewer) / ROUGH  # at few instants least squares leaves less
+    rough = before * min(1.0, fewer) / limit.ROUGH  # at few instants least squares leaves less
     reads = [each.reading.of(brief) for each in moved]
     hopeful = [
         (average_errors(errors), suspicion)
@@ -169,8 +155,8 @@ def is_clearly_better(errors: Array, before: Array, worth: float) -> bool:
     """
     if average_errors(errors) <= worth * average_errors(before):
         return True
-    clear = np.any((errors <= CLEAR * before) & (before > SOUND))
-    return bool(clear and np.all(errors <= 1.1 * before + SOUND))
+    clear = np.any((errors <= limit.CLEAR * before) & (before > limit.SOUND))
+    return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
 
 
 def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
@@ -179,9 +165,9 @@ def settles_contradictions(errors: Array, before: Array, apart: float | None, fr
     What has numbers fitted for it explains something of any contradiction, and has to explain
     more of it.
     """
-    if apart is None or average_errors(errors) <= CONTRADICTED * apart:
+    if apart is None or average_errors(errors) <= limit.CONTRADICTED * apart:
         return True
-    share = UNSETTLED_FITTED if freedom else UNSETTLED
+    share = limit.UNSETTLED_FITTED if freedom else limit.UNSETTLED
     return average_errors(errors) ** 2 - apart**2 <= share * (
         average_errors(before) ** 2 - apart**2
     )
@@ -192,7 +178,7 @@ def keep_best_suspects(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Ar
     found: dict[str, list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: average_errors(s[0])):
         own = found.setdefault(each[1].diagnosis, [])
-        if len(own) < CLOSE:
+        if len(own) < limit.MOST_OF_A_KIND:
             own.append(each)
     return sorted(
         (each for own in found.values() for each in own), key=lambda s: average_errors(s[0])

@@ -9,51 +9,14 @@ from itertools import combinations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.diagnosis import thresholds as limit
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
-CLIPPED = 0.01
-"""Share of samples at an extreme from which a torque is called clipped."""
-ABRUPT = 0.1
-"""Steps at a standstill over the root mean square of all from which it is no rest."""
-GOES_ON = 0.3
-"""Share of its range that the other signal has while one is stuck."""
-AS_EVER = 0.7
-"""Standard deviation of a torque over that in motion, from which a joint does not rest."""
-STUCK = 0.1
-"""Share of a log over which a signal that stands still is called stuck."""
-LEVELS = 200
-"""Values at most that a coarse signal has."""
-COARSE = 0.1
-"""Steps of a signal over its standard deviation from which it is called coarse."""
-FAST = 1.5
-"""Speed over the robot file's limit."""
-SLOW_RATE = 25.0
-"""Rate below which no robot is logged [Hz]."""
-NOISY = 0.3
-"""Share of an acceleration that steps of its position make, from which they are coarse."""
-REPEATED = 0.02
-"""Share of samples that repeat the one before, from which a position may be coarse."""
-SMALLEST = 0.05
-"""Share of a position's changes that are smaller than its step: noise and slow motion."""
-SHARED = 0.005
-"""Share of its changes that are one step."""
-ALIKE = 1.1
-"""Changes up to this times as large are one step, rounded."""
-NEAR_TURN = 0.05
-"""How near to a turn a jump is a wrap."""
-SPIKE = 15.0
-"""How many times as far from their neighbours as others samples are spikes."""
-FEW = 2
-"""Samples far off from which they are spikes."""
 TYPICAL = 5000
 """Samples at least, where there are more, that a median is taken of."""
-TOUCHED = 0.2
-"""Share of the largest torque between visits to zero; a tenth of it is zero."""
 STILL = "still"
 """Kind of a sign that is no reason to doubt: a joint may rest."""
-RUN = 5
-"""Equal samples in a row that are no chance."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +55,7 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *find_torque_spikes(joint.name, tau),
         ]
         found += find_unsigned_torque(joint.name, tau, dq[:, j])
-        if fast[j] > FAST * joint.velocity:
+        if fast[j] > limit.FAST * joint.velocity:
             found.append(
                 Sign(
                     "speed",
@@ -105,7 +68,7 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
 
 def find_slow_rate(samples: Samples) -> Iterator[Sign]:
     """A rate that no robot is logged at."""
-    if samples.rate < SLOW_RATE:
+    if samples.rate < limit.SLOW_RATE:
         yield Sign("rate", f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?")
 
 
@@ -140,14 +103,14 @@ def find_stuck_signals(
 ) -> Iterator[Sign]:
     """A position that stands still while its joint moves on, or a torque that does."""
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
-        least = max(RUN, STUCK * len(signal))
+        least = max(limit.RUN, limit.STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
             continue
         first, length = find_longest_run(signal)
         if length < least:
             continue
         spread = np.ptp(other)
-        goes_on = np.ptp(other[first : first + length]) > GOES_ON * spread > 0.0
+        goes_on = np.ptp(other[first : first + length]) > limit.GOES_ON * spread > 0.0
         if goes_on and not (
             what == "position" and is_joint_at_rest(q, tau, first, first + length, borders)
         ):
@@ -166,10 +129,11 @@ def is_joint_at_rest(q: Array, tau: Array, start: int, stop: int, borders: Integ
     """
     steps = np.diff(q)
     moving = np.flatnonzero(steps)
-    if not len(moving) or np.std(tau[start:stop]) > AS_EVER * np.std(tau[moving]):
+    if not len(moving) or np.std(tau[start:stop]) > limit.AS_EVER * np.std(tau[moving]):
         return False
     sizes = np.abs(steps[moving])
-    most = 2.0 * ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)  # an encoder adds one of its
+    # an encoder adds one of its steps
+    most = 2.0 * limit.ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)
     ends = ((a, a + 2) for a in (start - 2, stop - 1))
     within = [(a, b) for a, b in ends if np.any((borders[:-1] <= a) & (b < borders[1:]))]
     return all(abs(q[b] - q[a]) <= most for a, b in within)
@@ -182,10 +146,10 @@ def find_clipped_torque(name: str, tau: Array) -> Iterator[Sign]:
     for level, word in ((np.max(tau), "clipped at"), (np.min(tau), "clipped at"), (0.0, "lost at")):
         at = tau == level
         share = np.count_nonzero(at[1:] & at[:-1]) / len(tau)
-        if share < CLIPPED:
+        if share < limit.CLIPPED:
             continue
         _, length = find_longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
-        if length >= RUN:
+        if length >= limit.RUN:
             yield Sign(
                 "clipped",
                 f"torque of {name} is {word} {level:.4g} in {100.0 * share:.2g} % of the samples",
@@ -197,11 +161,11 @@ def find_clipped_position(name: str, q: Array) -> Iterator[Sign]:
     for level in (np.max(q), np.min(q)):
         at = q == level
         share = np.count_nonzero(at[1:] & at[:-1]) / len(q)
-        if share < CLIPPED:
+        if share < limit.CLIPPED:
             continue
         first = np.flatnonzero(at[2:] & ~at[1:-1]) + 2
         speed = np.abs(q[first - 1] - q[first - 2])
-        if len(first) and np.median(speed) > ABRUPT * np.sqrt(np.mean(np.diff(q) ** 2)):
+        if len(first) and np.median(speed) > limit.ABRUPT * np.sqrt(np.mean(np.diff(q) ** 2)):
             yield Sign(
                 "clipped",
                 f"position of {name} is clipped at {level:.4g} in {100.0 * share:.2g} % of the "
@@ -211,12 +175,12 @@ def find_clipped_position(name: str, q: Array) -> Iterator[Sign]:
 
 def find_coarse_torque(name: str, tau: Array) -> Iterator[Sign]:
     """A torque in steps."""
-    if len(np.unique(tau[: 5 * LEVELS])) > LEVELS:
+    if len(np.unique(tau[: 5 * limit.LEVELS])) > limit.LEVELS:
         return
     levels = np.unique(tau)
-    if 2 <= len(levels) <= LEVELS:
+    if 2 <= len(levels) <= limit.LEVELS:
         step = float(np.min(np.diff(levels)))
-        if step > COARSE * float(np.std(tau)):
+        if step > limit.COARSE * float(np.std(tau)):
             yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
 
 
@@ -230,13 +194,13 @@ def find_coarse_position(
     """
     changes = np.abs(np.diff(q))
     moved = np.count_nonzero(changes)
-    if moved > (1.0 - REPEATED) * len(changes) or not moved:
+    if moved > (1.0 - limit.REPEATED) * len(changes) or not moved:
         return
     cutoff = min(samples.position_hz[joint], 0.5 * samples.rate)
     unit = np.sqrt((2.0 * np.pi) ** 4 * cutoff**5 / 5.0 / 12.0 / (0.5 * samples.rate))
-    least = NOISY * float(np.std(samples.ddq[:, joint])) / unit
+    least = limit.NOISY * float(np.std(samples.ddq[:, joint])) / unit
     still = len(changes) - moved
-    if np.count_nonzero(changes <= least) - still > SMALLEST * moved:
+    if np.count_nonzero(changes <= least) - still > limit.SMALLER * moved:
         return
     step = estimate_smallest_step(changes[changes > 0.0])
     if step > least:
@@ -251,8 +215,8 @@ def find_coarse_position(
 def estimate_smallest_step(changes: Array) -> float:
     """What the smallest changes that many samples share are, of which others are multiples."""
     sizes = np.sort(changes)
-    alike = np.searchsorted(sizes, ALIKE * sizes, side="right") - np.arange(len(sizes))
-    first = int(np.argmax(alike >= min(SHARED * len(sizes), np.max(alike))))
+    alike = np.searchsorted(sizes, limit.ALIKE * sizes, side="right") - np.arange(len(sizes))
+    first = int(np.argmax(alike >= min(limit.SHARED * len(sizes), np.max(alike))))
     return float(np.median(sizes[first : first + alike[first]]))
 
 
@@ -263,7 +227,7 @@ def find_wrapped_angles(robot: Robot, samples: Samples) -> Iterator[Sign]:
             continue
         jumps = [np.abs(np.diff(samples.measured[a:b, j])) for a, b in samples.runs]
         for turn, unit in ((2.0 * np.pi, "2 pi"), (360.0, "360")):
-            count = sum(int(np.sum(np.abs(own - turn) < NEAR_TURN * turn)) for own in jumps)
+            count = sum(int(np.sum(np.abs(own - turn) < limit.NEAR_TURN * turn)) for own in jumps)
             if count:
                 yield Sign(
                     "wrapped",
@@ -276,13 +240,13 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     before, behind = tau[1:-1] - tau[:-2], tau[1:-1] - tau[2:]
     usual = float(np.median(thin_samples(np.abs(0.5 * (before + behind)))))
     off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
-    far = off[off > SPIKE * usual]
+    far = off[off > limit.SPIKE * usual]
     count = (
         np.count_nonzero(far > 2.0 * estimate_robust_std(thin_samples(tau)))
-        if len(far) >= FEW
+        if len(far) >= limit.FEW_SPIKES
         else 0
     )
-    if count >= FEW:
+    if count >= limit.FEW_SPIKES:
         yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
 
 
@@ -306,8 +270,8 @@ def find_unsigned_torque(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
     if np.count_nonzero(np.diff(quick)) < 4:
         return
     size = np.abs(tau)
-    size = size[(size > TOUCHED * large) | (size < 0.1 * TOUCHED * large)]
-    state = size > TOUCHED * large
+    size = size[(size > limit.TOUCHED * large) | (size < 0.1 * limit.TOUCHED * large)]
+    state = size > limit.TOUCHED * large
     visits = int(np.sum(np.diff(state.astype(int)) == -1))
     if visits >= 4:
         yield Sign("unsigned", f"torque of {name} touches zero and never changes its sign")

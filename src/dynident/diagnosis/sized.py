@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import BASE, WRENCHES, Scene, low_pass_columns
 from dynident.diagnosis.suspicion import (
     Case,
@@ -31,18 +32,6 @@ from dynident.recording.mend import (
     undo_lowpass,
 )
 from dynident.regression.factors import System
-
-PROMISING = 0.8
-"""Share of the squared error that a first step has to leave at most."""
-UNSEEN = 1e-6
-"""Share of a column that the regressor leaves, below which it has it already."""
-TURNS, LAST_TURNS = 5, 2
-"""Steps of Gauss and Newton at few instants, and at all."""
-SETTLED = 0.1
-"""Step below which no other follows, over that of the differences."""
-SMALLEST = 1e-6
-"""Singular value over the largest below which a combination of columns is none."""
-
 
 Column = tuple[list[Array] | None, ...]
 """Of a log and of those beside it, as `MotionAt.spread` has it; None where it is zero."""
@@ -86,7 +75,7 @@ class Family:
             beta = now.normal.system.solve()
             step = score_columns(now, differentiate_residuals(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
-            if np.all(np.abs(step) < SETTLED * self.step):
+            if np.all(np.abs(step) < limit.SETTLED_STEP * self.step):
                 break
         return size
 
@@ -157,18 +146,18 @@ class Scores:
         """How much of the columns is in the torque, of all at once."""
         scale = np.sqrt(np.maximum(self.squares, np.finfo(float).tiny))
         blind = self.blind / np.outer(scale, scale)
-        return np.asarray(np.linalg.lstsq(blind, self.cross / scale, rcond=UNSEEN)[0] / scale)
+        return np.asarray(np.linalg.lstsq(blind, self.cross / scale, rcond=limit.UNSEEN)[0] / scale)
 
     @property
     def gained(self) -> Array:
         """By how much the square of the rest falls with each column alone, shape (k,)."""
-        seen = np.diag(self.blind) > UNSEEN * self.squares
+        seen = np.diag(self.blind) > limit.UNSEEN * self.squares
         own = np.where(seen, np.diag(self.blind), 1.0)
         return np.asarray(np.where(seen, self.cross**2 / own, 0.0))
 
     def share(self, some: Sequence[int]) -> float:
         """Share of the squared error that is left with some of the columns."""
-        some = [k for k in some if self.blind[k, k] > UNSEEN * self.squares[k]]
+        some = [k for k in some if self.blind[k, k] > limit.UNSEEN * self.squares[k]]
         if not some or self.rest <= 0.0:
             return 1.0
         own = Scores(self.blind[np.ix_(some, some)], self.cross[some], self.squares[some], 0.0)
@@ -231,14 +220,14 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
     places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
         start = np.zeros(family.count)
-        hopeful = found.share(own) < PROMISING
+        hopeful = found.share(own) < limit.PROMISING
         if family.starts:
             reads = [family.read(brief, np.array([each])).normal for each in family.starts]
             errors = [r.free() if r.as_many_as(brief.normal) else np.inf for r in reads]
-            if min(errors) < PROMISING * brief.normal.free():
+            if min(errors) < limit.PROMISING * brief.normal.free():
                 start, hopeful = np.array([family.starts[int(np.argmin(errors))]]), True
         if hopeful:
-            yield from suspect_size(s, family, family.next(brief, start, TURNS))
+            yield from suspect_size(s, family, family.next(brief, start, limit.TURNS))
 
 
 def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
@@ -247,7 +236,7 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         return
 
     def measure(s: Scene) -> Suspicion | None:
-        exact, error = measure_size(s, family, family.next(s, size, LAST_TURNS - 1))
+        exact, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
         return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
 
     first = family.tell(s, size, np.zeros(family.count))
@@ -291,9 +280,9 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     both = both - project_onto_span(rows, both)
     own = both[:, 1:]
     blind = own.T @ own
-    if np.any(np.diag(blind) <= UNSEEN * before):
+    if np.any(np.diag(blind) <= limit.UNSEEN * before):
         return size, np.full(family.count, np.inf)
-    inverse = np.linalg.pinv(blind, rcond=UNSEEN**2, hermitian=True)
+    inverse = np.linalg.pinv(blind, rcond=limit.UNSEEN**2, hermitian=True)
     step = inverse @ (own.T @ both[:, 0])
     influence = (own @ inverse) * (both[:, 0] - own @ step)[:, None]
     variance = np.zeros(family.count)
@@ -312,18 +301,14 @@ def project_onto_span(rows: Array, columns: Array) -> Array:
     lengths = np.sqrt(np.sum(rows**2, axis=0))
     unit = rows / np.where(lengths > 0.0, lengths, 1.0)
     values, vectors = np.linalg.eigh(unit.T @ unit)
-    seen = values > SMALLEST**2 * values[-1]
+    seen = values > limit.DEPENDENT**2 * values[-1]
     span = vectors[:, seen] / np.sqrt(values[seen])
     return np.asarray(unit @ (span @ (span.T @ (unit.T @ columns))))
 
 
-FARTHEST = 0.05
-"""Share of the instants over which residuals are correlated at most."""
-
-
 def sum_correlations(scores: Array) -> float:
     """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
-    length = max(1, int(FARTHEST * len(scores)))
+    length = max(1, int(limit.FARTHEST * len(scores)))
     square = float(np.sum(scores**2))
     if square == 0.0:
         return 1.0
@@ -334,10 +319,6 @@ def sum_correlations(scores: Array) -> float:
 
 # ---- torque and motion at other times
 
-LATEST, COARSE = 0.1, 0.008
-"""Delays that are looked for, and the steps of the first search [s]."""
-SHORTEST_DELAY = 0.2
-"""In samples."""
 SOON = 1e-3
 """Half of the step of differences of times [s]."""
 
@@ -345,7 +326,7 @@ SOON = 1e-3
 def suspect_delays(case: Case) -> Iterator[Suspicion]:
     """Torques that stand later or earlier in the log than the motion: all, one joint's, or each."""
     s, n = case.scene, case.n
-    times = np.arange(-LATEST, LATEST + 0.5 * COARSE, COARSE)
+    times = np.arange(-limit.LATEST, limit.LATEST + 0.5 * limit.DELAY_STEP, limit.DELAY_STEP)
     together, single = evaluate_delay_errors(s, times)
     alike, rest = interpolate_minimum(times, together)
     yield from suspect_size(s, build_delay_family(n, range(n)), np.array([alike]))
@@ -353,15 +334,15 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
         return
     now = s.normal.system.rest
     each = [interpolate_minimum(times, single[j]) for j in range(n)]
-    some = [j for j in range(n) if each[j][1] < PROMISING * now]
+    some = [j for j in range(n) if each[j][1] < limit.PROMISING * now]
     for j in some:
         yield from suspect_size(s, build_delay_family(n, (j,)), np.array([each[j][0]]))
-    if some or rest < PROMISING * now:
+    if some or rest < limit.PROMISING * now:
         family = build_joint_delay_family(n)
         start = np.array([time if j in some else 0.0 for j, (time, _) in enumerate(each)])
         if len(some) < 2:  # short delays show together, not one by one
             start = np.full(n, alike)
-        yield from suspect_size(s, family, family.next(s.brief, start, TURNS))
+        yield from suspect_size(s, family, family.next(s.brief, start, limit.TURNS))
 
 
 def build_delay_family(n: int, joints: Sequence[int]) -> Family:
@@ -374,7 +355,7 @@ def build_delay_family(n: int, joints: Sequence[int]) -> Family:
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         return tell_delay(s, np.where(where, size[0], 0.0), float(error[0]))
 
-    return Family(read, tell, SOON, COARSE)
+    return Family(read, tell, SOON, limit.DELAY_STEP)
 
 
 def build_joint_delay_family(n: int) -> Family:
@@ -384,14 +365,16 @@ def build_joint_delay_family(n: int) -> Family:
         found = tell_delay(s, size, float(np.max(error)))
         return None if found is None else replace(found, freedom=n)
 
-    return Family(lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * COARSE, n)
+    return Family(
+        lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * limit.DELAY_STEP, n
+    )
 
 
 def tell_delay(s: Scene, delay: Array, error: float) -> Suspicion | None:
     """Torques that are so late."""
-    delay = np.clip(delay, -LATEST, LATEST)
+    delay = np.clip(delay, -limit.LATEST, limit.LATEST)
     largest = float(delay[np.argmax(np.abs(delay))])
-    if abs(largest) * s.log.rate < SHORTEST_DELAY:
+    if abs(largest) * s.log.rate < limit.SHORTEST_DELAY:
         return None
     names, moved = s.robot.joint_names, np.flatnonzero(delay)
     if np.all(delay == largest) or len(moved) == 1:
@@ -449,10 +432,6 @@ def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
     return float(places[k] + shift * (places[1] - places[0])), float(value)
 
 
-LONGEST, APART = 0.25, 0.02
-"""Times by which signals of other sensors are late at most, and between those tried first [s]."""
-
-
 def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
     """Torques, wrenches or the base that stand later in the log than the joints' motion."""
     s = case.scene
@@ -484,7 +463,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> F
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         time = float(size[0])
-        if abs(time) * s.log.rate < SHORTEST_DELAY or abs(time) > LONGEST:
+        if abs(time) * s.log.rate < limit.SHORTEST_DELAY or abs(time) > limit.LONGEST:
             return None
         word = "later" if time > 0.0 else "earlier"
         return Suspicion(
@@ -498,8 +477,9 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> F
             error=float(error[0]),
         )
 
-    starts = tuple(APART * k for k in range(-round(LONGEST / APART), round(LONGEST / APART) + 1))
-    return Family(read, tell, SOON, APART, starts=starts)
+    most = round(limit.LONGEST / limit.LATENESS_STEP)
+    starts = tuple(limit.LATENESS_STEP * k for k in range(-most, most + 1))
+    return Family(read, tell, SOON, limit.LATENESS_STEP, starts=starts)
 
 
 def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
@@ -512,11 +492,11 @@ def build_lag_family(n: int, joint: int) -> Family:
     """The position of a joint that lags [s]."""
 
     def lag(size: Array) -> Array:
-        return np.where(np.arange(n) == joint, np.clip(size[0], -LATEST, LATEST), 0.0)
+        return np.where(np.arange(n) == joint, np.clip(size[0], -limit.LATEST, limit.LATEST), 0.0)
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         time = float(lag(size)[joint])
-        if abs(time) * s.log.rate < SHORTEST_DELAY:
+        if abs(time) * s.log.rate < limit.SHORTEST_DELAY:
             return None
         word = "lags" if time > 0.0 else "leads"
         return make_mendable_suspicion(
@@ -529,17 +509,10 @@ def build_lag_family(n: int, joint: int) -> Family:
             float(error[0]),
         )
 
-    return Family(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * COARSE)
+    return Family(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
 
 
 # ---- filters of the logger
-
-SLOWEST, QUICKEST = 0.2, 40.0
-"""Cutoffs of a logger's filter that are looked for [Hz]."""
-STARTS = tuple(1.0 / (2.0 * np.pi * hz) for hz in (0.6, 1.5, 3.0, 8.0))
-"""Where searches for them start [s]."""
-LEFT = 0.3
-"""Share of the torque's spread that has to be left behind a filter: little is soon explained."""
 
 
 def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
@@ -566,9 +539,10 @@ def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         hz = 1.0 / (2.0 * np.pi * max(float(size[0]), np.finfo(float).tiny))
-        if not SLOWEST < hz < QUICKEST:
+        if not limit.SLOWEST_FILTER < hz < limit.QUICKEST_FILTER:
             return None
-        if np.sum(np.std(read(s, size).torque, axis=0)) < LEFT * np.sum(np.std(s.torque, axis=0)):
+        before, behind = (np.sum(np.std(x.torque, axis=0)) for x in (s, read(s, size)))
+        if behind < limit.LEFT_BEHIND * before:
             return None
         rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
         return make_mendable_suspicion(
@@ -581,15 +555,14 @@ def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
             float(error[0]),
         )
 
-    return Family(read, tell, SOON, 0.05, least=0.0, starts=STARTS)
+    starts = tuple(1.0 / (2.0 * np.pi * hz) for hz in limit.FILTER_STARTS)
+    return Family(read, tell, SOON, 0.05, least=0.0, starts=starts)
 
 
 # ---- zeros, ripples, drifts
 
 TURN = 1e-4
 """Half of the step of differences of positions [rad or m]."""
-LARGEST_STEP = 0.3
-"""[rad or m]"""
 
 
 def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
@@ -616,12 +589,10 @@ def build_offset_family(n: int, joint: int) -> Family:
         )
 
     return Family(
-        lambda s, size: s.along(s.q + offset(size), s.dq, s.ddq), tell, TURN, LARGEST_STEP
+        lambda s, size: s.along(s.q + offset(size), s.dq, s.ddq), tell, TURN, limit.OFFSET_STEP
     )
 
 
-MOST_PERIODS, FEWEST = 100.0, 1.5
-"""Periods a turn of a ripple at most, and periods that the motion has to cover."""
 BINS = 2048
 """Of a joint's motion, in which what is left of its torque is added up."""
 
@@ -648,7 +619,7 @@ def suspect_ripples(case: Case) -> Iterator[Suspicion]:
     alone = [(build_ripple_family(s.n, {j: wave}), np.zeros(2)) for j, wave in heard.items()]
     found = score_columns(s, differentiate_residuals(s, beta, alone))
     gained = {j: (1.0 - found.share((2 * k, 2 * k + 1))) * found.rest for k, j in enumerate(heard)}
-    least = (1.0 - PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
+    least = (1.0 - limit.PROMISING) * weights[: s.n] * np.sum(rest**2 * s.moving, axis=0)
     waves = {j: wave for j, wave in heard.items() if gained[j] > least[j]}
     if waves:
         family = build_ripple_family(s.n, waves)
@@ -658,7 +629,7 @@ def suspect_ripples(case: Case) -> Iterator[Suspicion]:
 def find_loudest_order(q: Array, rest: Array) -> float | None:
     """How often a turn what is left of a torque goes up and down most, if the motion tells."""
     width = float(np.ptp(q)) if len(q) else 0.0
-    if width * MOST_PERIODS < 2.0 * np.pi * FEWEST:
+    if width * limit.MOST_PERIODS < 2.0 * np.pi * limit.FEWEST_PERIODS:
         return None
     place = np.minimum((BINS * (q - np.min(q)) / width).astype(int), BINS - 1)
     slow = np.vander((q - np.mean(q)) / width, 3)  # changes that are not a ripple's
@@ -666,7 +637,7 @@ def find_loudest_order(q: Array, rest: Array) -> float | None:
     sums = np.bincount(place, rest, BINS)
     power = np.abs(np.fft.rfft(sums, 4 * BINS)) ** 2
     order = 2.0 * np.pi * np.fft.rfftfreq(4 * BINS, width / BINS)
-    some = (order >= 2.0 * np.pi * FEWEST / width) & (order <= MOST_PERIODS)
+    some = (order >= 2.0 * np.pi * limit.FEWEST_PERIODS / width) & (order <= limit.MOST_PERIODS)
     if np.sum(some) < 3:
         return None
     return interpolate_minimum(np.asarray(order[some], dtype=float), -np.asarray(power[some]))[0]

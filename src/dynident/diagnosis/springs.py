@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
+from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.moments import factorise_normal
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.sized import (
@@ -30,21 +31,13 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
     s, n = case.scene, case.n
     yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
     free = s.normal.free_errors()[:n]
-    forced = np.flatnonzero(case.errors[:n] > FORCED * np.maximum(free, np.finfo(float).tiny))
-    if np.sqrt(np.mean(case.errors**2)) < WRONG_ALTOGETHER:
-        for j in forced[np.argsort(-case.errors[forced])][:MOST_FORCED]:
+    forced = np.flatnonzero(case.errors[:n] > limit.FORCED * np.maximum(free, np.finfo(float).tiny))
+    if np.sqrt(np.mean(case.errors**2)) < limit.WRONG_ALTOGETHER:
+        for j in forced[np.argsort(-case.errors[forced])][: limit.MOST_FORCED]:
             family = build_spring_family(n, int(j))
             told = family.tell(s, fit_under_constraints(s, family, case.beta), np.zeros(1))
             if told is not None:
                 yield told
-
-
-SURE = 6.0
-"""Standard errors from which a spring is sure, though the error hardly falls with it."""
-FAINTEST = 1e-3
-"""Of a joint's torque, noise below which no more is told."""
-HALF = 0.5
-"""Share of what contradicts the robot file that a spring explains at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +84,7 @@ def find_sure_spring(s: Scene) -> Spring | None:
     normal, families = s.normal, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
     columns = differentiate_residuals(s, np.zeros(0), families)
     rows = np.concatenate([np.sum(each.moving, axis=0) for each in (s, *s.beside)])
-    noise = np.maximum(normal.free_errors(), FAINTEST) ** 2 * normal.squares
+    noise = np.maximum(normal.free_errors(), limit.FAINTEST) ** 2 * normal.squares
     weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
     products, blind, cross = sum_column_products(s, weights, columns)
     G, g = normal.weighted(weights), weights @ normal.Xy
@@ -106,18 +99,11 @@ def find_sure_spring(s: Scene) -> Spring | None:
         found, beta = score_products(system, B.T @ products, blind, cross), B @ system.solve()
     gained = found.gained
     j = int(np.argmax(gained))
-    if gained[j] < max(SURE**2, HALF * (found.rest - free.rest)):
+    if gained[j] < max(limit.SURE**2, limit.SPRING_SHARE * (found.rest - free.rest)):
         return None
     size = float(found.cross[j] / found.blind[j, j])
     error = float(found.blind[j, j] ** -0.5)
-    return Spring(j, size, error, bool(free.gained[j] < SURE**2), beta)
-
-
-FORCED, MOST_FORCED = 1.5, 2
-"""Error of a joint under constraints over that without, from which a spring is looked for, and for
-how many joints at most."""
-WRONG_ALTOGETHER = 0.3
-"""Error under constraints from which it is no spring that is missing."""
+    return Spring(j, size, error, bool(free.gained[j] < limit.SURE**2), beta)
 
 
 def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.examine import QUIET, Finding
+from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signals import STILL, Sign
+from dynident.diagnosis.thresholds import QUIET
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""

@@ -1,0 +1,109 @@
+"""What decides, in one table."""
+
+# ---- explaining a log: errors are relative ones, root mean square over the groups
+
+WORTH = 0.75  # share of the error that a finding leaves at most
+WORTH_AGAINST = 0.9  # the same where it settles what logs contradict each other
+CLEAR = 0.5  # or share of one joint's error, where no other joint's grows
+SOUND = 0.005  # error below which nothing is looked for
+NO_ERROR = 0.001  # the same of logs that are held against each other
+WHITE = 0.3  # correlation of neighbouring residuals below which nothing is left to explain
+UNSURE = 1.5  # times as large as correlations of residuals make it, noise may be
+DOUBTFUL = 0.1  # error from which a joint may be another, or turned round
+ASTRAY = 0.05  # the same of combinations that joints are in
+POOR = 0.25  # error of the base's wrench from which something is looked for in passing
+CONTRADICTED = 1.2  # error of consistent models over any's from which a log contradicts them
+TIED = 1.05  # error over the smallest that is no worse: then fewer fitted numbers, the file decide
+HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
+UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
+BEYOND = 5.0  # times the file's inertials may be in a log's torques, or one over so many
+SEEN = 0.1  # share of a joint's squared torque that they explain at least, to tell
+KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
+
+# ---- logs beside each other
+
+APART = 1.05  # error of one model of all over models of their own from which they disagree
+JOINT_APART = 1.25  # the same of a joint
+UNSETTLED = 0.2  # share of the squared contradiction that a reading may leave
+UNSETTLED_FITTED = 0.05  # the same of one that has numbers fitted for it
+
+# ---- torques that are next to nothing for their drives
+
+QUIET = 0.01  # share of a drive's effort limit below which what is left tells little
+AT_WORK = 0.05  # share of its limit that some drive uses, if limits and torques have one unit
+
+# ---- how much is looked at
+
+MOST = 1000  # instants of a log, thoroughly
+FEW = 300  # in passing
+BRIEF = 60  # for what is hardly likely
+ROUGH = 0.9  # how much smaller errors may seem at so few
+SCREENED = 3  # readings of the motion that are read at all instants, for each that is fitted
+FITTED = 5  # suspects that are fitted with consistent bodies in passing
+MOST_OF_A_KIND = 2  # of each diagnosis
+ROUNDS = 4  # findings of a log
+ENOUGH = 0.3  # share of a joint's instants that has to keep its direction
+FILTER_REACH = 1.0  # how far a filter looks, in periods of its cutoff
+THIN = 10.0  # rate that is enough for a filtered signal, over its cutoff
+FAR_OFF = 8.0  # times a clock is wrong from which noise comes through the filters: less is noise
+CUTOFF_PERIODS = 20.0  # periods of a cutoff that a log lasts, to be filtered there
+
+# ---- what has a size
+
+PROMISING = 0.8  # share of the squared error that a first step leaves at most
+UNSEEN = 1e-6  # share of a column that the regressor leaves, below which it has it already
+DEPENDENT = 1e-6  # singular value over the largest below which columns depend on each other
+TURNS = 5  # steps of Gauss and Newton at few instants
+LAST_TURNS = 2  # at all
+SETTLED_STEP = 0.1  # step below which no other follows, over that of the differences
+FARTHEST = 0.05  # share of the instants over which residuals are correlated at most
+LATEST = 0.1  # delay of torques or of one position that is looked for [s]
+DELAY_STEP = 0.008  # between those that are tried first [s]
+LONGEST = 0.25  # the same of signals of sensors with clocks of their own [s]
+LATENESS_STEP = 0.02  # between those [s]
+SHORTEST_DELAY = 0.2  # [samples]
+SLOWEST_FILTER = 0.2  # cutoff of a logger's filter that is looked for [Hz]
+QUICKEST_FILTER = 40.0  # [Hz]
+FILTER_STARTS = (0.6, 1.5, 3.0, 8.0)  # cutoffs from which the search starts [Hz]
+LEFT_BEHIND = 0.3  # share of a torque's spread behind its filter: of less, much is soon explained
+OFFSET_STEP = 0.3  # step of an encoder's zero at most [rad or m]
+MOST_PERIODS = 100.0  # of a ripple, a turn
+FEWEST_PERIODS = 1.5  # of it that the motion has to cover
+
+# ---- what a robot or a log lacks, or has too much
+
+SURE = 6.0  # standard errors from which a spring is sure, though the error hardly falls
+FAINTEST = 1e-3  # noise below which no more is told of a spring, over the joint's torque
+SPRING_SHARE = 0.5  # share of what contradicts the file that a spring explains at least
+FORCED = 1.5  # error under constraints over that without, from which one is looked for
+MOST_FORCED = 2  # for so many joints
+WRONG_ALTOGETHER = 0.3  # error under constraints from which it is no spring that is missing
+MISSING = 0.5  # share of gravity, or friction, that torques without it have at most
+SIGNED = 4  # rounds after which the signs of a torque are settled
+WORST = 3  # joints with the largest errors, whose drives may be coupled otherwise
+SLOWEST_RATE = 5.0  # at which a robot may be logged [Hz]
+FASTEST_RATE = 2e4  # [Hz]
+OTHER = 0.1  # by how much a torque is off those that other logs ask for
+SCALE_ROUNDS = 3  # rounds after which factors of torques are settled
+
+# ---- raw signals
+
+CLIPPED = 0.01  # share of samples at an extreme
+RUN = 5  # equal samples in a row that are no chance
+ABRUPT = 0.1  # steps at a standstill over the rms of all from which it is no rest
+GOES_ON = 0.3  # share of its range that the other signal has while one is stuck
+AS_EVER = 0.7  # spread of a torque over that in motion from which a joint does not rest
+STUCK = 0.1  # share of a log over which a signal stands still
+LEVELS = 200  # values at most that a coarse signal has
+COARSE = 0.1  # steps of a torque over its standard deviation
+NOISY = 0.3  # share of an acceleration that steps of its position make
+REPEATED = 0.02  # share of samples that repeat the one before
+SMALLER = 0.05  # share of a position's changes below its step: noise and slow motion
+SHARED = 0.005  # share of its changes that are one step
+ALIKE = 1.1  # changes up to this times as large are one step, rounded
+FAST = 1.5  # speed over the robot file's limit
+SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
+NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
+SPIKE = 15.0  # times as far from their neighbours as others, spikes are
+FEW_SPIKES = 2  # such samples
+TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero
