@@ -27,6 +27,7 @@ from dynident.core.options import (
     list_options,
 )
 from dynident.core.schema import Spec, validate_data
+from dynident.friction import DEFAULT_FRICTION
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import (
     check_options,
@@ -186,3 +187,9 @@ def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
         with pytest.raises(OptionError) as refused:
             check_options(without, {name: True})
         assert refused.value.key == name
+
+
+@pytest.mark.parametrize("command", ["identify", "base"])
+def test_help_names_the_friction_that_is_the_default(capsys, command):
+    assert run([command, "--help"]) == 0
+    assert f"{DEFAULT_FRICTION} (default)" in " ".join(capsys.readouterr().out.split())

@@ -17,7 +17,6 @@ import typer
 
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option
-from dynident.dynamics.idim import FRICTION
 
 if TYPE_CHECKING:
     from dynident.study.fits import Layout
@@ -83,7 +82,7 @@ FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
-        help=f"{FRICTION} (default), cube-root, stribeck, load ... (docs/friction.md), "
+        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), "
         "or one a joint with commas between.",
     ),
 ]

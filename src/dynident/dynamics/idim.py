@@ -35,9 +35,9 @@ from dynident.dynamics.parameters import (
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.structure import Structure, list_friction_models, split_friction_names
 from dynident.dynamics.tree import Tree
+from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import Signals
-from dynident.friction.models import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
 FRICTION = DEFAULT_FRICTION

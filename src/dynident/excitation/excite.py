@@ -29,7 +29,7 @@ from dynident.excitation.prediction import WEAK, Prediction, add_nominal_frictio
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Family, Trajectory
-from dynident.friction.models import DEFAULT_FRICTION
+from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
 NOISE = 0.01

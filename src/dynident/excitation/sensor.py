@@ -20,7 +20,7 @@ from dynident.dynamics.base import BaseParameters, draw_random_states, find_base
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.structure import split_friction_names
-from dynident.friction.models import DEFAULT_FRICTION
+from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.cut import Cut, locate_cut
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot

@@ -8,6 +8,3 @@ from dynident.friction.model import FrictionModel
 
 FRICTIONS: dict[str, FrictionModel] = {**MEMORYLESS, **BRISTLES}
 """All of them."""
-
-DEFAULT_FRICTION = "coulomb-viscous"
-"""Of drives of which nothing else is said."""

@@ -31,7 +31,8 @@ from dynident.core.schema import (
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.excitation.selection import Selecting
 from dynident.export.mjcf import list_model_files
-from dynident.friction.models import DEFAULT_FRICTION, FRICTIONS
+from dynident.friction import DEFAULT_FRICTION
+from dynident.friction.models import FRICTIONS
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
 from dynident.methods.options import (
     list_all_options,
