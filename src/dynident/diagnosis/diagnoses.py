@@ -14,12 +14,10 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.moments import RIDGE, scale_normal
 from dynident.diagnosis.scene import Scene, low_pass_columns
 from dynident.diagnosis.sized import (
     suspect_delays,
@@ -31,6 +29,7 @@ from dynident.diagnosis.sized import (
     suspect_slow_loggers,
 )
 from dynident.diagnosis.springs import suspect_springs
+from dynident.diagnosis.squares import FAINT
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -55,8 +54,7 @@ from dynident.robot.model import Robot
 
 def replace_base(scene: Scene, base: BaseParameters, packing: Packing) -> Scene:
     """A scene of another robot, and those beside it; `packing` is of its base parameters."""
-    beside = tuple(other.of(base, packing) for other in scene.beside)
-    return replace(scene.of(base, packing), beside=beside)
+    return scene.of(base, packing).among(other.of(base, packing) for other in scene.beside)
 
 
 def replace_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
@@ -391,7 +389,7 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
             own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
-            theta = s.base.standard(s.driven(torque).normal.system.solve())
+            theta = s.base.standard(s.driven(torque).problem.system.solve())
             q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
             before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
             if np.array_equal(before, sign):
@@ -513,31 +511,27 @@ SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 
 def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
     """The torque of one joint in another unit, or on the other side of its gear.
 
-    The joint's rows lose weight as its torque grows. In the basis that makes the normal matrix
-    ``A^T A`` the unit matrix and that joint's share of it diagonal, the error is a sum for each
-    factor, over the directions that the joint sees.
+    The joint's rows lose weight as its torque grows. Of orthonormal factors of all rows that
+    joint's have singular values, and along these the error is a sum for each factor of the torque.
     """
-    normal = case.scene.normal
-    weights, system = normal.scale, normal.system
+    problem = case.scene.problem
+    weights, system = problem.scale, problem.system
     for j, name in enumerate(case.names):
         if weights[j] == 0.0:
             continue
-        columns, _ = case.scene.motion.rows[j]
-        known, lengths = scale_normal(weights[j] * normal.XX[0][j][np.ix_(columns, columns)])
-        root = np.zeros((normal.base.count, len(columns)))
-        root[columns] = lengths[:, None] * np.linalg.cholesky(known)
-        root = solve_triangular(system.A, root, trans="T")
-        values, vectors = np.linalg.eigh(root.T @ root)
-        told = values > RIDGE
-        shares, basis = values[told], root @ (vectors[:, told] / np.sqrt(values[told]))
-        part = basis.T @ solve_triangular(system.A, weights[j] * normal.Xy[j], trans="T")
+        weight = np.sqrt(weights[j])
+        root = problem.project(j, weight * np.eye(len(problem.sides[j])))
+        basis, values, _ = np.linalg.svd(root, full_matrices=False)
+        told = values > FAINT
+        shares, basis = values[told] ** 2, basis[:, told]
+        part = basis.T @ (root @ (weight * problem.sides[j]))
         rest = basis.T @ system.b - part
 
         factor = 1.0
         for factors in (SCALES, FINER):
             size = factor * factors
             left = 1.0 + shares * (size[:, None] ** -2.0 - 1.0)
-            explained = (rest + part / size[:, None]) ** 2 / np.maximum(left, RIDGE)
+            explained = (rest + part / size[:, None]) ** 2 / np.maximum(left, FAINT**2)
             factor = float(size[int(np.argmax(np.sum(explained, axis=1)))])
         torque = np.eye(case.n)
         torque[j, j] = factor
@@ -565,7 +559,7 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
         factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
         if not np.all(np.abs(factor) > 0.0):
             return
-        beta = fit_consistent_model(s.moments.read(np.diag(1.0 / factor)))
+        beta = fit_consistent_model(s.columns.read(np.diag(1.0 / factor)))
     off = np.abs(np.abs(factor) - 1.0) > limit.OTHER
     joint = np.flatnonzero(off)
     reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))

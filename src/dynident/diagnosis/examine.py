@@ -15,16 +15,16 @@ from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
-from dynident.diagnosis.moments import Normal
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
     average_errors,
-    build_normal,
+    build_problem,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
+from dynident.diagnosis.squares import LeastSquares
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
@@ -120,7 +120,7 @@ class Explained:
 
     suspicion: Suspicion
     errors: Array
-    normal: Normal
+    problem: LeastSquares
 
 
 USUAL = "coulomb-viscous"
@@ -210,9 +210,9 @@ def examine_scenes(
 
 def measure_disagreement(scenes: Sequence[Scene]) -> tuple[float, bool]:
     """Mean error of logs with models of their own, and whether one model is clearly worse."""
-    apart = np.concatenate([s.normal.free_errors() for s in scenes])
+    apart = np.concatenate([s.problem.free_errors() for s in scenes])
     first, *others = scenes
-    together = replace(first, beside=tuple(others)).normal.free_errors()
+    together = first.among(others).problem.free_errors()
     joint = np.any(together >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
     worse = average_errors(together) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
     return average_errors(apart), bool(worse or joint)
@@ -261,16 +261,16 @@ def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look
         if found is None:
             break
         finding, reading = found
-        read = reading.of(replace(scene, beside=others))  # a robot is that of all logs
+        read = reading.of(scene.among(others))  # a robot is that of all logs
         if finding.quiet and not leaves_only_noise(read):
             break  # so little torque has much in it that no model has
         findings.append(finding)
-        scene, others = read.alone, read.beside
+        scene, others = read.among(()), read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
     log = scene.log.name
-    lost = tuple(find_unrelated_torque(log, scene.normal, findings)) if scene.plain else ()
-    of_file = () if lost or not scene.plain else tuple(find_torque_scale(log, scene.normal))
+    lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
+    of_file = () if lost or not scene.plain else tuple(find_torque_scale(log, scene.problem))
     every = (*of_file, *findings, *lost)
     if not findings:
         return Look(every, scene, others, False, 1.0)
@@ -285,7 +285,7 @@ def find_fault(
 
     A log of fewer equations than the robot has is looked at beside the others at once.
     """
-    together = replace(scene, beside=others)
+    together = scene.among(others)
     if not scene.plain:
         return find_best_explanation(together, thorough)
     return (
@@ -302,15 +302,15 @@ def reconcile_logs(
     if not others:
         return None
     apart, disagree = measure_disagreement((scene, *others))
-    together = replace(scene, beside=others)
+    together = scene.among(others)
     if not disagree:
         return None
     found = find_best_explanation(together, thorough, apart)
     if found is None:
         return None
     finding, reading = found
-    alone = average_errors(scene.normal.free_errors())
-    if average_errors(reading.of(scene).normal.free_errors()) > limit.WORTH * alone:
+    alone = average_errors(scene.problem.free_errors())
+    if average_errors(reading.of(scene).problem.free_errors()) > limit.WORTH * alone:
         names = " and ".join(other.log.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
@@ -323,26 +323,26 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
         return None
     told = spring.suspicion(scene)
     read = told.reading.of(scene)
-    after = read.normal.system.solve()
+    after = read.problem.system.solve()
     if find_largest_correlation(read, after) > limit.WHITE:
         return None
-    errors = scene.normal.errors(spring.beta), read.normal.errors(after)
+    errors = scene.problem.errors(spring.beta), read.problem.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
     log = scene.log.name
     found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
     return found, told.reading
 
 
-def find_torque_scale(log: str, normal: Normal) -> Iterator[Finding]:
+def find_torque_scale(log: str, problem: LeastSquares) -> Iterator[Finding]:
     """Torques that are far from what the robot file's inertials ask for."""
-    if not normal.base.idim.robot.has_nominal:
+    if not problem.base.idim.robot.has_nominal:
         return
-    scale, share = normal.of_file()
+    scale, share = problem.of_file()
     if not np.any(share > limit.SEEN):
         return
     times = float(np.median(scale[share > limit.SEEN]))
     if not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
-        error = 100.0 * float(np.sqrt(normal.free()))
+        error = 100.0 * float(np.sqrt(problem.free()))
         yield Finding(
             log,
             "torque scale",
@@ -354,10 +354,10 @@ def find_torque_scale(log: str, normal: Normal) -> Iterator[Finding]:
 
 
 def find_unrelated_torque(
-    log: str, normal: Normal, findings: Sequence[Finding]
+    log: str, problem: LeastSquares, findings: Sequence[Finding]
 ) -> Iterator[Finding]:
     """Torque that nothing explains."""
-    error = np.sqrt(normal.free())
+    error = np.sqrt(problem.free())
     if error > limit.UNRELATED and not findings:
         yield Finding(
             log,
@@ -380,9 +380,9 @@ def find_best_explanation(
         Error of this log and those beside it with models of their own: most of what is between
         that and the error with one model has to be explained.
     """
-    normal = scene.normal
-    beta = fit_consistent_model(normal)
-    errors = normal.errors(beta)
+    problem = scene.problem
+    beta = fit_consistent_model(problem)
+    errors = problem.errors(beta)
     before = average_errors(errors)
     bad, told = find_bad_joints(scene, beta, errors, thorough)
     if apart is None and (before < limit.SOUND or not told):
@@ -392,10 +392,10 @@ def find_best_explanation(
     if has_only_quiet_gains(
         scene, errors, np.zeros_like(errors)
     ):  # nothing but noise has to be left
-        free = normal.system.solve()
+        free = problem.system.solve()
         rho = correlate_residuals(scene, free)
         if np.max(rho) > limit.WHITE:
-            unsettled = np.minimum(errors, normal.errors(free))
+            unsettled = np.minimum(errors, problem.errors(free))
             allowed[: scene.n] = bound_noise_errors(rho, unsettled[: scene.n])
     case = Case(scene, beta, errors, bad)
     suspects = [
@@ -421,8 +421,8 @@ def find_best_explanation(
         suspicion = raw if raw.measure is None else raw.measure(scene)
         if suspicion is None:
             continue
-        found = build_normal(scene, suspicion.reading)
-        if not found.as_many_as(normal):
+        found = build_problem(scene, suspicion.reading)
+        if not found.as_many_as(problem):
             continue
         try:
             left = suspicion.reading.errors(scene, found, found.consistent())
@@ -440,7 +440,7 @@ def find_best_explanation(
     least = min(average_errors(each.errors) for each in explained)
     known = scene.robot.has_nominal
 
-    files = [each.normal.file_error() if known else 0.0 for each in explained]
+    files = [each.problem.file_error() if known else 0.0 for each in explained]
 
     def order(k: int) -> tuple[bool, int, bool, float]:
         error, far = average_errors(explained[k].errors), files[k] > limit.TIED**2 * min(files)
@@ -485,7 +485,7 @@ def find_bad_joints(
     first = dof - n
     poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:
-        contradicted = average_errors(errors) > limit.CONTRADICTED * np.sqrt(scene.normal.free())
+        contradicted = average_errors(errors) > limit.CONTRADICTED * np.sqrt(scene.problem.free())
         told = contradicted or find_largest_correlation(scene, beta) > limit.WHITE
         return poor, bool(told)
     if np.any(errors[dof : scene.groups] > limit.ASTRAY):
@@ -506,12 +506,12 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     if not scene.plain or errors[joint] <= limit.UNRELATED or scene.n == 1:
         return None
     reading = Reading(np.diag(np.arange(scene.n) != joint).astype(float), np.zeros(scene.n))
-    normal = scene.moments.read(reading.torque)
-    if has_only_quiet_gains(scene, errors, normal.free_errors()) and not leaves_only_noise(
+    problem = scene.columns.read(reading.torque)
+    if has_only_quiet_gains(scene, errors, problem.free_errors()) and not leaves_only_noise(
         reading.of(scene)
     ):
         return None
-    left, others = normal.errors(fit_consistent_model(normal)), np.arange(len(errors)) != joint
+    left, others = problem.errors(fit_consistent_model(problem)), np.arange(len(errors)) != joint
     if average_errors(left[others]) > limit.CLEAR * average_errors(errors[others]):
         return None
     name = scene.robot.joint_names[joint]
@@ -561,7 +561,7 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
 
 def leaves_only_noise(s: Scene) -> bool:
     """Whether noise is all that least squares leaves."""
-    return find_largest_correlation(s, s.normal.system.solve()) <= limit.WHITE
+    return find_largest_correlation(s, s.problem.system.solve()) <= limit.WHITE
 
 
 def find_largest_correlation(s: Scene, beta: Array) -> float:

@@ -6,7 +6,7 @@ the rows are combinations of the equations on which it does not act.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -15,8 +15,8 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.moments import Moments, Normal
 from dynident.diagnosis.null_spaces import find_null_spaces
+from dynident.diagnosis.squares import Columns, Factor, LeastSquares, factorise, join
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
@@ -195,7 +195,9 @@ class MotionAt:
     @cached_property
     def rows(self) -> tuple[tuple[Integers, Array], ...]:
         """Per group its columns among the base parameters, and its rows of the regressor there."""
-        packed = pack_motion_rows([self])[0]
+        q, dq, ddq = self.coordinates
+        packed = np.empty((len(q), self.packing.width))
+        self.base.idim.fill(self.packing, q, dq, ddq, packed, conditions=self.conditions)
         found = [
             (columns, packed[self.at.moving[:, i], entries])
             for i, (entries, columns) in enumerate(self.packing.joints)
@@ -221,12 +223,9 @@ class MotionAt:
         return int(np.sum(self.at.moving)) + sum(count for _, count in self.untouched)
 
     @cached_property
-    def XX(self) -> Array:
-        """Normal matrices of the groups' rows, shape (groups, p, p)."""
-        found = np.zeros((len(self.rows), self.base.count, self.base.count))
-        for j, (columns, X) in enumerate(self.rows):
-            found[j, columns[:, None], columns] = X.T @ X
-        return found
+    def factors(self) -> tuple[Factor, ...]:
+        """Of the groups' rows."""
+        return tuple(Factor(columns, *np.linalg.qr(X)) for columns, X in self.rows)
 
     def spread(self, values: Array) -> tuple[Array, ...]:
         """Right-hand sides of all equations: as they are, and what no set of contacts adds to.
@@ -265,33 +264,17 @@ class MotionAt:
         idim, theta = self.base.idim, self.base.standard(beta)
         return idim.torque(theta, *self.coordinates, conditions=self.conditions)
 
-    def products(self, joint: int, torques: Array) -> Array:
-        """Of a joint's rows and torques at the instants, shape (p, m)."""
-        columns, X = self.rows[joint]
-        found = np.zeros((self.base.count, torques.shape[1]))
-        found[columns] = X.T @ torques[self.at.moving[:, joint]]
-        return found
 
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Logs of the same robot beside one, which the same model has to explain."""
 
-def pack_motion_rows(motions: Sequence[MotionAt]) -> Array:
-    """Packed rows along motions of one robot at the same instants, (motions, instants, width)."""
-    base, packing = motions[0].base, motions[0].packing
-    q, dq, ddq = map(np.concatenate, zip(*(m.coordinates for m in motions), strict=True))
-    filled = np.empty((len(q), packing.width))
-    base.idim.fill(packing, q, dq, ddq, filled, conditions=motions[0].conditions)
-    return filled.reshape(len(motions), -1, packing.width)
+    scenes: tuple[Scene, ...] = ()
 
-
-def stack_motion_rows(motions: Sequence[MotionAt]) -> list[tuple[Integers, Array]]:
-    """Per joint its columns, and its rows along motions of a fixed robot at the same instants.
-
-    Returns
-    -------
-    list of (ndarray of int, shape (k,), ndarray, shape (motions, rows, k))
-    """
-    packed, moving = pack_motion_rows(motions), motions[0].at.moving
-    joints = motions[0].packing.joints
-    return [(own, packed[:, moving[:, j], entries]) for j, (entries, own) in enumerate(joints)]
+    @cached_property
+    def problem(self) -> LeastSquares | None:
+        """Theirs; None without any."""
+        return join([scene.problem for scene in self.scenes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +289,18 @@ class Scene:
     course : ndarray, shape (3, kept samples, n), or None
         Position, velocity and acceleration of the joints likewise; None where the motion is read
         otherwise than it is logged.
-    beside : tuple of Scene
-        Of other logs of the same robot, which the same model has to explain.
+    others : Others
     """
 
     motion: MotionAt
     signals: Signals
     course: Array | None
-    beside: tuple[Scene, ...] = ()
+    others: Others = Others()
+
+    @property
+    def beside(self) -> tuple[Scene, ...]:
+        """Other logs of the same robot, which the same model has to explain."""
+        return self.others.scenes
 
     @property
     def log(self) -> GeneralisedSamples:
@@ -526,57 +513,50 @@ class Scene:
         return replace(self, motion=replace(self.motion, at=at)).along(*course[:, self.instant])
 
     @cached_property
-    def moments(self) -> Moments:
+    def columns(self) -> Columns:
         """All that least squares needs of a fixed robot's log, and of those beside it."""
-        return self.moments_of(self.tau)
+        return self.factorise(self.tau)
 
-    def moments_of(self, torques: Array) -> Moments:
+    def factorise(self, torques: Array) -> Columns:
         """The same of other columns that a reading may combine.
 
         Parameters
         ----------
         torques : ndarray, shape (instants, m)
         """
-        XY = np.array([self.motion.products(j, torques) for j in range(self.n)])
-        YY = np.array([y.T @ y for y in (torques[rows] for rows in self.moving.T)])
-        rows = self.motion.count
-        return Moments(self.base, self.motion.XX, XY, YY, rows, self.normal_of_others)
+        factors = self.motion.factors
+        pairs = [own.split(torques[at]) for own, at in zip(factors, self.moving.T, strict=True)]
+        sides, rests = tuple(z for z, _ in pairs), tuple(factorise(rest) for _, rest in pairs)
+        rows, beside = self.motion.count, self.others.problem
+        return Columns(self.base, factors, sides, rests, rows, beside)
 
     @cached_property
-    def normal(self) -> Normal:
+    def problem(self) -> LeastSquares:
         """The least-squares problem of the log as it stands, and of those beside it."""
-        Xy = np.zeros((self.groups, self.base.count))
-        for own, (columns, X), y in zip(Xy, self.motion.rows, self.sides, strict=True):
-            own[columns] = y @ X
+        factors, borne = self.motion.factors, self.borne
+        pairs = [own.split(y) for own, y in zip(factors, self.sides, strict=True)]
+        sides = tuple(z for z, _ in pairs)
+        rests = np.array([float(rest @ rest) for _, rest in pairs])
         squares = np.array([float(y @ y) for y in self.sides])
-        sizes = np.concatenate([self.borne, squares[self.robot.dof :]])
-        sizes = np.where(sizes > 0.0, sizes, squares)
-        found = Normal(self.base, (self.motion.XX,), Xy, squares, self.motion.count, sizes)
-        others = self.normal_of_others
-        return found if others is None else found.and_those_of(others)
+        sizes = np.where(borne > 0.0, borne, squares)
+        beside = self.others.problem
+        return LeastSquares(self.base, factors, sides, rests, self.motion.count, sizes, beside)
 
     @property
     def borne(self) -> Array:
-        """Squares of the motors' torques where contacts take most of them, shape (dof,).
+        """Squares of the motors' torques where contacts take most of them, shape (groups,).
 
         Zero of what is counted in its own size: the base's wrench and what no measured contact
         acts on. What is left beside measured contacts is small, and each reading another share
         of it.
         """
-        found = np.zeros(self.robot.dof)
+        found = np.zeros(self.groups)
         if self.wrenches:
-            tree, first = self.base.idim.tree, self.robot.dof - self.n
+            tree, dof = self.base.idim.tree, self.robot.dof
+            first = dof - self.n
             acting = mark_touched_equations(tree, self.robot, self.wrenches)[first:]
             squares = np.sum(self.tau**2 * self.moving[:, first:], axis=0)
-            found[first:] = np.where(acting, squares, 0.0)
-        return found
-
-    @property
-    def normal_of_others(self) -> Normal | None:
-        """That of those beside it; None without any."""
-        found = None
-        for other in self.beside:
-            found = other.normal if found is None else found.and_those_of(other.normal)
+            found[first:dof] = np.where(acting, squares, 0.0)
         return found
 
     @cached_property
@@ -587,12 +567,11 @@ class Scene:
         at = replace(m.at, place=m.at.place[some])
         beside = {name: own[some] for name, own in m.beside.items()}
         motion = replace(m, at=at, q=m.q[some], dq=m.dq[some], ddq=m.ddq[some], beside=beside)
-        return replace(self, motion=motion, beside=tuple(other.brief for other in self.beside))
+        return replace(self, motion=motion).among(other.brief for other in self.beside)
 
-    @property
-    def alone(self) -> Scene:
-        """The log without those beside it."""
-        return replace(self, beside=())
+    def among(self, others: Iterable[Scene]) -> Scene:
+        """The log beside others."""
+        return replace(self, others=Others(tuple(others)))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Scene:
         """The same torques on another motion."""

@@ -72,7 +72,7 @@ class Family:
         """A size after some more steps of Gauss and Newton."""
         for _ in range(turns):
             now = self.read(s, size)
-            beta = now.normal.system.solve()
+            beta = now.problem.system.solve()
             step = score_columns(now, differentiate_residuals(s, beta, [(self, size)])).together()
             size = np.maximum(size + np.clip(step, -self.longest, self.longest), self.least)
             if np.all(np.abs(step) < limit.SETTLED_STEP * self.step):
@@ -172,7 +172,7 @@ def score_columns(s: Scene, columns: Sequence[Column]) -> Scores:
     columns : sequence of tuple
         As `differentiate_residuals` has them, along the model whose errors are tested.
     """
-    return score_products(s.normal.system, *sum_column_products(s, s.normal.scale, columns))
+    return score_products(s.problem.system, *sum_column_products(s, s.problem.scale, columns))
 
 
 def sum_column_products(
@@ -222,9 +222,9 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
         start = np.zeros(family.count)
         hopeful = found.share(own) < limit.PROMISING
         if family.starts:
-            reads = [family.read(brief, np.array([each])).normal for each in family.starts]
-            errors = [r.free() if r.as_many_as(brief.normal) else np.inf for r in reads]
-            if min(errors) < limit.PROMISING * brief.normal.free():
+            reads = [family.read(brief, np.array([each])).problem for each in family.starts]
+            errors = [r.free() if r.as_many_as(brief.problem) else np.inf for r in reads]
+            if min(errors) < limit.PROMISING * brief.problem.free():
                 start, hopeful = np.array([family.starts[int(np.argmin(errors))]]), True
         if hopeful:
             yield from suspect_size(s, family, family.next(brief, start, limit.TURNS))
@@ -256,7 +256,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
         The error is infinite where the model has the column already.
     """
     now = family.read(s, size)
-    beta = now.normal.system.solve()
+    beta = now.problem.system.solve()
     columns = differentiate_residuals(s, beta, [(family, size)])
     A, y, logs, instants = [], [], [], []
     for i, known in enumerate((now, *now.beside)):
@@ -299,11 +299,10 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
 def project_onto_span(rows: Array, columns: Array) -> Array:
     """Columns as the span of a matrix has them."""
     lengths = np.sqrt(np.sum(rows**2, axis=0))
-    unit = rows / np.where(lengths > 0.0, lengths, 1.0)
-    values, vectors = np.linalg.eigh(unit.T @ unit)
-    seen = values > limit.DEPENDENT**2 * values[-1]
-    span = vectors[:, seen] / np.sqrt(values[seen])
-    return np.asarray(unit @ (span @ (span.T @ (unit.T @ columns))))
+    Q, R = np.linalg.qr(rows / np.where(lengths > 0.0, lengths, 1.0))
+    U, values, _ = np.linalg.svd(R)
+    span = Q @ U[:, values > limit.DEPENDENT * values[0]]
+    return np.asarray(span @ (span.T @ columns))
 
 
 def sum_correlations(scores: Array) -> float:
@@ -332,7 +331,7 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
     yield from suspect_size(s, build_delay_family(n, range(n)), np.array([alike]))
     if n == 1:
         return
-    now = s.normal.system.rest
+    now = s.problem.system.rest
     each = [interpolate_minimum(times, single[j]) for j in range(n)]
     some = [j for j in range(n) if each[j][1] < limit.PROMISING * now]
     for j in some:
@@ -404,19 +403,17 @@ def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
     single : ndarray, shape (n, m)
         With one of them late.
     """
-    normal, moved = s.normal, [s.delayed(time) for time in times]
-    weights = normal.scale
-    A = normal.system.A
-    solved = solve_triangular(A, (weights[:, None] * normal.Xy).T, trans="T")
-    total, squares = np.sum(solved, axis=1), weights * normal.squares
+    problem, moved = s.problem, [s.delayed(time) for time in times]
+    weights, total = problem.scale, problem.system.b
+    squares = weights * problem.squares
     projected: Array = np.repeat(total[:, None], len(times), axis=1)
     size: Array = np.full(len(times), np.sum(squares))
     single = np.zeros((s.n, len(times)))
     for j in range(s.n):
-        own = np.column_stack([torque[:, j] for torque in moved])
-        products = weights[j] * s.motion.products(j, own)
-        change = solve_triangular(A, products, trans="T") - solved[:, [j]]
-        more = weights[j] * np.sum(own[s.moving[:, j]] ** 2, axis=0) - squares[j]
+        own = np.column_stack([torque[s.moving[:, j], j] for torque in moved])
+        sides = problem.factors[j].Q.T @ own - problem.sides[j][:, None]
+        change = problem.project(j, weights[j] * sides)
+        more = weights[j] * np.sum(own**2, axis=0) - squares[j]
         single[j] = np.sum(squares) + more - np.sum((total[:, None] + change) ** 2, axis=0)
         projected, size = projected + change, size + more
     return size - np.sum(projected**2, axis=0), single
@@ -606,8 +603,8 @@ def suspect_ripples(case: Case) -> Iterator[Suspicion]:
     s = case.scene
     if s.course is None:
         return
-    beta = s.normal.system.solve()
-    rest, weights = s.rest(beta), s.normal.scale
+    beta = s.problem.system.solve()
+    rest, weights = s.rest(beta), s.problem.scale
     orders = {j: find_loudest_order(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
     heard = {
         j: (order, build_ripple_waves(s, j, order))
@@ -684,7 +681,7 @@ def suspect_drifts(case: Case) -> Iterator[Suspicion]:
     ramp = np.linspace(-1.0, 1.0, len(s.torque))
     zero = np.column_stack([ramp, np.ones_like(ramp)]) if s.beside else ramp[:, None]
     count = zero.shape[1]
-    found = s.moments_of(np.hstack([s.tau, zero[s.instant]]))
+    found = s.factorise(np.hstack([s.tau, zero[s.instant]]))
     size = found.extra(np.eye(n, n + count), count)
 
     def change(s: Scene) -> Scene:

@@ -10,7 +10,6 @@ import numpy as np
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.moments import factorise_normal
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.sized import (
     Family,
@@ -19,6 +18,7 @@ from dynident.diagnosis.sized import (
     sum_column_products,
     suspect_families,
 )
+from dynident.diagnosis.squares import triangularise
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 
 
@@ -30,7 +30,7 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
     """
     s, n = case.scene, case.n
     yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
-    free = s.normal.free_errors()[:n]
+    free = s.problem.free_errors()[:n]
     forced = np.flatnonzero(case.errors[:n] > limit.FORCED * np.maximum(free, np.finfo(float).tiny))
     if np.sqrt(np.mean(case.errors**2)) < limit.WRONG_ALTOGETHER:
         for j in forced[np.argsort(-case.errors[forced])][: limit.MOST_FORCED]:
@@ -81,21 +81,21 @@ def find_sure_spring(s: Scene) -> Spring | None:
     s : Scene
         With logs beside it, which have the spring too.
     """
-    normal, families = s.normal, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
+    problem, families = s.problem, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
     columns = differentiate_residuals(s, np.zeros(0), families)
     rows = np.concatenate([np.sum(each.moving, axis=0) for each in (s, *s.beside)])
-    noise = np.maximum(normal.free_errors(), limit.FAINTEST) ** 2 * normal.squares
+    noise = np.maximum(problem.free_errors(), limit.FAINTEST) ** 2 * problem.squares
     weights = np.divide(rows, noise, out=np.zeros_like(noise), where=noise > 0.0)
     products, blind, cross = sum_column_products(s, weights, columns)
-    G, g = normal.weighted(weights), weights @ normal.Xy
-    square = float(np.sum(weights * normal.squares))
-    free = score_products(factorise_normal(G, g, square), products, blind, cross)
-    found, beta = free, normal.system.solve()
+    system = problem.weigh(weights)
+    free = score_products(system, products, blind, cross)
+    found, beta = free, problem.system.solve()
     prior = Knowledge().of(s.robot)
     if prior.weight > 0.0:
         B = s.base.matrix
         P, t = prior.rows(B.shape[1])
-        system = factorise_normal(B.T @ G @ B + P.T @ P, B.T @ g + P.T @ t, square + float(t @ t))
+        rows = np.vstack([system.A @ B, P])
+        system = triangularise(np.column_stack([rows, [*system.b, *t]]), system.rest)
         found, beta = score_products(system, B.T @ products, blind, cross), B @ system.solve()
     gained = found.gained
     j = int(np.argmax(gained))
@@ -121,7 +121,7 @@ def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:
     from scipy.optimize import brentq  # a quarter of a second that few runs need
 
     (column,) = differentiate_residuals(s, beta, [(family, np.zeros(1))])
-    weights = s.normal.scale.reshape(-1, s.n)
+    weights = s.problem.scale.reshape(-1, s.n)
     torques = [None if own is None else own[0] for own in column]
 
     def times_column(logs: tuple[Scene, ...], values: Sequence[Array | None]) -> float:
@@ -133,7 +133,7 @@ def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:
 
     def slope(size: float) -> float:
         moved = family.read(s, np.array([size]))
-        best, logs = fit_consistent_model(moved.normal), (moved, *moved.beside)
+        best, logs = fit_consistent_model(moved.problem), (moved, *moved.beside)
         return times_column(logs, [known.rest(best) for known in logs])
 
     logs = (s, *s.beside)
@@ -162,7 +162,7 @@ def build_spring_family(n: int, joint: int) -> Family:
     def read(s: Scene, size: Array) -> Scene:
         torque = s.torque.copy()
         torque[:, joint] -= size[0] * s.log.q[:: s.thin, joint]
-        return replace(s.driven(torque), beside=tuple(read(other, size) for other in s.beside))
+        return s.driven(torque).among(read(other, size) for other in s.beside)
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion:
         own = s.robot.joints[joint]

@@ -10,8 +10,8 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
-from dynident.diagnosis.moments import Normal
 from dynident.diagnosis.scene import Scene
+from dynident.diagnosis.squares import LeastSquares
 from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
 from dynident.robot.model import Robot
 
@@ -94,7 +94,7 @@ class Reading:
             found = found.driven(shift_in_time(found.torque, self.delay * found.rate))
         return found if self.change is None else self.change(found)
 
-    def errors(self, scene: Scene, normal: Normal, beta: Array) -> Array:
+    def errors(self, scene: Scene, problem: LeastSquares, beta: Array) -> Array:
         """What a model leaves of the torques of a scene under this reading, as shares of them.
 
         What undoes a low-pass of the torque raises the noise in it, as no other reading does: so
@@ -103,7 +103,7 @@ class Reading:
 
         Parameters
         ----------
-        normal : Normal
+        problem : LeastSquares
             Its least-squares problem under this reading.
         beta : ndarray, shape (p,)
 
@@ -111,7 +111,7 @@ class Reading:
         -------
         ndarray, shape (groups,)
         """
-        errors = normal.errors(beta)
+        errors = problem.errors(beta)
         if self.slowness and scene.course is not None:
             errors[: scene.n] = scene.errors_behind(self.slowness, beta)
         return errors
@@ -212,9 +212,9 @@ class Case:
     @cached_property
     def of_others(self) -> Array:
         """The best consistent model of the logs beside it."""
-        normal = self.scene.normal_of_others
-        assert normal is not None
-        return fit_consistent_model(normal)
+        problem = self.scene.others.problem
+        assert problem is not None
+        return fit_consistent_model(problem)
 
 
 def make_mendable_suspicion(
@@ -225,12 +225,12 @@ def make_mendable_suspicion(
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
-def fit_consistent_model(normal: Normal) -> Array:
+def fit_consistent_model(problem: LeastSquares) -> Array:
     """The best consistent model, or else that of least squares."""
     try:
-        return normal.consistent()
+        return problem.consistent()
     except ComputationError:
-        return normal.system.solve()
+        return problem.system.solve()
 
 
 def compute_column_rms(x: Array) -> Array:
