@@ -123,6 +123,16 @@ def differentiate_slack(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Arra
     return np.arange(cone.G.shape[1]), cone.G.T @ multiplier
 
 
+def project_on_dual_cone(cone: Cone, multiplier: Array) -> Array:
+    """The nearest multiplier of the right sign: positive of rows, semidefinite of matrices."""
+    if isinstance(cone, Equal):
+        return multiplier
+    if isinstance(cone, Positive):
+        return np.maximum(multiplier, 0.0)
+    values, vectors = np.linalg.eigh(multiplier)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
 def list_constraint_names(cones: Sequence[Cone]) -> tuple[str, ...]:
     """Names of all constraints, one a row of linear ones and one a matrix."""
     return tuple(

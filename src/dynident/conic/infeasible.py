@@ -9,13 +9,13 @@ import numpy as np
 from dynident.conic.cones import (
     Cone,
     Definite,
-    Positive,
     list_constraint_names,
     measure_cone_violation,
+    project_on_dual_cone,
     smat,
     svec,
 )
-from dynident.conic.interior import INFEASIBLE, Form, to_linear_form
+from dynident.conic.interior import INFEASIBLE, Form, split_by_cone, to_linear_form
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError
 
@@ -56,12 +56,10 @@ def separate_constraints(
     """Constraints with a name each, and by how much each takes part in a proof."""
     rows: list[Cone] = []
     weights: list[float] = []
-    position = 0
-    for cone in cones:
+    parts = [None] * len(cones) if proof is None else split_by_cone(cones, proof)
+    for cone, part in zip(cones, parts, strict=True):
         matrix, vector = to_linear_form(cone)
-        part = slice(position, position + len(vector))
-        z = np.ones(len(vector)) if proof is None else proof[part]
-        position += len(vector)
+        z = np.ones(len(vector)) if part is None else part
         if isinstance(cone, Definite):
             rows.append(cone)
             weights.append(float(np.linalg.norm(matrix.T @ z) + abs(vector @ z)))
@@ -107,17 +105,14 @@ def bound_nearest_distance(cones: Sequence[Cone], proof: Array) -> float:
     proof : ndarray
         The solver's multipliers, of which what is not in the dual cones is left out.
     """
-    slope, position = np.zeros(to_linear_form(cones[0])[0].shape[1]), 0
+    slope = np.zeros(to_linear_form(cones[0])[0].shape[1])
     least = size = 0.0
-    for cone in cones:
+    for cone, part in zip(cones, split_by_cone(cones, proof), strict=True):
         matrix, vector = to_linear_form(cone)
-        z = proof[position : position + len(vector)]
-        position += len(vector)
-        if isinstance(cone, Positive):
-            z = np.maximum(z, 0.0)
-        elif isinstance(cone, Definite):
-            values, vectors = np.linalg.eigh(smat(z))
-            z = svec((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        if isinstance(cone, Definite):
+            z = svec(project_on_dual_cone(cone, smat(part)))
+        else:
+            z = project_on_dual_cone(cone, part)
         slope += matrix.T @ z
         least += float(vector @ z)
         size += float(np.abs(vector) @ np.abs(z))

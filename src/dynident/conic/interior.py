@@ -115,13 +115,10 @@ class Form:
         slacks = unit * np.array(outcome.s)
         faces: list[np.ndarray] = []
         multipliers: list[Array] = []
-        position = self.rows
-        for cone in self.cones:
-            size = len(svec(cone.floor)) if isinstance(cone, Definite) else len(cone.h)
-            z, s = duals[position : position + size], slacks[position : position + size]
-            position += size
+        parts = (split_by_cone(self.cones, values[self.rows :]) for values in (duals, slacks))
+        for cone, z, s in zip(self.cones, *parts, strict=True):
             if isinstance(cone, Equal):
-                faces.append(np.ones(size, dtype=bool))
+                faces.append(np.ones(len(z), dtype=bool))
                 multipliers.append(z)
             elif isinstance(cone, Positive):
                 faces.append(z > self.precision**2 * s)
@@ -144,6 +141,12 @@ def attempt_solution(
         if type(error).__name__ != "PanicException":
             raise
         return None
+
+
+def split_by_cone(cones: Sequence[Cone], values: Array) -> list[Array]:
+    """Values of all rows of all constraints' `to_linear_form`, one array a constraint."""
+    ends = np.cumsum([len(to_linear_form(cone)[1]) for cone in cones])
+    return np.split(values, ends)[:-1]
 
 
 def to_linear_form(cone: Cone) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from clarabel import DefaultSolver
 from scipy.linalg import solve_triangular
 
 from dynident.conic.active_set import ROUNDS, Certificate, certify_answer, polish_answer
-from dynident.conic.cones import Cone, Definite, Equal, Positive, measure_cone_violation
+from dynident.conic.cones import Cone, Definite, measure_cone_violation, project_on_dual_cone
 from dynident.conic.infeasible import refuse_contradiction
 from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempt_solution
 from dynident.core.arrays import Array
@@ -64,8 +64,8 @@ class ConeSolution:
     multipliers : tuple of ndarray
         One per cone: a vector for linear constraints, a symmetric matrix for `Definite`.
     faces : tuple of ndarray
-        What holds the answer back, one per cone: rows that are active, as a mask; for
-        `Definite` the null directions of the matrix, shape (d, k).
+        What is active, one per cone: rows, as a mask; for `Definite` the null directions of
+        the matrix, shape (d, k).
     certificate : Certificate
     iterations : int
         Of the interior-point method; 0 where none was needed.
@@ -101,16 +101,13 @@ class ConeSolution:
         return tuple(shown)
 
 
-def build_free_faces(cones: Sequence[Cone]) -> tuple[tuple[np.ndarray, ...], tuple[Array, ...]]:
-    """Faces and multipliers of an answer that nothing holds back."""
-    faces: list[np.ndarray] = []
-    multipliers: list[Array] = []
-    for cone in cones:
-        definite = isinstance(cone, Definite)
-        shape = cone.floor.shape if isinstance(cone, Definite) else cone.h.shape
-        faces.append(np.zeros((shape[0], 0)) if definite else np.zeros(shape, dtype=bool))
-        multipliers.append(np.zeros(shape))
-    return tuple(faces), tuple(multipliers)
+def build_free_faces(cones: Sequence[Cone]) -> tuple[list[np.ndarray], list[Array]]:
+    """Faces and multipliers of an answer at which no constraint is active."""
+    faces: list[np.ndarray] = [
+        np.zeros((len(c.floor), 0)) if isinstance(c, Definite) else np.zeros(len(c.h), dtype=bool)
+        for c in cones
+    ]
+    return faces, [np.zeros_like(c.floor if isinstance(c, Definite) else c.h) for c in cones]
 
 
 def solve_cone_problem(
@@ -147,9 +144,7 @@ def solve_cone_problem(
     R, c = compress_to_triangle(A, b)
     start, unique = solve_unconstrained(R, c)
     if all(measure_cone_violation(cone, start) == 0.0 for cone in cones):
-        faces, multipliers = build_free_faces(cones)
-        certificate = certify_answer(A, b, start, cones, multipliers)
-        return ConeSolution(start, multipliers, faces, certificate, 0)
+        return finish_solution(A, b, cones, (start, *build_free_faces(cones)), 0)
     if warm is not None and unique:
         half = [0.5 * m for m in warm.multipliers]
         guess = polish_answer(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
@@ -256,17 +251,10 @@ def finish_solution(
 ) -> ConeSolution:
     """A candidate with multipliers of the whole criterion, their signs made right."""
     x, faces, halves = answer
-    multipliers: list[Array] = []
-    for cone, half in zip(cones, halves, strict=True):
-        if isinstance(cone, Equal):
-            multipliers.append(2.0 * half)
-        elif isinstance(cone, Positive):
-            multipliers.append(2.0 * np.maximum(half, 0.0))
-        else:
-            values, vectors = np.linalg.eigh(half)
-            multipliers.append(2.0 * (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    pairs = zip(cones, halves, strict=True)
+    multipliers = tuple(2.0 * project_on_dual_cone(cone, half) for cone, half in pairs)
     certificate = certify_answer(A, b, x, cones, multipliers)
-    return ConeSolution(x, tuple(multipliers), tuple(faces), certificate, iterations)
+    return ConeSolution(x, multipliers, tuple(faces), certificate, iterations)
 
 
 class Repeated:
@@ -337,13 +325,3 @@ class Repeated:
         if outcome is None or str(outcome.status) != "Solved":
             return None
         return np.asarray(self.x + unit * np.array(outcome.x[: self.form.unknowns]))
-
-
-__all__ = [
-    "Certificate",
-    "ConeSolution",
-    "Repeated",
-    "approximate_minimiser",
-    "certify_answer",
-    "solve_cone_problem",
-]
