@@ -21,7 +21,7 @@ from dynident.regression.covariance import (
     make_scores,
     stream_prewhitened_scores,
     stream_scores,
-    sum_independent_scores,
+    sum_bartlett_scores,
     sum_prewhitened_scores,
     whiten_errors,
 )
@@ -79,10 +79,11 @@ def test_rearranged_sums_are_the_same_sums(order):
 def test_series_add_up_to_the_score_of_the_estimate():
     problem, truth = noisy_problem(drop=0.05)
     scores = make_scores(problem, truth, np.array([0.1, 1.0]))
-    plain = sum(u.sum(axis=0) for log in stream_scores(scores) for _, u in log)
-    series, words = stream_prewhitened_scores(scores)
-    same = sum(v.sum(axis=0) for log in series for _, v in log)
-    assert words.startswith("AR(")
+    found = fit_innovations(scores)
+    series = stream_prewhitened_scores(scores, found)
+    plain = sum(u.sum(axis=0) for log in stream_scores(scores) for _, (u,) in log)
+    same = sum(v.sum(axis=0) for log in series for _, (v,) in log)
+    assert found.words.startswith("AR(")
     np.testing.assert_allclose(same, plain, rtol=1e-8, atol=1e-8 * np.abs(plain).max())
 
 
@@ -112,10 +113,10 @@ def test_of_white_errors_it_is_the_sum_of_white():
     scores = make_scores(problem, truth, problem.factors.ones)
     total, words = sum_prewhitened_scores(scores)
     if all(len(a) == 0 for a in fit_innovations(scores).a):
-        np.testing.assert_allclose(total[0], sum_independent_scores(scores), rtol=1e-12)
+        np.testing.assert_allclose(total[0], sum_bartlett_scores(scores, 0), rtol=1e-12)
     else:
         assert words != "AR(0)"
-        ratio = np.diag(total[0]) / np.diag(sum_independent_scores(scores))
+        ratio = np.diag(total[0]) / np.diag(sum_bartlett_scores(scores, 0))
         assert np.all((ratio > 0.6) & (ratio < 1.7))
 
 

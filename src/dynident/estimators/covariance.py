@@ -8,7 +8,7 @@ say how S, the variance of the sum, is had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -23,12 +23,12 @@ from dynident.regression.covariance import (
     Covariance,
     ScoreRows,
     correlate_filtered_noise,
+    fit_innovations,
     leave_unchanged,
     make_scores,
     stream_prewhitened_scores,
     stream_scores,
     sum_bartlett_scores,
-    sum_independent_scores,
     sum_prewhitened_scores,
 )
 from dynident.regression.problem import Regression
@@ -143,9 +143,8 @@ def is_coloured_by_filters(scores: Scores) -> bool:
 
 def robust(scores: Scores, gain: Array) -> Spread:
     """Errors that are independent in time and of any variance (White 1980)."""
-    return Spread(
-        "errors independent in time", gain @ sum_independent_scores(scores.stream) @ gain.T
-    )
+    total = sum_bartlett_scores(scores.stream, 0)
+    return Spread("errors independent in time", gain @ total @ gain.T)
 
 
 def bartlett(scores: Scores, gain: Array) -> Spread:
@@ -256,19 +255,15 @@ def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tupl
             of(factorise_white_sum(scores, estimate_passband_sigma(scores)))
         ), FILTERED
     if chosen == "hac":
-        stream, words = stream_prewhitened_scores(scores.stream)
-        length, words = 1, f"scores prewhitened by {words}"
+        found = fit_innovations(scores.stream)
+        stream = stream_prewhitened_scores(scores.stream, found)
+        length, words = 1, f"scores prewhitened by {found.words}"
     else:
         stream = stream_scores(scores.stream)
         length = 1 + (choose_bartlett_lag(scores.residuals.error) if chosen == "bartlett" else 0)
         words = f"blocks of {length} instants"
-    series = tuple(of(u) for u in stack_instants(stream))
+    series = tuple(of(np.vstack([u for _, (u,) in log])) for log in stream)
     return make_block_redraw(series, scores.rows.factors.rows, length), words
-
-
-def stack_instants(series: Iterator[Iterator[tuple[int, Array]]]) -> tuple[Array, ...]:
-    """All instants of each log."""
-    return tuple(np.vstack([u for _, u in log]) for log in series)
 
 
 def name_covariance(kind: str, spread: Spread, literature: Array) -> Covariance:

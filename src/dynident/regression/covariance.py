@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
-from dynident.filters.filters import DecimationFilter
+from dynident.regression.decimate import group_equal_filters
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import LAGS, fit_autoregression
 
@@ -79,12 +78,7 @@ Errors = Callable[[int, Array, Array, Array], Array]
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """Rows with their errors, pass by pass.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (groups,)
-    """
+    """Rows over their groups' weights, with their errors, pass by pass."""
 
     rows: Regression
     weights: Array
@@ -114,18 +108,7 @@ def make_scores(
     weights: Array,
     influence: Callable[[Array], Array] = leave_unchanged,
 ) -> ScoreRows:
-    """The scores of an estimate.
-
-    Parameters
-    ----------
-    rows : Regression
-        With the instruments, where it has any.
-    beta : ndarray, shape (base parameters,)
-    weights : ndarray, shape (groups,)
-        Sigmas that weighted the rows.
-    influence : callable
-        psi of an M-estimator.
-    """
+    """The scores of an estimate; `influence` is psi of an M-estimator."""
     columns = rows.columns
 
     def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
@@ -134,13 +117,16 @@ def make_scores(
     return ScoreRows(rows, weights, errors)
 
 
-def stream_scores(scores: ScoreRows) -> Iterator[Iterator[tuple[int, Array]]]:
-    """Scores u_t of each log, as (first instant, one row an instant) stretch by stretch."""
+Series = Iterator[tuple[int, Array]]
+"""Scores of one log, stretch by stretch: the first instant, and sums of shape (e, instants, scores)
+for each of the errors."""
+
+
+def stream_scores(scores: ScoreRows) -> Iterator[Series]:
+    """Scores u_t of each log."""
     for log in scores.passes():
         yield (
-            take_first_error(
-                sum_at_instants(parts, [(part.Z, part.error) for part in parts], scores.rows.scores)
-            )
+            sum_at_instants(parts, [(part.Z, part.error) for part in parts], scores.rows.scores)
             for parts in log
             if any(len(part.instant) for part in parts)
         )
@@ -185,12 +171,6 @@ def add_products(
                 total[e, place[t], columns[c]] += rows[t, c] * errors[t, e]
 
 
-def take_first_error(found: tuple[int, Array]) -> tuple[int, Array]:
-    """Of what `sum_at_instants` gives, the first error's."""
-    first, u = found
-    return first, u[0]
-
-
 def correlate_filtered_noise(rows: Regression) -> Array:
     """Autocorrelation of white noise behind the filter of each group, at lags 1, 2, ...
 
@@ -207,15 +187,9 @@ def correlate_filtered_noise(rows: Regression) -> Array:
     reach = max((len(f.taps) - 1) // f.step for log in rows.samples for f in log.filters)
     found = np.zeros((len(rows.groups), max(LAGS, reach)))
     for log, weight in zip(rows.samples, share, strict=True):
-        known: list[tuple[DecimationFilter, Array]] = []
-        for g, row in enumerate(found):
-            own = log.filter_of(g)
-            rho = next((rho for f, rho in known if f is own), None)
-            if rho is None:
-                past = np.correlate(own.taps, own.taps, "full")[len(own.taps) - 1 :: own.step]
-                rho = past[1:] / past[0]
-                known.append((own, rho))
-            row[: len(rho)] += weight * rho
+        for f, groups in group_equal_filters([log.filter_of(g) for g in range(len(found))]):
+            past = np.correlate(f.taps, f.taps, "full")[len(f.taps) - 1 :: f.step]
+            found[groups, : len(past) - 1] += weight * (past[1:] / past[0])
     return found
 
 
@@ -225,35 +199,17 @@ def compute_freedom_factor(rows: Regression) -> float:
     return count / max(1, count - rows.base.count)
 
 
-def sum_independent_scores(scores: ScoreRows) -> Array:
-    """``sum_t u_t u_t^T`` (White 1980): errors independent in time and of any variance.
-
-    Returns
-    -------
-    ndarray, shape (scores, scores)
-    """
-    return sum_bartlett_scores(scores, 0)
-
-
 def sum_bartlett_scores(scores: ScoreRows, lag: int) -> Array:
     """Newey and West (1987): autocovariances of the scores under Bartlett's weights.
 
-    Rows of different groups at the same instant may be correlated.
-
-    Parameters
-    ----------
-    lag : int
-        0 for rows that are independent in time.
-
-    Returns
-    -------
-    ndarray, shape (scores, scores)
+    Of lag 0 it is ``sum_t u_t u_t^T`` (White 1980), of errors that are independent in time and of
+    any variance. Rows of different groups at the same instant may be correlated.
     """
     p = scores.rows.scores
     total = np.zeros((p, p))
     for log in stream_scores(scores):
         tail, end = np.zeros((0, p)), 0
-        for first, u in log:
+        for first, (u,) in log:
             pause = min(max(first - end, 0), lag)
             series = np.vstack([tail, np.zeros((pause, p)), u])
             old = len(series) - len(u)
@@ -384,56 +340,29 @@ def add_preceding_rows(a: Array, instant: np.ndarray, step: int, x: Array) -> in
     return begin
 
 
-def filter_scores_by_adjoint(
-    scores: ScoreRows, found: Innovations
-) -> Iterator[Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]]:
-    """Parts, their rows filtered by the adjoint, and innovations, stretch by stretch."""
-    for log, w in zip(scores.passes(), found.w, strict=True):
-        yield filter_log_by_adjoint(log, w, found.a, scores.rows.instruments)
-
-
-def filter_log_by_adjoint(
-    log: Iterator[tuple[Part, ...]],
-    w: tuple[Array, ...],
-    a: tuple[Array, ...],
-    columns: tuple[Integers, ...],
-) -> Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]:
-    """The same of one log."""
-    filters = [Adjoint(own, len(c)) for own, c in zip(a, columns, strict=True)]
-    place = [0] * len(filters)
-    for parts in log:
-        if not any(len(part.instant) for part in parts):
-            continue
-        rows, own = [], []
-        for g, part in enumerate(parts):
-            rows.append(filters[g].push(part.instant, part.Z))
-            own.append(w[g][place[g] : place[g] + len(part.instant)])
-            place[g] += len(part.instant)
-        yield parts, rows, own
-
-
-def stream_prewhitened_scores(
-    scores: ScoreRows,
-) -> tuple[Iterator[Iterator[tuple[int, Array]]], str]:
+def stream_prewhitened_scores(scores: ScoreRows, found: Innovations) -> Iterator[Series]:
     """The same sums as those of `stream_scores`, of terms that are independent in time.
 
     ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the errors and the rows x
     filtered by the adjoint (`Adjoint`): the prewhitening of Andrews and Monahan (1992), of the
-    errors instead of the scores. Of the first of several errors.
-
-    Returns
-    -------
-    series : iterator of iterator of (int, ndarray)
-        First instant and ``v_t = sum_g x_tg w_tg``, one row an instant.
-    words : str
+    errors instead of the scores.
     """
-    found, width = fit_innovations(scores), scores.rows.scores
 
-    def series(log: Iterator[tuple[tuple[Part, ...], list[Array], list[Array]]]) -> Any:
-        for parts, rows, own in log:
-            yield take_first_error(sum_at_instants(parts, list(zip(rows, own, strict=True)), width))
+    def series(log: Iterator[tuple[Part, ...]], w: tuple[Array, ...]) -> Series:
+        pairs = zip(found.a, scores.rows.instruments, strict=True)
+        filters = [Adjoint(a, len(columns)) for a, columns in pairs]
+        place = [0] * len(filters)
+        for parts in log:
+            if not any(len(part.instant) for part in parts):
+                continue
+            shares = []
+            for g, part in enumerate(parts):
+                own = slice(place[g], place[g] + len(part.instant))
+                shares.append((filters[g].push(part.instant, part.Z), w[g][own]))
+                place[g] = own.stop
+            yield sum_at_instants(parts, shares, scores.rows.scores)
 
-    return (series(log) for log in filter_scores_by_adjoint(scores, found)), found.words
+    return map(series, scores.passes(), found.w)
 
 
 def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
@@ -450,8 +379,7 @@ def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
     found, p = fit_innovations(scores), scores.rows.scores
     count = next((w.shape[1] for log in found.w for w in log), 1)
     total = np.zeros((count, p, p))
-    for log in filter_scores_by_adjoint(scores, found):
-        for parts, rows, own in log:
-            _, v = sum_at_instants(parts, list(zip(rows, own, strict=True)), p)
+    for log in stream_prewhitened_scores(scores, found):
+        for _, v in log:
             total += v.transpose(0, 2, 1) @ v
     return total * compute_freedom_factor(scores.rows), found.words
