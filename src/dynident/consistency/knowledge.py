@@ -16,7 +16,6 @@ from dynident.robot.model import Robot
 
 CENTRES = ("nominal", "none")
 """Of priors: the robot file's inertials, or nothing."""
-"""How the consistent set is searched: under its cones, or by parameters that cannot leave it."""
 METRIC, WEIGHT = "pullback", 1.0
 """Of a prior that is not told otherwise."""
 HELD_OUT = "held-out"

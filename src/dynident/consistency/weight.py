@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from dynident.consistency.feasible_set import build_feasible_set
-from dynident.consistency.knowledge import HELD_OUT, WEIGHT, Knowledge
+from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import Factors, compress_groups, spread_factors
+from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
-
-__all__ = ["FOLDS", "HELD_OUT", "WEIGHTS", "choose_prior_weight", "factor_blocks"]
 
 FOLDS = 5
 WEIGHTS = tuple(float(w) for w in np.logspace(-3.0, 3.0, 13))
@@ -28,10 +27,6 @@ def choose_prior_weight(
     Every log is cut into `FOLDS` runs of time; each run is predicted by the constrained
     least-squares estimate of the others, for all of `WEIGHTS`, and the weight with the
     smallest sum of squared errors in units of sigma is taken. No held-out log is looked at.
-
-    Parameters
-    ----------
-    sigma : ndarray, shape (n,)
     """
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = factor_blocks(problem, FOLDS)
@@ -41,12 +36,9 @@ def choose_prior_weight(
             "give a number, or a longer log"
         )
     errors = np.zeros(len(WEIGHTS))
-    for k, block in enumerate(blocks):
-        others = [b for i, b in enumerate(blocks) if i != k]
-        rest = others[0]
-        for other in others[1:]:
-            rest = rest.merge(other)
-        system = rest.weighted(sigma)
+    for block in blocks:
+        others = (other for other in blocks if other is not block)
+        system = reduce(Factors.merge, others).weighted(sigma)
         point = None
         for i, weight in enumerate(WEIGHTS):
             known = replace(knowledge, prior_weight=weight)
@@ -57,23 +49,11 @@ def choose_prior_weight(
 
 def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
     """Factors of equal runs of time, each log cut into as many."""
-    p = problem.base.count
-    columns = problem.columns
-    places = [[*c, p] for c in columns]
     parts: list[list[tuple[Array, ...]]] = [[] for _ in range(count)]
     for log, stretches in zip(problem.samples, problem.passes(), strict=True):
         edges = np.linspace(0.0, len(log.q), count + 1)
         for rows in stretches:
             for k in range(count):
                 inside = [(s >= edges[k]) & (s < edges[k + 1]) for s in rows.sample]
-                parts[k].append(
-                    tuple(
-                        np.column_stack([X[i], y[i]])
-                        for X, y, i in zip(rows.X, rows.y, inside, strict=True)
-                    )
-                )
-    names, widths = problem.factors.names, [len(place) for place in places]
-    return tuple(
-        Factors(spread_factors(compress_groups(part, names, widths), places, p + 1))
-        for part in parts
-    )
+                parts[k].append(tuple(b[i] for b, i in zip(rows.blocks, inside, strict=True)))
+    return tuple(problem.compress(part) for part in parts)

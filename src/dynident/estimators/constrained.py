@@ -23,8 +23,8 @@ from dynident.consistency.feasible_set import (
     require_consistent,
 )
 from dynident.consistency.inner import Constrained
-from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.weight import HELD_OUT, choose_prior_weight
+from dynident.consistency.knowledge import HELD_OUT, Knowledge
+from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model

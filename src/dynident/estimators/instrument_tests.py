@@ -12,7 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
-from dynident.regression.factors import InstrumentSystem
+from dynident.regression.factors import InstrumentSystem, System
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
 from dynident.regression.statistics import TestResult, build_f_result, compute_wald_statistic
@@ -159,7 +159,5 @@ def convert_wald_to_f(statistic: float, rank: int, instants: int) -> float:
 
 def sum_squared_residuals(X: Array, y: Array) -> float:
     """Squared residual of a least-squares fit, columns scaled."""
-    norms = np.linalg.norm(X, axis=0)
-    norms[norms == 0.0] = 1.0
-    beta = np.linalg.lstsq(X / norms, y, rcond=1e-10)[0]
-    return float(np.sum((y - X / norms @ beta) ** 2))
+    beta = System(X, y, 0.0).solve(rcond=1e-10)
+    return float(np.sum((y - X @ beta) ** 2))

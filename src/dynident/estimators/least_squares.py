@@ -16,8 +16,9 @@ from dynident.core.schema import Name, make_choice_validator
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
 from dynident.regression.essential import Elimination, select_essential_parameters
-from dynident.regression.factors import Factors, compress_groups
+from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import Rows
 from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
@@ -270,22 +271,15 @@ def reweight_factors(
     problem: Problem, beta: Array, sigma: Array, weigh: Callable[[Array], Array]
 ) -> Factors:
     """Factors of rows times the square root of their weights: one pass over the rows."""
-    p = problem.base.count
 
-    def block(j: int, X: Array, y: Array) -> Array:
-        columns = problem.columns[j]
-        root = np.sqrt(weigh((y - X @ beta[columns]) / sigma[j]))
-        rows = np.zeros((len(y), p + 1))
-        rows[:, columns] = X * root[:, None]
-        rows[:, p] = y * root
-        return rows
+    def blocks(rows: Rows) -> tuple[Array, ...]:
+        found = []
+        for g, (block, columns) in enumerate(zip(rows.blocks, problem.columns, strict=True)):
+            error = rows.y[g] - rows.X[g] @ beta[columns]
+            found.append(block * np.sqrt(weigh(error / sigma[g]))[:, None])
+        return tuple(found)
 
-    blocks = (
-        tuple(block(j, X, y) for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)))
-        for rows in problem.rows()
-    )
-    names = problem.factors.names
-    return Factors(compress_groups(blocks, names, [p + 1] * len(names)))
+    return problem.compress(map(blocks, problem.rows()))
 
 
 def finish_ls_estimate(

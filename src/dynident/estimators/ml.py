@@ -315,10 +315,7 @@ class Likelihood:
     @cached_property
     def system(self) -> System:
         """All groups in one: ``sum z z^T = A^T A``."""
-        blocks = (
-            (np.vstack([np.column_stack(pair) for pair in zip(rows.X, rows.y, strict=True)]),)
-            for rows in self.rows.rows()
-        )
+        blocks = ((np.vstack(rows.blocks),) for rows in self.rows.rows())
         whole = Factors(compress_groups(blocks, ["all"], [len(self.beta) + 1]))
         return whole.weighted(whole.ones)
 

@@ -22,17 +22,14 @@ CLEARLY = 100.0
 
 
 def triangularise_rows(rows: Array) -> Array:
-    """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (r, c)
-
-    Returns
-    -------
-    ndarray, shape (min(r, c), c)
-    """
+    """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix."""
     return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
+
+
+def measure_columns(A: Array) -> Array:
+    """Lengths of columns, to scale them by: 1 for empty ones."""
+    norms = np.linalg.norm(A, axis=0)
+    return np.where(norms > 0.0, norms, 1.0)
 
 
 @dataclass(frozen=True)
@@ -54,9 +51,14 @@ class GroupFactor:
     rows: int
     noise: str = ""
 
-    def of(self, factor: Array) -> GroupFactor:
-        """The same rows with another factor."""
-        return replace(self, factor=factor)
+    def select(self, columns: Sequence[int]) -> GroupFactor:
+        """The same rows with only some of the columns of [X y]."""
+        return replace(self, factor=triangularise_rows(self.factor[:, columns]))
+
+    def merge(self, other: GroupFactor) -> GroupFactor:
+        """Both sets of rows together."""
+        both = triangularise_rows(np.vstack([self.factor, other.factor]))
+        return replace(self, factor=both, rows=self.rows + other.rows)
 
     @cached_property
     def columns(self) -> Integers:
@@ -66,6 +68,14 @@ class GroupFactor:
     def squared_residual(self, beta: Array) -> float:
         """``||y - X beta||^2``."""
         return float(np.sum((self.factor[:, -1] - self.factor[:, :-1] @ beta) ** 2))
+
+
+def stack_weighted_groups(groups: Sequence[GroupFactor], sigma: Array) -> Array:
+    """All groups, each divided by its sigma, in one square triangle."""
+    R = triangularise_rows(
+        np.vstack([g.factor / s for g, s in zip(groups, sigma, strict=True) if g.rows])
+    )
+    return np.vstack([R, np.zeros((R.shape[1] - len(R), R.shape[1]))])
 
 
 @dataclass(frozen=True)
@@ -106,21 +116,13 @@ class Factors:
 
     def merge(self, other: Factors) -> Factors:
         """Factors of both sets of rows together."""
-        return Factors(
-            tuple(
-                replace(
-                    a,
-                    factor=triangularise_rows(np.vstack([a.factor, b.factor])),
-                    rows=a.rows + b.rows,
-                )
-                for a, b in zip(self.groups, other.groups, strict=True)
-            )
-        )
+        pairs = zip(self.groups, other.groups, strict=True)
+        return Factors(tuple(a.merge(b) for a, b in pairs))
 
     def select(self, columns: Iterable[int]) -> Factors:
         """The same rows with only some of the columns of X."""
         chosen = [*columns, self.parameters]
-        return Factors(tuple(g.of(triangularise_rows(g.factor[:, chosen])) for g in self.groups))
+        return Factors(tuple(group.select(chosen) for group in self.groups))
 
     def weighted(self, sigma: Array) -> System:
         """All groups in one least-squares system, each divided by its sigma.
@@ -130,12 +132,8 @@ class Factors:
         sigma : ndarray, shape (groups,)
             Standard deviation of each group's error.
         """
-        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
-        R = triangularise_rows(np.vstack(stacked))
-        p = self.parameters
-        full = np.zeros((p + 1, p + 1))
-        full[: len(R)] = R
-        return System(full[:p, :p], full[:p, p], float(full[p, p] ** 2))
+        R = stack_weighted_groups(self.groups, sigma)
+        return System(R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2))
 
     def squared_residuals(self, beta: Array) -> Array:
         """``||y_j - X_j beta||^2`` of each group."""
@@ -171,16 +169,12 @@ class InstrumentFactors:
         """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
         z, last = self.instruments, self.groups[0].factor.shape[1] - 1
         kept = [*range(z, last + 1)] if part == "Z" else [*range(z), last]
-        return Factors(tuple(g.of(triangularise_rows(g.factor[:, kept])) for g in self.groups))
+        return Factors(tuple(group.select(kept) for group in self.groups))
 
     def weighted(self, sigma: Array) -> InstrumentSystem:
         """All groups in one system, each divided by its sigma."""
-        stacked = [g.factor / s for g, s in zip(self.groups, sigma, strict=True) if g.rows]
-        R = triangularise_rows(np.vstack(stacked))
-        columns = R.shape[1]
-        full = np.zeros((columns, columns))
-        full[: len(R)] = R
-        return InstrumentSystem(full, self.instruments, sum(g.rows for g in self.groups))
+        R = stack_weighted_groups(self.groups, sigma)
+        return InstrumentSystem(R, self.instruments, sum(g.rows for g in self.groups))
 
 
 @dataclass(frozen=True)
@@ -223,8 +217,7 @@ class InstrumentSystem:
     def _span(self) -> tuple[Array, Array]:
         """Orthonormal U of the span of Z in R's coordinates, and U^T R_ZZ^-T."""
         Rz = self.R[: self.instruments, : self.instruments]
-        norms = np.linalg.norm(Rz, axis=0)
-        norms[norms == 0.0] = 1.0
+        norms = measure_columns(Rz)
         u, s, vt = np.linalg.svd(Rz / norms)
         rank = int(np.sum(s > s[0] / UNEXCITED))
         return u[:, :rank], vt[:rank] / s[:rank, None] / norms
@@ -242,8 +235,7 @@ class InstrumentSystem:
         One over it is by how much errors of some combination are larger than least squares'.
         """
         X = self.R[:, self.instruments : -1]
-        norms = np.linalg.norm(X, axis=0)
-        u, s, _ = np.linalg.svd(X / np.where(norms > 0.0, norms, 1.0), full_matrices=False)
+        u, s, _ = np.linalg.svd(X / measure_columns(X), full_matrices=False)
         excited = u[: self.instruments, s > s[0] / UNEXCITED]
         return float(np.linalg.svd(excited, compute_uv=False)[-1])
 
@@ -266,8 +258,7 @@ class System:
 
     def _scaled(self) -> tuple[Array, Array]:
         """A with columns of unit length, and the lengths (1 for empty columns)."""
-        norms = np.linalg.norm(self.A, axis=0)
-        norms[norms == 0.0] = 1.0
+        norms = measure_columns(self.A)
         return self.A / norms, norms
 
     @cached_property
@@ -316,20 +307,7 @@ class System:
 def compress_groups(
     blocks: Iterable[tuple[Array, ...]], names: Sequence[str], widths: Sequence[int]
 ) -> tuple[GroupFactor, ...]:
-    """Streaming QR, one group per entry of a block.
-
-    Parameters
-    ----------
-    blocks : iterable of tuple of ndarray, shapes (any, widths[j])
-        Rows ``[X_j y_j]`` as they come, one array a group.
-    names : sequence of str
-        Of the groups.
-
-    Returns
-    -------
-    tuple of GroupFactor
-        The factor of each group.
-    """
+    """Streaming QR of rows ``[X_j y_j]`` as they come, one array of each block a group."""
     pending: list[list[Array]] = [[] for _ in widths]
     kept = [0] * len(widths)
     counts = [0] * len(widths)
@@ -347,15 +325,3 @@ def compress_groups(
         )
         for name, rows, width, count in zip(names, pending, widths, counts, strict=True)
     )
-
-
-def spread_factors(
-    groups: Iterable[GroupFactor], places: Sequence[Sequence[int]], width: int
-) -> tuple[GroupFactor, ...]:
-    """Factors of a group's own columns, put where they stand among all columns."""
-    full = []
-    for group, place in zip(groups, places, strict=True):
-        factor = np.zeros((len(group.factor), width))
-        factor[:, list(place)] = group.factor
-        full.append(group.of(factor))
-    return tuple(full)

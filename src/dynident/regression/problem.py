@@ -11,7 +11,6 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, check_type
 from dynident.dynamics.base import BaseParameters, find_observed_base
-from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
@@ -21,7 +20,6 @@ from dynident.regression.factors import (
     GroupFactor,
     InstrumentFactors,
     compress_groups,
-    spread_factors,
 )
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.regression.rows import (
@@ -124,16 +122,16 @@ class Regression:
         InputError
             When no row is left.
         """
+        found = self.compress(rows.blocks for rows in self.rows())
+        if not found.rows:
+            raise InputError("no rows are left to fit; lower drop_below or use a longer log")
+        return found
+
+    def compress(self, blocks: Iterable[tuple[Array, ...]]) -> Factors:
+        """Factors of rows ``[X | y]`` made of these: of each group the columns that it has."""
         p = self.base.count
         places = [[*columns, p] for columns in self.columns]
-        blocks = (
-            tuple(np.column_stack([X, y]) for X, y in zip(rows.X, rows.y, strict=True))
-            for rows in self.rows()
-        )
-        found = self._factors(blocks, places, p + 1)
-        if not any(group.rows for group in found):
-            raise InputError("no rows are left to fit; lower drop_below or use a longer log")
-        return Factors(found)
+        return Factors(self._factors(blocks, places, p + 1))
 
     @cached_property
     def instrument_factors(self) -> InstrumentFactors:
@@ -152,12 +150,13 @@ class Regression:
         self, blocks: Iterable[tuple[Array, ...]], places: Sequence[Sequence[int]], width: int
     ) -> tuple[GroupFactor, ...]:
         """Factors of each group's own columns, put where they stand among all."""
-        names = [group.name for group in self.groups]
-        found = spread_factors(
-            compress_groups(blocks, names, [len(place) for place in places]), places, width
-        )
-        pairs = zip(found, self.groups, strict=True)
-        return tuple(replace(factor, noise=group.noise) for factor, group in pairs)
+        names, found = [group.name for group in self.groups], []
+        own = compress_groups(blocks, names, [len(place) for place in places])
+        for part, group, place in zip(own, self.groups, places, strict=True):
+            factor = np.zeros((len(part.factor), width))
+            factor[:, place] = part.factor
+            found.append(replace(part, factor=factor, noise=group.noise))
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -196,7 +195,8 @@ class Problem(Regression):
     ) -> None:
         idim = build_idim(robot, friction, rotor, elements=elements)
         logs = check_logs(idim, samples)
-        base = find_observed_base(idim, list_observed_kinds(logs))
+        kinds = tuple(dict.fromkeys(log.observed for log in logs))
+        base = find_observed_base(idim, kinds)
         super().__init__(base, logs, MotionRows(base, logs, progress=progress))
 
     @classmethod
@@ -312,11 +312,6 @@ def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Genera
                 "known_<joint> in the log, zeros where nothing is known"
             )
     return tuple(generalise_samples(idim, log) for log in logs)
-
-
-def list_observed_kinds(logs: Sequence[GeneralisedSamples]) -> tuple[Observed, ...]:
-    """What logs can show, each kind once."""
-    return tuple(dict.fromkeys(log.observed for log in logs))
 
 
 def refuse_combinations(problem: Problem, what: str) -> None:

@@ -79,6 +79,11 @@ class Rows:
     Z: tuple[Array, ...] | None = None
 
     @property
+    def blocks(self) -> tuple[Array, ...]:
+        """``[X | y]`` of each group."""
+        return tuple(np.column_stack(pair) for pair in zip(self.X, self.y, strict=True))
+
+    @property
     def scores(self) -> tuple[Array, ...]:
         """What the errors are made orthogonal to: Z where there are instruments, else X."""
         return self.X if self.Z is None else self.Z

@@ -37,7 +37,7 @@ from dynident.estimators.constrained import (
 )
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, System, compress_groups, triangularise_rows
+from dynident.regression.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
 
@@ -127,20 +127,12 @@ def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
             sums[j, p] += np.sum(y)
     means = sums / counts[:, None]
     places = [[*columns, p] for columns in problem.columns]
-    blocks = (
-        tuple(
-            np.column_stack([X, y]) - means[j, places[j]]
-            for j, (X, y) in enumerate(zip(rows.X, rows.y, strict=True))
-        )
+    factors = problem.compress(
+        tuple(block - means[j, places[j]] for j, block in enumerate(rows.blocks))
         for rows in problem.rows()
     )
-    factors = compress_groups(blocks, problem.factors.names, [len(place) for place in places])
-    centred = []
-    for group, place, count in zip(factors, places, counts, strict=True):
-        full = np.zeros((len(group.factor), p + 1))
-        full[:, place] = group.factor / np.sqrt(count)
-        centred.append(full)
-    return Spreads(means, tuple(centred), k_e)
+    pairs = zip(factors.groups, counts, strict=True)
+    return Spreads(means, tuple(group.factor / np.sqrt(count) for group, count in pairs), k_e)
 
 
 class Searchable(Protocol):
@@ -245,9 +237,7 @@ class Task:
         With a trace of the columns' own lengths, where the rows leave a combination open.
         """
         A = self.metric
-        norms = np.linalg.norm(A, axis=0)
-        norms[norms == 0.0] = 1.0
-        return triangularise_rows(np.vstack([A, np.diag(norms / UNEXCITED)]))
+        return triangularise_rows(np.vstack([A, np.diag(measure_columns(A) / UNEXCITED)]))
 
     def cost(self, sets: Array) -> Array:
         """The criterion of many sets of base parameters as chi-squared, shape (sets,)."""
