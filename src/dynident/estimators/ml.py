@@ -50,7 +50,7 @@ STEP = 1e-6
 """Of beta, in standard deviations, below which it has settled."""
 HALVINGS = 30
 HIDDEN = 0.9
-"""Share of a combination's information that noise of the motion may pretend."""
+"""Share of a combination's information that noise of the motion may account for."""
 UNLIKE = 1.5
 """Errors over what given noise explains, above which it is said."""
 
@@ -184,14 +184,11 @@ class Errors:
 
     def passes(self) -> Iterator[Iterator[tuple[Reached, ...]]]:
         """Each log's groups, stretch by stretch; kept where its rows are."""
-        if self.propagation.keeps:
-            yield from (iter(log) for log in self._kept)
-        else:
-            yield from self._made()
+        return self._made() if self._kept is None else map(iter, self._kept)
 
     @cached_property
-    def _kept(self) -> tuple[tuple[tuple[Reached, ...], ...], ...]:
-        return tuple(tuple(log) for log in self._made())
+    def _kept(self) -> tuple[tuple[tuple[Reached, ...], ...], ...] | None:
+        return tuple(map(tuple, self._made())) if self.propagation.keeps else None
 
     def _made(self) -> Iterator[Iterator[tuple[Reached, ...]]]:
         for log in self.propagation.passes():
@@ -237,6 +234,13 @@ class Likelihood:
         """``s^2`` of rows of a group."""
         return np.asarray(self.sigma[g] ** 2 + rows.known + np.sum(reach**2, axis=1))
 
+    def parts(self) -> Iterator[tuple[int, NoisyRows, Array, Array, Array]]:
+        """Group, rows, errors, reach and ``s^2`` of all rows, stretch by stretch."""
+        for log in self.errors.passes():
+            for groups in log:
+                for g, (rows, error, reach) in enumerate(groups):
+                    yield g, rows, error, reach, self.variance(g, rows, reach)
+
     @cached_property
     def rows(self) -> Regression:
         """Rows ``[z | e / s + z beta]``: their scores are those of the likelihood."""
@@ -266,12 +270,8 @@ class Likelihood:
         """
         groups, free = self.problem.groups, np.flatnonzero(np.isnan(fixed))
         mean = np.zeros((len(groups), len(self.beta)))
-        for log in self.errors.passes():
-            for parts in log:
-                for g, (rows, _, reach) in enumerate(parts):
-                    s2 = self.variance(g, rows, reach)
-                    along = rows.spread(reach)
-                    mean[g, self.problem.columns[g]] += s2**-2.0 @ along
+        for g, rows, _, reach, s2 in self.parts():
+            mean[g, self.problem.columns[g]] += s2**-2.0 @ rows.spread(reach)
         mean /= np.maximum(self.information, np.finfo(float).tiny)[:, None]
         logs: list[list[Rows]] = []
         for log, whole in zip(self.errors.passes(), self.rows.passes(), strict=True):
@@ -306,10 +306,8 @@ class Likelihood:
 
     def _summed(self, of: Callable[[Array, Array], Array]) -> Array:
         total = np.zeros(len(self.sigma))
-        for log in self.errors.passes():
-            for groups in log:
-                for g, (rows, error, reach) in enumerate(groups):
-                    total[g] += np.sum(of(error, self.variance(g, rows, reach)))
+        for g, _, error, _, s2 in self.parts():
+            total[g] += np.sum(of(error, s2))
         return total
 
     @cached_property
@@ -331,16 +329,11 @@ class Likelihood:
         Q is the covariance of the noise in x; positive semidefinite.
         """
         total = np.zeros((len(self.beta), len(self.beta)))
-        for log in self.errors.passes():
-            for groups in log:
-                for g, (rows, _, reach) in enumerate(groups):
-                    s2 = self.variance(g, rows, reach)
-                    B = rows.B @ self.half[self.problem.columns[g]]
-                    along = np.einsum("rm,rmk->rk", reach, B) / s2[:, None]
-                    B = (B / np.sqrt(s2)[:, None, None]).reshape(
-                        B.shape[0] * B.shape[1], B.shape[2]
-                    )
-                    total += B.T @ B - along.T @ along
+        for g, rows, _, reach, s2 in self.parts():
+            B = rows.B @ self.half[self.problem.columns[g]]
+            along = np.einsum("rm,rmk->rk", reach, B) / s2[:, None]
+            B = (B / np.sqrt(s2)[:, None, None]).reshape(B.shape[0] * B.shape[1], B.shape[2])
+            total += B.T @ B - along.T @ along
         return total
 
     @cached_property
@@ -377,7 +370,9 @@ class Likelihood:
             ahead = replace(self, errors=Errors(self.propagation, beta))
             if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
                 return ahead
-        raise ComputationError("ml came upon no decrease; check position_std, or take wls")
+        raise ComputationError(
+            "no step of ml lowers the errors; check position_std, or take wls"
+        )
 
     @property
     def leverage(self) -> Array:
@@ -397,13 +392,10 @@ class Likelihood:
         r = self.problem.factors.counts
         freedom = np.maximum(np.maximum(r - leverage, 0.1 * r), 1.0)
         upper, lower = np.zeros(len(r)), np.zeros(len(r))
-        for log in self.errors.passes():
-            for groups in log:
-                for g, (rows, error, reach) in enumerate(groups):
-                    s2 = self.variance(g, rows, reach)
-                    own = error**2 * (r[g] / freedom[g]) - (s2 - self.sigma[g] ** 2)
-                    upper[g] += np.sum(own / s2**2)
-                    lower[g] += np.sum(1.0 / s2**2)
+        for g, _, error, _, s2 in self.parts():
+            own = error**2 * (r[g] / freedom[g]) - (s2 - self.sigma[g] ** 2)
+            upper[g] += np.sum(own / s2**2)
+            lower[g] += np.sum(1.0 / s2**2)
         found = np.sqrt(np.maximum(upper / np.maximum(lower, np.finfo(float).tiny), 0.0))
         found = np.maximum(np.where(lower > 0.0, found, self.sigma), self.floor)
         return replace(self, sigma=np.where(np.isnan(fixed), found, fixed), rounds=self.rounds + 1)

@@ -242,7 +242,7 @@ def choose_equations(robot: Robot, log: Samples) -> Equations:
     """Which equations a log states: those that were asked for, else all that it can."""
     unmeasured = [c.name for c in robot.contacts if c.name not in log.wrenches]
     kind = log.equations
-    if not robot.floating and not robot.contacts and not log.locked:
+    if has_only_joint_torques(robot, log):
         return "full"
     if kind is None:
         kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
@@ -395,11 +395,8 @@ def list_free_groups(idim: Idim, logs: Sequence[GeneralisedSamples]) -> tuple[Fr
     found: dict[tuple[str, ...], FreeGroups] = {}
     for log in logs:
         for segment, names in enumerate(log.sets):
-            space = (
-                find_segment_null_space(idim, log, segment)
-                if names not in found and names
-                else None
-            )
-            if space is not None:
-                found[names] = FreeGroups(names, space.acting, space.count)
+            if names and names not in found:
+                space = find_segment_null_space(idim, log, segment)
+                if space is not None:
+                    found[names] = FreeGroups(names, space.acting, space.count)
     return tuple(found.values())

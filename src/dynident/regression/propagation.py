@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import (
-    DecimationFilter,
     count_filter_edge,
     differentiate_twice,
     filter_zero_phase,
 )
 from dynident.recording.prepare import Samples
+from dynident.regression.decimate import group_equal_filters
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import KEEP_BYTES, Rows, collect_conditions
@@ -181,10 +181,7 @@ class Propagation:
 
     def passes(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
         """Each log's groups, stretch by stretch; kept where they are few."""
-        if self.keeps:
-            yield from (iter(log) for log in self._kept)
-        else:
-            yield from self._made()
+        return self._made() if self._kept is None else map(iter, self._kept)
 
     @cached_property
     def keeps(self) -> bool:
@@ -194,21 +191,14 @@ class Propagation:
         return 8 * 3 * n * float(rows @ widths) <= KEEP_BYTES
 
     @cached_property
-    def _kept(self) -> tuple[tuple[tuple[NoisyRows, ...], ...], ...]:
-        return tuple(tuple(log) for log in self._made())
+    def _kept(self) -> tuple[tuple[tuple[NoisyRows, ...], ...], ...] | None:
+        return tuple(map(tuple, self._made())) if self.keeps else None
 
     def _made(self) -> Iterator[Iterator[tuple[NoisyRows, ...]]]:
         for log, levels, stretches in zip(
             self.problem.samples, self.levels, self.problem.passes(), strict=True
         ):
-            yield self._log(log, levels, stretches)
-
-    def _log(
-        self, log: GeneralisedSamples, levels: Levels, stretches: Iterator[Rows]
-    ) -> Iterator[tuple[NoisyRows, ...]]:
-        through = Through(log, levels.position)
-        for rows in stretches:
-            yield self._noisy(log, levels, through, rows)
+            yield map(partial(self._noisy, log, levels, Through(log, levels.position)), stretches)
 
     def _noisy(
         self, log: GeneralisedSamples, levels: Levels, through: Through, rows: Rows
@@ -323,16 +313,12 @@ class Through:
         each = [known[cutoff] for cutoff in log.position_hz]
         rms = np.array([np.sqrt(np.sum(response**2, axis=1)) for response in each])
         self.steps = np.maximum(position[:, None] * rms, SMALLEST)
-        banks: list[tuple[DecimationFilter, Array]] = []
-        self.roots: list[Array] = []
-        for f in log.filters:
-            found = next((own for bank, own in banks if np.array_equal(bank.taps, f.taps)), None)
-            if found is None:
-                by_cutoff = {
-                    c: factorise_covariance(propagate_white_noise(response, f.taps))
-                    for c, response in known.items()
-                }
-                found = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
-                found = found * position[:, None, None]
-                banks.append((f, found))
-            self.roots.append(found)
+        self.roots = [np.empty(0)] * len(log.filters)
+        for f, groups in group_equal_filters(log.filters):
+            by_cutoff = {
+                c: factorise_covariance(propagate_white_noise(response, f.taps))
+                for c, response in known.items()
+            }
+            root = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
+            for g in groups:
+                self.roots[g] = root * position[:, None, None]

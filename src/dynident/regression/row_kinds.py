@@ -18,8 +18,6 @@ from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
 from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
-from dynident.recording.prepare import Samples
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals, fit_autoregression
 
@@ -31,22 +29,13 @@ def decimated(problem: Problem) -> Problem:
 
 def take_every_sample(problem: Problem) -> Problem:
     """Rows without filter and decimation; of a mean period once, at about the log's own rate."""
-    return problem.on(
-        [
-            replace(
-                log,
-                filters=(DecimationFilter(0.5 * log.rate, find_sample_spacing(log), np.ones(1)),)
-                * len(log.filters),
-                segments=log.segments if log.averaging is None else (log.averaging.inner,),
-            )
-            for log in problem.samples
-        ]
-    )
-
-
-def find_sample_spacing(log: Samples) -> int:
-    """Samples from one that was measured to the next."""
-    return 1 if log.averaging is None else FINER
+    logs = []
+    for log in problem.samples:
+        apart = 1 if log.averaging is None else FINER
+        segments = log.segments if log.averaging is None else (log.averaging.inner,)
+        filters = (DecimationFilter(0.5 * log.rate, apart, np.ones(1)),) * len(log.filters)
+        logs.append(replace(log, filters=filters, segments=segments))
+    return problem.on(logs)
 
 
 def whiten_rows(problem: Problem) -> Problem:
@@ -56,26 +45,14 @@ def whiten_rows(problem: Problem) -> Problem:
     inverse of H_j is then a filter of finite length.
     """
     full = take_every_sample(problem)
-    factors: Factors = problem.factors
-    beta = factors.weighted(factors.ones).solve()
-    errors = compute_residuals(full, beta).error
-    models = [fit_autoregression(error) for error in errors]
-    return full.on(
-        [
-            replace(
-                log,
-                filters=tuple(
-                    DecimationFilter(
-                        0.5 * log.rate,
-                        find_sample_spacing(log),
-                        build_inverse_filter(a, find_sample_spacing(log)),
-                    )
-                    for a in models
-                ),
-            )
-            for log in full.samples
-        ]
-    )
+    beta = problem.factors.weighted(problem.factors.ones).solve()
+    models = [fit_autoregression(error) for error in compute_residuals(full, beta).error]
+    logs = []
+    for log in full.samples:
+        every = log.filters[0]
+        taps = [build_inverse_filter(a, every.step) for a in models]
+        logs.append(replace(log, filters=tuple(replace(every, taps=own) for own in taps)))
+    return full.on(logs)
 
 
 def build_inverse_filter(a: Array, apart: int = 1) -> Array:

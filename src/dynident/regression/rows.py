@@ -197,19 +197,13 @@ class MotionRows:
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, kept where they are few."""
-        if not np.any(self.base.shift):
-            yield from self.unshifted()
-            return
         shifts = [self.base.shift[columns] for columns in self.columns]
         for log in self.unshifted():
             yield (linearise_rows(rows, shifts) for rows in log)
 
     def unshifted(self) -> Iterator[Iterator[Rows]]:
         """Rows as though the shapes were no parameters."""
-        if self._kept is not None:
-            yield from (iter(rows) for rows in self._kept)
-        else:
-            yield from (self._stretches(log) for log in self.samples)
+        return map(self._stretches, self.samples) if self._kept is None else map(iter, self._kept)
 
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
