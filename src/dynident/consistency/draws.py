@@ -108,7 +108,6 @@ def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
 
     Parameters
     ----------
-    x : ndarray, shape (unknowns,)
     weight : ndarray, shape (unknowns,)
         Of each unknown's change.
     """

@@ -250,7 +250,6 @@ class Auxiliary:
 
         Parameters
         ----------
-        theta : ndarray, shape (standard parameters,)
         scale : ndarray, shape (n,), optional
             Multiplies the controllers' gains.
         """
@@ -356,7 +355,6 @@ def simulate_readings(
 
     Parameters
     ----------
-    theta : ndarray, shape (standard parameters,)
     horizon : float, optional
         See `build_auxiliary_model`.
     stands : sequence of mapping, optional

@@ -141,12 +141,9 @@ def pc_idim_ls(
 
     Parameters
     ----------
-    problem : Problem
     knowledge : Knowledge
         Consistency, constraints and prior; by default every link consistent, Ia, fv, fc
         positive, and the robot file's inertials as a weak prior where it has any.
-    bootstrap : Bootstrap
-    bars : ErrorBars
 
     Raises
     ------
@@ -181,13 +178,8 @@ def pc_idim_iv(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     knowledge : Knowledge
         As of `pc_idim_ls`; consistency "base" without a prior is the paper's own, eq. 27.
-    search : Search
-    bootstrap : Bootstrap
-    bars : ErrorBars
 
     Raises
     ------
@@ -223,11 +215,8 @@ def pc_ref_iv(
 
     Parameters
     ----------
-    problem : Problem
     knowledge : Knowledge
         As of `pc_idim_ls`.
-    bootstrap : Bootstrap
-    bars : ErrorBars
 
     Raises
     ------
@@ -360,7 +349,6 @@ class ConstrainedFit:
         Whose scores, those of its instruments where it has any, are zero at a free answer.
     system : System
         ``||A beta - b||^2`` of them.
-    sigma : ndarray, shape (groups,)
     literature : ndarray, shape (base parameters,)
         Standard deviations of the literature's formula.
     Pi : ndarray or None

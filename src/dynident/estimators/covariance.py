@@ -54,7 +54,6 @@ class Scores:
     ----------
     rows : Regression
         With the instruments, where it has any.
-    beta : ndarray, shape (base parameters,)
     weights : ndarray, shape (groups,)
         The sigmas w that weighted the rows: ones for ordinary least squares.
     sigma : ndarray, shape (groups,)

@@ -74,7 +74,6 @@ class Reached(Generic[T]):
 
     Attributes
     ----------
-    x : ndarray, shape (unknowns,)
     history : ndarray, shape (steps + 1, unknowns)
     """
 
@@ -106,7 +105,6 @@ def run_levenberg_marquardt(
         The problem of a step from an output and its unknowns.
     inner : Inner
         Minimises the damped linear problem over what is admitted.
-    x : ndarray, shape (unknowns,)
     here : T
         The output about x.
     paid : float, optional

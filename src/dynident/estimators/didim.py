@@ -36,13 +36,6 @@ def didim(
 ) -> Estimate:
     """Input error with the regressor of the simulated motion as its Jacobian.
 
-    Parameters
-    ----------
-    problem : Problem
-    simulation : Simulation
-    search : Search
-    bars : ErrorBars
-
     Raises
     ------
     InputError

@@ -58,7 +58,6 @@ def run_hac_identity_test(rows: Regression, sigma: Array) -> TestResult:
     ----------
     rows : Regression
         With as many instruments as parameters.
-    sigma : ndarray, shape (groups,)
     """
     system = rows.instrument_factors.weighted(sigma)
     p, Pi = rows.base.count, system.Pi
@@ -114,7 +113,6 @@ def run_hac_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     ----------
     rows : Regression
         With instruments.
-    sigma : ndarray, shape (groups,)
     """
     system = rows.instrument_factors.weighted(sigma)
     z, p = system.instruments, rows.base.count

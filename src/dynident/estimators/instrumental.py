@@ -59,13 +59,6 @@ def idim_iv(
 ) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
-    Parameters
-    ----------
-    problem : Problem
-    simulation : Simulation
-    search : Search
-    bars : ErrorBars
-
     Raises
     ------
     InputError
@@ -118,11 +111,6 @@ def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Instrumental variables, as many as parameters, from the references that the logs hold.
 
     Nothing is simulated, so that no controller is needed and floating robots have them, too.
-
-    Parameters
-    ----------
-    problem : Problem
-    bars : ErrorBars
 
     Raises
     ------
@@ -309,8 +297,6 @@ def assess_instruments(
     ----------
     rows : Regression
         With their instruments.
-    sigma : ndarray, shape (groups,)
-    beta, std : ndarray, shape (base parameters,)
     white : bool
         Whether the rows' errors are independent in time.
     alike : bool

@@ -61,8 +61,6 @@ class Stepped:
     ----------
     rows : Regression
         That it fitted.
-    beta : ndarray, shape (base parameters,)
-    sigma : ndarray, shape (groups,)
     std : ndarray, shape (base parameters,)
         By which a change is judged.
     """
@@ -85,8 +83,6 @@ class Settled:
     ----------
     rows : Regression
         Of the last step.
-    beta : ndarray, shape (base parameters,)
-    sigma : ndarray, shape (groups,)
     history : ndarray, shape (simulations + 1, base parameters)
     """
 
@@ -109,10 +105,6 @@ def simulate_and_step(
     An estimate that cannot be simulated is approached from the last one that could: mass
     matrices are linear in beta and the positive definite ones are a convex set, so that half
     way back is nearer.
-
-    Parameters
-    ----------
-    start : ndarray, shape (base parameters,)
     """
     beta = simulatable = start
     sigma = auxiliary.problem.factors.ones
@@ -154,7 +146,6 @@ def iterate_until_settled(
 
     Parameters
     ----------
-    start : ndarray, shape (base parameters,)
     advice : str
         What to try where it does not settle.
     """

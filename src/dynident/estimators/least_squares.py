@@ -36,12 +36,6 @@ def ols(
 ) -> Estimate:
     """Ordinary least squares, all groups weighted alike (ardiani2024, eq. 9).
 
-    Parameters
-    ----------
-    problem : Problem
-    elimination : Elimination
-    bars : ErrorBars
-
     Raises
     ------
     ComputationError
@@ -57,12 +51,6 @@ def wls(
 
     Of logs that were averaged over periods sigma is that of their scatter, where the model leaves
     nothing else (`estimate_sigma_by_scatter`).
-
-    Parameters
-    ----------
-    problem : Problem
-    elimination : Elimination
-    bars : ErrorBars
 
     Raises
     ------
@@ -192,12 +180,6 @@ def irls(
     problem: Problem, robustness: Robustness = Robustness(), bars: ErrorBars = ErrorBars()
 ) -> Estimate:
     """Iteratively reweighted least squares: robust against outliers of the torque.
-
-    Parameters
-    ----------
-    problem : Problem
-    robustness : Robustness
-    bars : ErrorBars
 
     Raises
     ------

@@ -92,12 +92,6 @@ def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) 
     scores themselves (`estimate_covariance`): White's where residuals are white, else prewhitened
     ones.
 
-    Parameters
-    ----------
-    problem : Problem
-    noise : Noise
-    bars : ErrorBars
-
     Raises
     ------
     InputError
@@ -171,13 +165,7 @@ Reached = tuple[NoisyRows, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The rows at some parameters.
-
-    Attributes
-    ----------
-    propagation : Propagation
-    beta : ndarray, shape (base parameters,)
-    """
+    """The rows at some parameters."""
 
     propagation: Propagation
     beta: Array
@@ -370,9 +358,7 @@ class Likelihood:
             ahead = replace(self, errors=Errors(self.propagation, beta))
             if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
                 return ahead
-        raise ComputationError(
-            "no step of ml lowers the errors; check position_std, or take wls"
-        )
+        raise ComputationError("no step of ml lowers the errors; check position_std, or take wls")
 
     @property
     def leverage(self) -> Array:

@@ -71,10 +71,6 @@ def cloe(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
-    bars : ErrorBars
-    fitting : Fitting
     progress : callable
         See `Progress`.
 
@@ -151,7 +147,6 @@ class OutputFit:
     ----------
     linear : Regression
         Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
-    beta : ndarray, shape (base parameters,)
     sigma : ndarray, shape (n,)
     history : ndarray, shape (steps + 1, base parameters)
     """
@@ -174,7 +169,6 @@ def minimise_output_error(
 
     Parameters
     ----------
-    start : ndarray, shape (base parameters,)
     inner : Inner
         Minimises the damped linear problem over what is admitted.
     """

@@ -47,10 +47,6 @@ class Scatter:
 def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
     """What the rows' errors differ by from period to period.
 
-    Parameters
-    ----------
-    beta : ndarray, shape (base parameters,)
-
     Returns
     -------
     Scatter or None
@@ -133,7 +129,6 @@ def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Arr
     ----------
     rows : Regression
         With the instruments, where it has any.
-    weights : ndarray, shape (groups,)
 
     Returns
     -------
@@ -186,7 +181,6 @@ def run_lack_of_fit_test(
 
     Parameters
     ----------
-    beta : ndarray, shape (base parameters,)
     weights : ndarray, shape (groups,)
         The sigmas that weighted the fit: they say how many rows of each group it has used up.
     """

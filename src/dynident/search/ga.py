@@ -57,13 +57,8 @@ def ga(
 
     Parameters
     ----------
-    problem : Problem
-    region : Region
-    breeding : Breeding
-    keeping : Keeping
     knowledge : Knowledge
         Consistency, constraints and prior: the set that wins is repaired by them.
-    bars : ErrorBars
     progress : callable
         See `Progress`.
 

@@ -22,13 +22,6 @@ def nls(
     with these by Gauss-Newton steps with exact Jacobians, within their bounds, as for every
     method.
 
-    Parameters
-    ----------
-    problem : Problem
-    region : Region
-    knowledge : Knowledge
-    bars : ErrorBars
-
     Raises
     ------
     InputError

@@ -77,13 +77,8 @@ def pf(
 
     Parameters
     ----------
-    problem : Problem
-    region : Region
-    swarm : Swarm
-    keeping : Keeping
     knowledge : Knowledge
         Consistency, constraints and prior: the mean is repaired by them.
-    bars : ErrorBars
     progress : callable
         See `Progress`.
 

@@ -297,7 +297,6 @@ class Projected:
         Linearised at the shapes.
     beta : ndarray, shape (base parameters,)
         With the shapes as they are given.
-    sigma : ndarray, shape (groups,)
     cost : float
         Minus the log-likelihood of normal errors, less a constant: ``sum_g r_g log sigma_g``.
     """
