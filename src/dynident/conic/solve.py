@@ -19,7 +19,7 @@ from clarabel import DefaultSolver
 from scipy.linalg import solve_triangular
 
 from dynident.conic.active_set import ROUNDS, Certificate, certify_answer, polish_answer
-from dynident.conic.cones import Cone, Definite, measure_cone_violation, project_on_dual_cone
+from dynident.conic.cones import Cone, Definite, Equal, measure_cone_violation, project_on_dual_cone
 from dynident.conic.infeasible import refuse_contradiction
 from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempt_solution
 from dynident.core.arrays import Array
@@ -102,9 +102,11 @@ class ConeSolution:
 
 
 def build_free_faces(cones: Sequence[Cone]) -> tuple[list[np.ndarray], list[Array]]:
-    """Faces and multipliers of an answer at which no constraint is active."""
+    """Faces and multipliers of an answer at which equalities alone are active."""
     faces: list[np.ndarray] = [
-        np.zeros((len(c.floor), 0)) if isinstance(c, Definite) else np.zeros(len(c.h), dtype=bool)
+        np.zeros((len(c.floor), 0))
+        if isinstance(c, Definite)
+        else np.full(len(c.h), isinstance(c, Equal))
         for c in cones
     ]
     return faces, [np.zeros_like(c.floor if isinstance(c, Definite) else c.h) for c in cones]

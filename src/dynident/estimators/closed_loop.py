@@ -17,7 +17,7 @@ from pydantic import Field
 from dynident.control.controller import Controller
 from dynident.control.reference import Reference, average_held_signals
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, name_section_in_errors
+from dynident.core.errors import ComputationError, InputError, name_section_in_errors
 from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.idim import Idim
@@ -403,6 +403,12 @@ def warn_of_chatter(auxiliary: Auxiliary, theta: Array) -> list[str]:
     return notes
 
 
+def refuse_chatter(problem: Problem, simulation: Simulation, theta: Array) -> None:
+    """Refuse an estimate whose simulated loop the integrator cannot follow."""
+    for chatter in warn_of_chatter(build_auxiliary_model(problem, simulation), theta):
+        raise ComputationError(chatter)
+
+
 def compute_percent_error(error: Array, signal: Array) -> Array:
     """``100 ||error|| / ||signal||`` column by column."""
     norms = np.maximum(np.linalg.norm(signal, axis=0), 1e-300)
@@ -460,7 +466,7 @@ def build_auxiliary_model(
                     reference.rows(start - lead, stop),
                     external=None if external is None else external[start - lead : stop],
                     base=None if base is None else base[start - lead : stop],
-                    model=choose_compensation_model(problem),
+                    model=problem.idim.nominal if problem.robot.has_nominal else None,
                     q0=begun[start],
                     dq0=estimate_start_speed(log, start, stop) if held else log.dq[start],
                     lead=lead,
@@ -520,15 +526,12 @@ def lacks_torque(log: GeneralisedSamples) -> bool:
 
 
 def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
-    """A log without torque with that of the controllers' law in its place."""
-    return log if log.torque == "measured" else replace_torque_by_law(log, simulation)
-
-
-def replace_torque_by_law(log: Log, simulation: Simulation) -> Log:
-    """A log with the torque of the controllers' law along the measured motion.
+    """A log without torque with that of the controllers' law along the measured motion.
 
     ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
     """
+    if log.torque == "measured":
+        return log
     control = simulation.controller
     reference = extract_logged_reference(log, held=True)
     if reference is None:
@@ -549,11 +552,6 @@ def replace_torque_by_law(log: Log, simulation: Simulation) -> Log:
     w = np.stack([*targets, log.measured, log.dq], axis=2)
     output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
     return replace(log, tau=control.gain * output, torque="law")
-
-
-def choose_compensation_model(problem: Problem) -> Array | None:
-    """The file's inertials as standard parameters, for controllers that compensate."""
-    return problem.idim.nominal if problem.robot.has_nominal else None
 
 
 def extract_logged_reference(log: Samples, held: bool = False) -> Reference | None:

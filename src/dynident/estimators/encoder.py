@@ -15,17 +15,18 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
-from dynident.conic.cones import Cone
+from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Constraint
+from dynident.consistency.feasible_set import list_active_constraints
 from dynident.control.controller import QREF
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.errors import InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, warn_of_chatter
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, refuse_chatter
 from dynident.estimators.covariance import (
     ErrorBars,
     Scores,
@@ -56,9 +57,8 @@ from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.filters.filters import DecimationFilter
 from dynident.regression.factors import System
-from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.rows import GivenRows, RowGroup, Rows, list_torque_groups
+from dynident.regression.rows import GivenRows, Rows, list_position_groups
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import estimate_group_sigma
 from dynident.simulation.mount import AXES, refuse_unknown_axes
@@ -166,7 +166,8 @@ def fit_drives_and_loop(
         fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
         found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
         doubts = list_mount_doubts(rigid.here, found.here, axes)
-    refuse_chatter(problem, simulation, unknowns, found.x)
+    fitted = Problem.of(apply_friction_shapes(problem, unknowns, found.x), problem.samples)
+    refuse_chatter(fitted, unknowns.tuned(found.x, simulation), unknowns.theta(found.x))
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = build_admitted_set(asked, fitting.constraints).cones
     return finish_drives_estimate(problem, simulation, unknowns, free, found, bars, cones, doubts)
@@ -189,7 +190,7 @@ def fit_unknowns(
     free = build_admitted_set(unknowns, fitting.constraints)
     unknowns = replace(unknowns, unit=choose_step_sizes(here, free))
     free = build_admitted_set(unknowns, fitting.constraints)
-    # readings at the starts are all but right: free from the first step they lead astray
+    # readings at the starts are nearly right: free from the first step they mislead the iteration
     kept = hold_start_readings(unknowns, x)
     strict = replace(free, cones=(*free.cones, *kept))
     near = minimise_position_error(problem, simulation, unknowns, strict, x, here, progress)
@@ -344,15 +345,6 @@ def minimise_position_error(
     return Minimum(ended.x * unit, ended.here, inner.solution, ended.history * unit, ended.rollouts)
 
 
-def refuse_chatter(problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array) -> None:
-    """Refuse an estimate whose simulated loop the integrator cannot follow."""
-    tuned = unknowns.tuned(x, simulation)
-    here = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
-    chatter = warn_of_chatter(build_auxiliary_model(here, tuned), unknowns.theta(x))
-    if chatter:
-        raise ComputationError(chatter[0])
-
-
 def find_uneven_joints(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
 ) -> tuple[str, ...]:
@@ -382,16 +374,6 @@ def find_uneven_joints(
     return tuple(problem.robot.joint_names[j] for j in range(n) if share[j] < UNEVEN)
 
 
-def warn_of_uneven_joints(joints: Sequence[str]) -> tuple[str, ...]:
-    """What is said of them."""
-    if not joints:
-        return ()
-    return (
-        f"the errors of {', '.join(joints)} are those of friction that changes along a turn: try "
-        "friction = 'uneven'",
-    )
-
-
 def finish_drives_estimate(
     problem: Problem,
     simulation: Simulation,
@@ -409,7 +391,11 @@ def finish_drives_estimate(
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     rows = build_position_rows(problem, simulation, unknowns, x)
     errors = compute_residuals(rows, x)
-    faces, active = find_free_directions(free.cones, found.solution, count)
+    faces = find_free_directions(free.cones, found.solution)
+    limits = [k for k, cone in enumerate(free.cones) if not isinstance(cone, Equal)]
+    active = list_active_constraints(
+        [free.cones[k] for k in limits], [found.solution.faces[k] for k in limits]
+    )
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
     R = np.linalg.qr(A @ faces, mode="r")
     inverse = np.linalg.pinv(R, rcond=1e-9)
@@ -442,6 +428,12 @@ def finish_drives_estimate(
         doubts,
     )
     shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])
+    warnings = simulation.warnings
+    if fitted.uneven:
+        warnings += (
+            f"the errors of {', '.join(fitted.uneven)} are those of friction that changes along a "
+            "turn: try friction = 'uneven'",
+        )
     factors = problem.factors
     return Estimate(
         beta,
@@ -454,7 +446,7 @@ def finish_drives_estimate(
         certificate=found.solution.certificate,
         active=active,
         prior=free.words or None,
-        warnings=(*simulation.warnings, *warn_of_uneven_joints(fitted.uneven)),
+        warnings=warnings,
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
         singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
         shape=shape if len(shape.names) else None,
@@ -472,15 +464,11 @@ def build_position_rows(
         X = tuple(by[:, j] for j in range(n))
         y = tuple(error[:, j] + X[j] @ x for j in range(n))
         lists[index].append(Rows(X, y, (sample,) * n))
-    groups = tuple(
-        RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in list_torque_groups(problem.robot)
-    )
+    groups = list_position_groups(problem.robot)
     # a base of so many columns: what rows are about is all that covariances ask of it
     about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
-    samples = tuple(keep_every_sample(log) for log in problem.samples)
-    return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
-
-
-def keep_every_sample(log: GeneralisedSamples) -> GeneralisedSamples:
-    """The same log with a row at every sample, as far as covariances ask."""
-    return replace(log, filters=(DecimationFilter.design(log.rate, log.rate),) * len(log.filters))
+    samples = []
+    for log in problem.samples:  # as with a row at every sample
+        every = DecimationFilter.design(log.rate, log.rate)
+        samples.append(replace(log, filters=(every,) * len(log.filters)))
+    return Regression(about, tuple(samples), GivenRows(groups, tuple(map(tuple, lists)), count))

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Equal, Positive
+from dynident.conic.active_set import linearise_constraints
+from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, list_names
+from dynident.consistency.draws import find_null_space
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_body_rows
 from dynident.core.arrays import Array
@@ -245,32 +247,8 @@ def hold_start_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
     return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
 
 
-def find_free_directions(
-    cones: Sequence[Cone], solution: ConeSolution, count: int
-) -> tuple[Array, tuple[str, ...]]:
-    """Directions that the active constraints leave, and the names of those that hold back.
-
-    Returns
-    -------
-    ndarray, shape (count, free directions)
-        Orthonormal, of scaled unknowns.
-    tuple of str
-    """
-    rows, active_names = [np.zeros((0, count))], []
-    for cone, face in zip(cones, solution.faces, strict=True):
-        if isinstance(cone, Equal):
-            rows.append(cone.G)
-        elif isinstance(cone, Definite):
-            # moves along the null directions of the matrix are held
-            pairs = [(u, v) for k, u in enumerate(face.T) for v in face.T[: k + 1]]
-            rows += [np.einsum("kij,i,j->k", cone.basis, u, v)[None] for u, v in pairs]
-            active_names += [cone.name] * bool(pairs)
-        elif isinstance(cone, Positive):
-            rows.append(cone.G[face])
-            active_names += [name for name, active in zip(cone.name, face, strict=True) if active]
-    normals = np.vstack(rows)
-    if not len(normals):
-        return np.eye(count), ()
-    _, s, vt = np.linalg.svd(normals)
-    rank = int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300)))
-    return vt[rank:].T, tuple(active_names)
+def find_free_directions(cones: Sequence[Cone], solution: ConeSolution) -> Array:
+    """Orthonormal directions of scaled unknowns that the active constraints leave."""
+    halves = [0.5 * multiplier for multiplier in solution.multipliers]
+    active, _ = linearise_constraints(cones, solution.x, solution.faces, halves)
+    return find_null_space(active.C)

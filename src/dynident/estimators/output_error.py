@@ -13,13 +13,13 @@ from itertools import islice
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.errors import InputError, RolloutError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
     build_auxiliary_model,
-    warn_of_chatter,
+    refuse_chatter,
 )
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
@@ -39,9 +39,8 @@ from dynident.estimators.iteration import (
 from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem, Regression
-from dynident.regression.rows import RowGroup, Rows, list_torque_groups, split_rows
+from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
-from dynident.robot.model import Robot
 from dynident.simulation.rollout import Stretch
 
 APPROACH = 3
@@ -90,11 +89,7 @@ def cloe(
         )
     estimate = estimate_by_output_error(problem, simulation, POSITION, bars, progress)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
-    chatter = warn_of_chatter(
-        build_auxiliary_model(problem, simulation), problem.base.standard(estimate.beta)
-    )
-    if chatter:
-        raise ComputationError(chatter[0])
+    refuse_chatter(problem, simulation, problem.base.standard(estimate.beta))
     # sigma is a torque's everywhere else: that of the inverse model's errors
     factors = problem.factors
     return replace(estimate, sigma=estimate_group_sigma(factors, estimate.beta, factors.ones))
@@ -260,7 +255,8 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
             rows = split_rows(*decimators[index, start].push(low, blocks))
             y = tuple(e + X @ beta for X, e in zip(rows.X, rows.y, strict=True))
             stretches[index].append(replace(rows, y=y))
-    return problem.given(list_output_groups(problem.robot, name), stretches)
+    groups = list_torque_groups if name == "tau" else list_position_groups
+    return problem.given(groups(problem.robot), stretches)
 
 
 def refuse_base_equations(problem: Problem) -> None:
@@ -271,11 +267,3 @@ def refuse_base_equations(problem: Problem) -> None:
                 f"{log.name}: the outputs that are fitted are the joints': set equations = "
                 "'joints', or take idim-iv or didim, which fit the base's wrench, too"
             )
-
-
-def list_output_groups(robot: Robot, name: str) -> tuple[RowGroup, ...]:
-    """The groups of simulated positions, or torques."""
-    torques = list_torque_groups(robot)
-    if name == "tau":
-        return torques
-    return tuple(RowGroup(g.name, "m" if g.unit == "N" else "rad") for g in torques)

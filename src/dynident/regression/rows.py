@@ -133,6 +133,14 @@ def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
     return (*(base if robot.floating else ()), *joints)
 
 
+def list_position_groups(robot: Robot) -> tuple[RowGroup, ...]:
+    """The groups of joints' positions."""
+    return tuple(
+        RowGroup(group.name, "m" if group.unit == "N" else "rad")
+        for group in list_torque_groups(robot)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class MotionRows:
     """The regressor along the motion of some logs, beside their torques.
