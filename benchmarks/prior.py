@@ -187,8 +187,8 @@ def misfit(admitted: FeasibleSet, point: FeasiblePoint) -> Array:
 def yielding(given: Setting) -> tuple[FeasiblePoint, Links]:
     """The estimate whose links beyond ten are pulled no harder than links at ten (Huber).
 
-    Also says which links these are. Rows of the pullback go with the inverse of the thick
-    body, so that a belief is weakened by a thicker one.
+    Also says which links these are. Rows of the pullback go with the inverse of the inflated
+    body, so that a belief is weakened by a more inflated one.
     """
     admitted, belief = given.admitted, given.admitted.prior.belief
     point = admitted.solve(given.system)
@@ -198,8 +198,8 @@ def yielding(given: Setting) -> tuple[FeasiblePoint, Links]:
         if np.allclose(now, weights, rtol=1e-3):
             break
         weights = now
-        thick = belief.thick / np.sqrt(weights)[:, None, None]
-        weakened = replace(admitted.prior, belief=replace(belief, thick=thick))
+        inflated = belief.inflated / np.sqrt(weights)[:, None, None]
+        weakened = replace(admitted.prior, belief=replace(belief, inflated=inflated))
         point = replace(admitted, prior=weakened).solve(given.system, point)
     named = np.zeros(admitted.space.idim.tree.bodies, dtype=bool)
     named[list(belief.bodies)] = weights < 1.0

@@ -86,7 +86,7 @@ STILL_WIDE = {
     "study": 21,
     "report": 12,
     "fit": 11,
-    "estimators": 10,
+    "estimators": 9,
     "online": 10,
     "api": 10,
     "cli": 9,

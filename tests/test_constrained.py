@@ -409,7 +409,7 @@ def test_the_weight_of_every_metric_draws_towards_the_file(loop, metric):
         weight: ESTIMATORS["pc-idim-ls"](wrong, Knowledge(metric=metric, prior_weight=weight))
         for weight in (0.0, 1e-3, 1.0, 1e4, 1e10)
     }
-    # the divergence knows no thin bodies: its centre is the file's, 3 cm thicker
+    # the divergence admits no body without extent: its centre is the file's, 3 cm of gyration added
     gyration = 0.03 if metric == "entropic" else 0.0
     gaps = [distance(estimate, wrong, gyration) for estimate in found.values()]
     assert np.all(np.diff(gaps) < 1e-9), gaps

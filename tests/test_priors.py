@@ -45,8 +45,8 @@ def prior(metric, weight=1.0, phis=FILE):
 
 
 def centre(metric):
-    """Where the distance is zero: the file's bodies, thickened for the divergence."""
-    phis = build_belief(FILE, LINKS).thick if metric == "entropic" else to_pseudo_inertia(FILE)
+    """Where the distance is zero: the file's bodies, inflated for the divergence."""
+    phis = build_belief(FILE, LINKS).inflated if metric == "entropic" else to_pseudo_inertia(FILE)
     return to_inertial_parameters(phis).ravel()
 
 
@@ -98,8 +98,8 @@ def test_whether_rows_depend_on_the_body_is_what_the_metric_says(metric):
 
 def test_distances_are_those_of_the_formulas():
     J, J0 = to_pseudo_inertia(CHANGED), to_pseudo_inertia(FILE)
-    thick = J0 + FILE[:, 0, None, None] * THICKENING
-    ratio = np.linalg.solve(thick, J - J0)
+    inflated = J0 + FILE[:, 0, None, None] * THICKENING
+    ratio = np.linalg.solve(inflated, J - J0)
     theta = CHANGED.ravel()
     riemannian = 0.5 * np.einsum("kij,kji->", ratio, ratio)
     assert prior("pullback").distance(theta) == pytest.approx(riemannian)
@@ -107,14 +107,14 @@ def test_distances_are_those_of_the_formulas():
     plain = 0.5 * sum(np.sum((D @ d @ D) ** 2) for d in J - J0)
     assert prior("euclidean").distance(theta) == pytest.approx(plain)
     sizes = 0.0
-    for d, body in zip(J - J0, thick, strict=True):
+    for d, body in zip(J - J0, inflated, strict=True):
         mass, length = body[3, 3], np.sqrt(np.trace(body[:3, :3]) / body[3, 3] / 3.0)
         D = np.diag([1.0 / length] * 3 + [1.0])
         sizes += 0.5 * np.sum((D @ d @ D / mass) ** 2)
     assert prior("weighted").distance(theta) == pytest.approx(sizes)
     bregman = sum(
         np.trace(a @ np.linalg.inv(b)) - np.linalg.slogdet(a)[1] + np.linalg.slogdet(b)[1] - 4.0
-        for a, b in zip(J, thick, strict=True)
+        for a, b in zip(J, inflated, strict=True)
     )
     assert prior("entropic").distance(theta) == pytest.approx(bregman)
 
@@ -122,7 +122,7 @@ def test_distances_are_those_of_the_formulas():
 def test_the_divergence_is_the_pullback_nearby_and_infinite_outside():
     at = centre("entropic")
     flat = prior("pullback", phis=at.reshape(3, 10))
-    same = replace(flat, belief=replace(flat.belief, thick=flat.belief.centre))
+    same = replace(flat, belief=replace(flat.belief, inflated=flat.belief.centre))
     curved = replace(same, metric="entropic")
     step = 1e-4 * (CHANGED.ravel() - at)
     assert curved.distance(at + step) == pytest.approx(same.distance(at + step), rel=1e-3)
@@ -152,9 +152,9 @@ def change(kind):
     return T
 
 
-def distance(metric, J, J0, thick):
+def distance(metric, J, J0, inflated):
     """Of one body, from the metric's own rows."""
-    rows, target = METRICS[metric].rows(J0, thick, J)
+    rows, target = METRICS[metric].rows(J0, inflated, J)
     return float(np.sum((rows @ to_inertial_parameters(J) - target) ** 2))
 
 
@@ -170,10 +170,10 @@ INVARIANT = {
 @pytest.mark.parametrize("kind", ["rotation", "translation", "millimetres", "grams"])
 def test_what_each_metric_depends_on(metric, kind):
     J, J0 = to_pseudo_inertia(CHANGED[0]), to_pseudo_inertia(FILE[0])
-    thick = J0 + FILE[0, 0] * THICKENING
+    inflated = J0 + FILE[0, 0] * THICKENING
     T = change(kind)
-    here = distance(metric, J, J0, thick)
-    there = distance(metric, *(T @ matrix @ T.T for matrix in (J, J0, thick)))
+    here = distance(metric, J, J0, inflated)
+    there = distance(metric, *(T @ matrix @ T.T for matrix in (J, J0, inflated)))
     assert (there == pytest.approx(here, rel=1e-6)) == (kind in INVARIANT[metric])
 
 
@@ -207,13 +207,13 @@ def test_bodies_without_mass_are_not_believed():
     assert not np.any(rows[:, 30:])
 
 
-def test_inconsistent_bodies_are_thickened_and_named():
+def test_inconsistent_bodies_are_inflated_and_named():
     phis = FILE.copy()
     phis[2] = from_com(1.0, [0.1, 0.0, 0.0], np.diag([0.01, 0.01, 0.03]))  # no triangle
     phis[0] = from_com(2.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))  # a point
     belief = build_belief(phis, LINKS)
     assert belief.doubtful == ("one", "three")
-    for matrices in (belief.centre, belief.thick):
+    for matrices in (belief.centre, belief.inflated):
         assert np.linalg.eigvalsh(matrices)[:, 0].min() > 0.0
     words = Prior(belief).words
     assert "repaired: one, three" in words
@@ -225,7 +225,7 @@ def test_a_consistent_body_is_the_centre_as_it_is():
     # entries are sums of up to three moments, in the order of the kernel that adds them: each
     # order is within eps times the sum of their sizes, which is under thrice the largest entry
     assert robots.relative(belief.centre, to_pseudo_inertia(FILE)) < 6.0 * np.finfo(float).eps
-    np.testing.assert_allclose(belief.thick - belief.centre, FILE[:, 0, None, None] * THICKENING)
+    np.testing.assert_allclose(belief.inflated - belief.centre, FILE[:, 0, None, None] * THICKENING)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -272,7 +272,7 @@ def by_cvxpy(admitted, system):
     x = cvxpy.Variable(len(space.unit))
     criterion = cvxpy.sum_squares(system.A @ space.matrix @ x - system.b)
     criterion += cvxpy.sum_squares(admitted.open @ x)
-    for k, J0 in zip(p.belief.bodies, p.belief.thick, strict=True):
+    for k, J0 in zip(p.belief.bodies, p.belief.inflated, strict=True):
         # in the coordinates in which J0 is the unit matrix
         root = np.linalg.inv(np.linalg.cholesky(J0))
         basis = root @ PSEUDO_INERTIA_BASIS @ root.T
@@ -302,7 +302,7 @@ def criterion(admitted, system, x):
     theta = space.unit * x
     total = np.sum((system.A @ space.matrix @ x - system.b) ** 2)
     total += np.sum((admitted.open @ x) ** 2)
-    for k, J0 in zip(p.belief.bodies, p.belief.thick, strict=True):
+    for k, J0 in zip(p.belief.bodies, p.belief.inflated, strict=True):
         J = to_pseudo_inertia(theta[10 * k : 10 * k + 10])
         ratio = np.linalg.solve(J0, J)
         bregman = np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 4.0

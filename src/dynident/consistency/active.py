@@ -1,8 +1,8 @@
 """What active constraints do to an estimate, and whether the data contradict them.
 
-Constraints that hold an estimate back bias it where the true parameters do not satisfy
-them (ardiani2024, sections III-F and III-H). Their multipliers, the price in chi-squared
-and the change of the other parameters say how much.
+Active constraints bias an estimate where the true parameters do not satisfy them (ardiani2024,
+sections III-F and III-H). Their multipliers, the increase of chi-squared and the change of the
+other parameters say how much.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from dynident.conic.cones import Cone, Definite
 from dynident.conic.solve import compress_to_triangle
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
+from dynident.core.text import format_count
 
 SIGNIFICANCE = 0.01
 BLAMED = 0.5
-"""Share of the price in torque errors above which the data are what contradicts."""
+"""Share of the increase in torque errors above which the data are what contradicts."""
 INDEPENDENT = 1e-10
 """Singular value over the largest below which active constraints repeat each other."""
 
 
 @dataclass(frozen=True)
 class Restriction:
-    """Active constraints, their price and a verdict.
+    """Active constraints, what they cost and a verdict.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class Restriction:
     moved : str
         The base parameter that moved most.
     by_data : bool
-        Whether most of the price is paid in torque errors and not to the prior.
+        Whether most of the cost is in torque errors and not in the prior.
     verdict : str
     """
 
@@ -102,14 +103,9 @@ def judge_active_constraints(
     worst = int(np.argmax(shifts))
     moved = admitted.space.base.names[worst]
     forces = list_multipliers(admitted.cones, faces, solution.multipliers)
-    holding = (
-        "1 active constraint holds"
-        if len(forces) == 1
-        else f"{len(forces)} active constraints hold"
-    )
     words = (
-        f"{holding} {freedom} direction{'s' * (freedom > 1)} at a price of "
-        f"{cost:.3g} in chi-squared (p = {p_value:.2g}); {moved} moves most, by "
+        f"chi-squared rises by {cost:.3g} with {format_count(len(forces), 'active constraint')} in "
+        f"{format_count(freedom, 'direction')} (p = {p_value:.2g}); {moved} moves most, by "
         f"{shifts[worst]:.1f} sigma"
     )
     if p_value < SIGNIFICANCE:

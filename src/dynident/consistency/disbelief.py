@@ -32,7 +32,7 @@ class Disbelief:
 
 
 def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tuple[Disbelief, ...]:
-    """Bodies far from the file's, which the log insists on.
+    """Bodies far from the file's, which the log determines.
 
     With body k held at its centre the criterion would rise by ``d^T (P_k H^-1 P_k^T)^-1 d``, in
     units of ``kappa^2``, ``d = P_k theta - t_k``, constraints aside: nothing where the other bodies
@@ -40,7 +40,7 @@ def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tupl
     units nor on the frame.
     """
     prior, space = admitted.prior, admitted.space
-    if point.theta is None or not space.standard or prior.weight == 0.0:
+    if point.theta is None or not space.standard or prior.empty:
         return ()
     belief, found = prior.belief, []
     R = np.linalg.qr(point.A, mode="r")
@@ -53,15 +53,17 @@ def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tupl
         rise = float(away[own] @ np.linalg.pinv(spread, hermitian=True) @ away[own])
         rise /= admitted.kappa**2
         now = to_pseudo_inertia(point.theta[10 * k : 10 * k + 10])
-        thick = belief.thick[i]
-        ratios = np.linalg.eigvals(np.linalg.solve(thick, now + thick - belief.centre[i])).real
+        inflated = belief.inflated[i]
+        ratios = np.linalg.eigvals(
+            np.linalg.solve(inflated, now + inflated - belief.centre[i])
+        ).real
         most = float(max(ratios, key=lambda ratio: abs(np.log(max(ratio, 1e-9)))))
-        mass = float(now[3, 3] / thick[3, 3])
+        mass = float(now[3, 3] / inflated[3, 3])
         if (is_far_from_one(mass) and rise > INSISTED) or (is_far_from_one(most) and rise > MUCH):
             found.append(Disbelief(k, mass, most))
     return tuple(found)
 
 
 def is_far_from_one(ratio: float) -> bool:
-    """Whether something is not at all what it is over."""
+    """Whether a ratio is beyond `FAR`, or below one over it."""
     return not 1.0 / FAR < ratio < FAR

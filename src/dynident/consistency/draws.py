@@ -28,8 +28,8 @@ from dynident.core.errors import ComputationError
 from dynident.core.threads import limit_to_one_thread
 
 ROOM = 1e-6
-"""By which the middle of the draws is brought inside of what holds the estimate back, in scaled
-units: an estimate on a face of the cones is no place to begin from."""
+"""By which the middle of the draws is moved inside of the active constraints, in scaled units: a
+chain cannot begin on a face of the cones."""
 TRIALS = 1000
 """Draws without cones that tell the share within them."""
 LEAST_SHARE = 0.2
@@ -140,7 +140,7 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     )
     free = find_null_space(equal)
     at = space.value(inside)
-    if not prior.belief.bodies or prior.weight == 0.0:
+    if prior.empty:
         prior = Prior(build_belief(space.idim.split(at)[0], space.links))
     rows, target = prior.rows(count, None if prior.fixed else at)
     P = rows * unit @ free

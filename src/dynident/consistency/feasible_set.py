@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Cone, measure_cone_violation
+from dynident.conic.cones import Cone, Definite, measure_cone_violation
 from dynident.conic.solve import (
     ConeSolution,
     approximate_minimiser,
@@ -74,10 +74,9 @@ class FeasibleSet:
             Answer to a system nearby.
         """
         data = system.A @ self.space.matrix
-        point = warm
-        if self.prior.fixed or not self.prior.belief.bodies or self.prior.weight == 0.0:
-            return self._quadratic(data, system.b, None, point)
-        point = self._quadratic(data, system.b, None, point)
+        point = self._quadratic(data, system.b, None, warm)
+        if self.prior.fixed or self.prior.empty:
+            return point
         x = self._inside(point.x)
         cost = self._criterion(data, system.b, x)
         for _ in range(NEWTON_STEPS):
@@ -86,11 +85,13 @@ class FeasibleSet:
             if decrement <= DECREMENT * max(1.0, cost):
                 return new
             step = self._longest(x, new.x)
-            trial = self._criterion(data, system.b, x + step * (new.x - x))
-            while trial > cost and step > LEAST_STEP:
+            while True:
+                moved = x + step * (new.x - x)
+                trial = self._criterion(data, system.b, moved)
+                if trial <= cost or step <= LEAST_STEP:
+                    break
                 step *= 0.5
-                trial = self._criterion(data, system.b, x + step * (new.x - x))
-            x, point, cost = x + step * (new.x - x), new, trial
+            x, point, cost = moved, new, trial
         raise ComputationError(
             f"the prior's metric {self.prior.metric!r} did not settle in {NEWTON_STEPS} steps; "
             "try 'pullback', which is its quadratic form"
@@ -121,9 +122,9 @@ class FeasibleSet:
     def _inside(self, x: Array) -> Array:
         """Half way from x to the prior's centre, where that is admitted."""
         centre = x.copy()
-        for k, thick in zip(self.prior.belief.bodies, self.prior.belief.thick, strict=True):
+        for k, inflated in zip(self.prior.belief.bodies, self.prior.belief.inflated, strict=True):
             span = slice(10 * k, 10 * k + 10)
-            centre[span] = to_inertial_parameters(thick) / self.space.unit[span]
+            centre[span] = to_inertial_parameters(inflated) / self.space.unit[span]
         half = 0.5 * (x + centre)
         admitted = all(measure_cone_violation(cone, half) <= SLIGHT for cone in self.cones)
         return half if admitted else x
@@ -168,7 +169,7 @@ class FeasibleSet:
 
 @dataclass(frozen=True)
 class FeasiblePoint:
-    """An estimate that constraints may hold back.
+    """An estimate under constraints.
 
     Attributes
     ----------
@@ -232,12 +233,11 @@ def bound_shapes(space: Space) -> tuple[Bounds | Fixed, ...]:
     base, idim = space.base, space.idim
     if not idim.free:
         return ()
-    known = zip(idim.shape_parameters, idim.shape, strict=True)
     return tuple(
         Bounds(shape.name, shape.bounds.lower, shape.bounds.upper)
         if shape.name in base.names
         else Fixed(shape.name, value)
-        for shape, value in known
+        for shape, value in zip(idim.shape_parameters, idim.shape, strict=True)
         if space.standard or shape.name in base.names
     )
 
@@ -259,7 +259,7 @@ def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Ar
         all. None without a prior.
     """
     prior, space = admitted.prior, admitted.space
-    if not space.standard or not prior.belief.bodies or prior.weight == 0.0:
+    if not space.standard or prior.empty:
         return None
     R = np.linalg.qr(point.A, mode="r")
     inverse = np.linalg.solve(R, np.eye(len(R)))
@@ -301,9 +301,7 @@ def find_open_directions(rows: Array) -> Array:
 
 def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> None:
     """Check a consistent answer without the solver's words."""
-    if consistency != "pseudo-inertia":
-        return
-    if not base.idim.is_consistent(theta):
+    if consistency == "pseudo-inertia" and not base.idim.is_consistent(theta):
         raise ComputationError(
             "the solver's answer is not physically consistent; check units and scale of the torques"
         )
@@ -311,10 +309,13 @@ def require_consistent(base: BaseParameters, theta: Array, consistency: str) -> 
 
 def list_active_constraints(cones: Sequence[Cone], faces: Sequence[np.ndarray]) -> tuple[str, ...]:
     """Names of the constraints on whose faces an answer lies."""
-    names: list[str] = []
-    for cone, face in zip(cones, faces, strict=True):
-        if isinstance(cone.name, str):
-            names += [cone.name] * bool(face.shape[1])
-        else:
-            names += [name for name, on in zip(cone.name, face, strict=True) if on]
-    return tuple(names)
+    return tuple(
+        name
+        for cone, face in zip(cones, faces, strict=True)
+        for name, on in (
+            [(cone.name, face.shape[1])]
+            if isinstance(cone, Definite)
+            else zip(cone.name, face, strict=True)
+        )
+        if on
+    )

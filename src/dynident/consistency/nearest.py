@@ -80,8 +80,8 @@ def nearest_consistent(
         The robot file's own by default. Bodies that are zero throughout are left alone.
     metric : str
         Name in `dynident.consistency.prior.METRICS`. Distances are measured at the given bodies,
-        thickened where they are not consistent; "entropic" knows no inconsistent centre
-        and starts from the thickened ones.
+        inflated where they are not consistent; "entropic" admits no inconsistent centre
+        and starts from the inflated ones.
     constraints : sequence of Constraint
         More that is known: a weighed robot, regions, symmetry.
 
@@ -107,8 +107,8 @@ def nearest_consistent(
     given_centre = centre
     sound = np.array([before[k] > 0.0 for k in belief.bodies])
     if metric == "entropic":
-        thick = np.where(sound[:, None, None], centre, belief.thick)
-        belief = replace(belief, centre=thick, thick=thick)
+        inflated = np.where(sound[:, None, None], centre, belief.inflated)
+        belief = replace(belief, centre=inflated, inflated=inflated)
     else:
         belief = replace(belief, centre=centre)
     empty = [k for k in range(len(given)) if k not in belief.bodies]
@@ -144,7 +144,9 @@ def nearest_consistent(
             continue
         # what is not consistent has no divergence from itself
         measure = metric if before[k] > 0.0 else MEASURED.get(metric, metric)
-        one = replace(belief, bodies=(k,), centre=given_centre[i][None], thick=belief.thick[[i]])
+        one = replace(
+            belief, bodies=(k,), centre=given_centre[i][None], inflated=belief.inflated[[i]]
+        )
         distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(point.theta)))
         if before[k] > 0.0 and distance[k] < UNCHANGED:
             found[k], distance[k] = given[k], 0.0

@@ -28,16 +28,16 @@ class Belief:
     ----------
     centre : ndarray, shape (k, 4, 4)
         Their pseudo-inertias J0.
-    thick : ndarray, shape (k, 4, 4)
-        J0 thickened by `GYRATION`, positive definite: what distances are measured with.
-        Robot files round small inertias to nothing.
+    inflated : ndarray, shape (k, 4, 4)
+        J0 inflated by the second moments of a radius of gyration `GYRATION`, positive definite:
+        what distances are measured with. Robot files round small inertias to nothing.
     doubtful : tuple of str
-        Links whose J0 is inconsistent, and was thickened as a centre too.
+        Links whose J0 is inconsistent, and was inflated as a centre too.
     """
 
     bodies: tuple[int, ...]
     centre: Array
-    thick: Array
+    inflated: Array
     doubtful: tuple[str, ...]
 
 
@@ -48,22 +48,22 @@ def build_belief(phis: Array, links: Sequence[str]) -> Belief:
     ----------
     phis : ndarray, shape (bodies, 10)
     """
-    bodies, centres, thickened, doubtful = [], [], [], []
+    bodies, centres, all_inflated, doubtful = [], [], [], []
     for k, phi in enumerate(phis):
         if phi[0] <= 0.0:
             continue
         centre = to_pseudo_inertia(phi)
-        thick = centre + phi[0] * GYRATION**2 * np.diag([1.0, 1.0, 1.0, 0.0])
+        inflated = centre + phi[0] * GYRATION**2 * np.diag([1.0, 1.0, 1.0, 0.0])
         if np.linalg.eigvalsh(centre)[0] <= 0.0:
             doubtful.append(links[k])
-            values, vectors = np.linalg.eigh(thick)
-            centre = thick = vectors * np.maximum(values, 1e-3 * values[-1]) @ vectors.T
+            values, vectors = np.linalg.eigh(inflated)
+            centre = inflated = vectors * np.maximum(values, 1e-3 * values[-1]) @ vectors.T
         bodies.append(k)
         centres.append(centre)
-        thickened.append(thick)
+        all_inflated.append(inflated)
     empty = np.zeros((0, 4, 4))
     return Belief(
-        tuple(bodies), np.array(centres or empty), np.array(thickened or empty), tuple(doubtful)
+        tuple(bodies), np.array(centres or empty), np.array(all_inflated or empty), tuple(doubtful)
     )
 
 
@@ -75,7 +75,7 @@ class Metric:
     ----------
     words : str
     rows : callable
-        ``rows(centre, thick, now)`` gives the rows (10, 10) and the target (10,); `now` is
+        ``rows(centre, inflated, now)`` gives the rows (10, 10) and the target (10,); `now` is
         the body's present pseudo-inertia.
     fixed : bool
         Whether the rows are the same wherever the body is; else they are a quadratic model
@@ -100,15 +100,15 @@ def compute_inverse_root(matrix: Array) -> Array:
     return np.asarray(vectors * values**-0.5 @ vectors.T)
 
 
-def pullback(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+def pullback(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """``1/2 tr((J0^-1 (J - J0))^2)``: the Riemannian metric at J0 (Lee and Park 2018).
 
     Depends neither on units nor on the frame.
     """
-    return build_metric_rows(compute_inverse_root(thick), centre)
+    return build_metric_rows(compute_inverse_root(inflated), centre)
 
 
-def euclidean(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+def euclidean(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """``1/2 ||D (J - J0) D||^2`` with one mass and one length for all bodies.
 
     1 kg and 0.1 m: the plain distance of the literature, made commensurable. It depends on
@@ -117,31 +117,31 @@ def euclidean(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
     return build_metric_rows(np.diag([10.0, 10.0, 10.0, 1.0]), centre)
 
 
-def weighted(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+def weighted(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """``1/2 ||D (J - J0) D||^2`` with the body's own mass and size.
 
     The size is the root of the second moment about the joint frame's origin, a third of
     it each axis. Depends on the frame's origin, not on units.
     """
-    mass = thick[3, 3]
-    size = np.sqrt(np.trace(thick[:3, :3]) / 3.0 / mass)
+    mass = inflated[3, 3]
+    size = np.sqrt(np.trace(inflated[:3, :3]) / 3.0 / mass)
     return build_metric_rows(np.diag([1.0 / size] * 3 + [1.0]) / np.sqrt(mass), centre)
 
 
-def entropic(centre: Array, thick: Array, now: Array) -> tuple[Array, Array]:
+def entropic(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """Log-det Bregman divergence ``tr(J J0^-1) - log det(J J0^-1) - 4`` (Lee et al. 2020).
 
     Its quadratic model at `now`, X: ``1/2 ||X^(-1/2) (J - 2 X + X J0^-1 X) X^(-1/2)||^2``.
-    J0 is the thick one, since the divergence knows no body without thickness.
+    J0 is the inflated one, since the divergence is infinite from a body without extent.
     """
     return build_metric_rows(
-        compute_inverse_root(now), 2.0 * now - now @ np.linalg.solve(thick, now)
+        compute_inverse_root(now), 2.0 * now - now @ np.linalg.solve(inflated, now)
     )
 
 
-def measure_divergence(thick: Array, now: Array) -> float:
+def measure_divergence(inflated: Array, now: Array) -> float:
     """``tr(J J0^-1) - log det(J J0^-1) - 4``, infinite outside the consistent set."""
-    values = np.linalg.eigvals(np.linalg.solve(thick, now)).real
+    values = np.linalg.eigvals(np.linalg.solve(inflated, now)).real
     if np.any(values <= 0.0):
         return np.inf
     return float(np.sum(values - np.log(values)) - len(values))
@@ -151,7 +151,9 @@ METRICS: dict[str, Metric] = {
     "pullback": Metric("pullback metric", pullback),
     "euclidean": Metric("euclidean metric, 1 kg and 0.1 m", euclidean),
     "weighted": Metric("weighted metric, each link's mass and size", weighted),
-    "entropic": Metric("log-det divergence, links 3 cm thicker than in it", entropic, fixed=False),
+    "entropic": Metric(
+        "log-det divergence, 3 cm of gyration added to links", entropic, fixed=False
+    ),
 }
 """How far a body is from its centre, by name."""
 
@@ -178,9 +180,14 @@ class Prior:
         return METRICS[self.metric].fixed
 
     @property
+    def empty(self) -> bool:
+        """Whether it says nothing."""
+        return not self.belief.bodies or self.weight == 0.0
+
+    @property
     def words(self) -> str:
         """What the result says of it."""
-        if not self.belief.bodies or self.weight == 0.0:
+        if self.empty:
             return "none"
         words = "inertials of the robot file, each link within its own size ("
         words += METRICS[self.metric].words
@@ -197,17 +204,15 @@ class Prior:
         theta : ndarray, shape (parameters,), optional
             Where a metric that is not fixed takes its model; the centre by default.
         """
-        metric = METRICS[self.metric]
-        count = len(self.belief.bodies) if self.weight > 0.0 else 0
-        rows, target = np.zeros((10 * count, parameters)), np.zeros(10 * count)
-        for i in range(count):
-            k = self.belief.bodies[i]
-            centre, thick = self.belief.centre[i], self.belief.thick[i]
-            now = thick if theta is None else to_pseudo_inertia(theta[10 * k : 10 * k + 10])
-            block, aim = metric.rows(centre, thick, now)
-            root = np.sqrt(self.weight)
-            rows[10 * i : 10 * i + 10, 10 * k : 10 * k + 10] = root * block
-            target[10 * i : 10 * i + 10] = root * aim
+        bodies = () if self.empty else self.belief.bodies
+        rows, target = np.zeros((10 * len(bodies), parameters)), np.zeros(10 * len(bodies))
+        root = np.sqrt(self.weight)
+        for i, k in enumerate(bodies):
+            centre, inflated = self.belief.centre[i], self.belief.inflated[i]
+            own, body = slice(10 * i, 10 * i + 10), slice(10 * k, 10 * k + 10)
+            now = inflated if theta is None else to_pseudo_inertia(theta[body])
+            block, aim = METRICS[self.metric].rows(centre, inflated, now)
+            rows[own, body], target[own] = root * block, root * aim
         return rows, target
 
     def distance(self, theta: Array) -> float:
@@ -216,8 +221,8 @@ class Prior:
             rows, target = self.rows(len(theta))
             return float(np.sum((rows @ theta - target) ** 2))
         total = sum(
-            measure_divergence(thick, to_pseudo_inertia(theta[10 * k : 10 * k + 10]))
-            for k, thick in zip(self.belief.bodies, self.belief.thick, strict=True)
+            measure_divergence(inflated, to_pseudo_inertia(theta[10 * k : 10 * k + 10]))
+            for k, inflated in zip(self.belief.bodies, self.belief.inflated, strict=True)
         )
         return self.weight * total
 

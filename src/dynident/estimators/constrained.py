@@ -409,7 +409,7 @@ def finish_constrained_estimate(
     active = list_active_constraints(admitted.cones, faces)
     weights = found.sigma if found.weights is None else found.weights
     scores = Scores(found.rows, point.beta, weights, found.sigma, errors)
-    kind = "posterior" if admitted.prior.words != "none" else "constrained"
+    kind = "constrained" if admitted.prior.empty else "posterior"
     if active and given.bootstrap.bootstrap:
         kind += (
             f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "

@@ -221,14 +221,12 @@ def constrain_to_interval(
     """``lower <= row @ x <= upper``, in units of the row."""
     size = float(np.linalg.norm(row))
     cones: list[Cone] = []
-    if lower is not None:
-        cones.append(
-            Positive((f"{name} >= {lower:g}",), row[None] / size, np.array([lower / size]))
-        )
-    if upper is not None:
-        cones.append(
-            Positive((f"{name} <= {upper:g}",), -row[None] / size, np.array([-upper / size]))
-        )
+    for bound, sign, relation in ((lower, 1.0, ">="), (upper, -1.0, "<=")):
+        if bound is not None:
+            title = f"{name} {relation} {bound:g}"
+            cones.append(
+                Positive((title,), sign * row[None] / size, np.array([sign * bound / size]))
+            )
     return cones
 
 
