@@ -49,7 +49,6 @@ from dynident.estimators.instrumental import (
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
     Search,
-    Settled,
     Stepped,
     choose_start_values,
     iterate_until_settled,
@@ -58,7 +57,7 @@ from dynident.estimators.output_error import TORQUE, measure_error_sigma, minimi
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import estimate_sigma_by_scatter
-from dynident.regression.statistics import compute_residuals, is_whiteness_rejected
+from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     compute_literature_std,
     describe_weak_combination,
@@ -237,29 +236,19 @@ def pc_ref_iv(
 def finish_constrained_iv(
     given: Setting,
     point: FeasiblePoint,
-    last: Settled | Stepped,
+    last: Stepped,
     message: str,
     iterations: int,
     *,
     alike: bool,
 ) -> Estimate:
     """A constrained answer of instruments, with their tests."""
-    factors = last.rows.instrument_factors
-    system = factors.weighted(last.sigma)
+    system = last.rows.instrument_factors.weighted(last.sigma)
     std = instrument_std(system, alike=alike)
     found = ConstrainedFit(
         last.rows, system.projected, last.sigma, std, message, iterations, system.Pi
     )
-    estimate = finish_constrained_estimate(given, point, found)
-    white = not is_whiteness_rejected(estimate.residuals.error)
-    std = estimate.covariance.std
-    tests, words = assess_instruments(last.rows, last.sigma, estimate.beta, std, white, alike=alike)
-    return replace(
-        estimate,
-        message=f"{estimate.message}; {words}",
-        tests=tests,
-        singular_values=factors.without("X").singular_values(),
-    )
+    return assess_instruments(finish_constrained_estimate(given, point, found), last, alike=alike)
 
 
 def pc_didim(
@@ -309,19 +298,18 @@ def pc_clie(
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
-    ended = minimise_output_error(
-        auxiliary, choose_constrained_start(given, auxiliary), TORQUE, inner, progress
-    )
-    factors = ended.linear.factors
+    start = choose_constrained_start(given, auxiliary)
+    linear, last, history = minimise_output_error(auxiliary, start, TORQUE, inner, progress)
+    factors = linear.factors
     # constraints that the data contradict make errors larger, and no noise
-    sigma = measure_error_sigma(ended.linear, factors.weighted(ended.sigma).solve())
+    sigma = measure_error_sigma(linear, factors.weighted(last.sigma).solve())
     system = factors.weighted(sigma)
     # the last step was damped; without it the multipliers are those of the criterion
     inner(system)
-    steps, std = len(ended.history) - 1, compute_literature_std(system)
-    found = ConstrainedFit(ended.linear, system, sigma, std, ended.message, steps)
+    std = compute_literature_std(system)
+    found = ConstrainedFit(linear, system, sigma, std, last.message, last.iterations)
     estimate = finish_constrained_estimate(given, inner.point, found)
-    return add_iteration_history(estimate, auxiliary, ended.history, factors.singular_values())
+    return add_iteration_history(estimate, auxiliary, history, factors.singular_values())
 
 
 def choose_constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:

@@ -25,7 +25,6 @@ from dynident.estimators.instrument_tests import (
 )
 from dynident.estimators.iteration import (
     Search,
-    Settled,
     Step,
     Stepped,
     choose_start_values,
@@ -263,7 +262,7 @@ def compute_iv_literature_std(system: InstrumentSystem, *, alike: bool = True) -
 
 
 def finish_iv_estimate(
-    problem: Problem, found: Settled | Stepped, origin: str, bars: ErrorBars, *, alike: bool
+    problem: Problem, found: Stepped, origin: str, bars: ErrorBars, *, alike: bool
 ) -> Estimate:
     """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
@@ -273,35 +272,17 @@ def finish_iv_estimate(
     covariance = name_covariance(
         "instruments", spread, compute_iv_literature_std(system, alike=alike)
     )
-    white = not is_whiteness_rejected(errors.error)
-    tests, words = assess_instruments(rows, sigma, beta, covariance.std, white, alike=alike)
-    return Estimate(
-        beta,
-        None,
-        sigma,
-        covariance,
-        errors,
-        1,
-        f"{origin}; {words}",
-        tests=tests,
-        singular_values=rows.instrument_factors.without("X").singular_values(),
-    )
+    estimate = Estimate(beta, None, sigma, covariance, errors, 1, origin)
+    return assess_instruments(estimate, found, alike=alike)
 
 
-def assess_instruments(
-    rows: Regression, sigma: Array, beta: Array, std: Array, white: bool, *, alike: bool
-) -> tuple[tuple[TestResult, ...], str]:
-    """Tests of the instruments, and what Pi says of them in words.
+def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Estimate:
+    """An estimate with the tests of its instruments, and what Pi says of them in words.
 
-    Parameters
-    ----------
-    rows : Regression
-        With their instruments.
-    white : bool
-        Whether the rows' errors are independent in time.
-    alike : bool
-        Whether Z is X but for the noise, so that Pi is the identity.
+    `alike` where Z is X but for the noise, so that Pi is the identity.
     """
+    rows, sigma, beta = found.rows, found.sigma, estimate.beta
+    white = not is_whiteness_rejected(estimate.residuals.error)
     system = rows.instrument_factors.weighted(sigma)
     tests: list[TestResult] = []
     if alike:
@@ -310,6 +291,11 @@ def assess_instruments(
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
     if alike:
         gap = np.abs(system.Pi @ beta - beta)
-        shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
+        shift = np.max(gap / np.maximum(estimate.covariance.std, np.finfo(float).tiny))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"
-    return tuple(tests), words
+    return replace(
+        estimate,
+        message=f"{estimate.message}; {words}",
+        tests=tuple(tests),
+        singular_values=rows.instrument_factors.without("X").singular_values(),
+    )

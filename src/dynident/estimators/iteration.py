@@ -76,19 +76,14 @@ Step = Callable[[Regression, Array], Stepped]
 
 
 @dataclass(frozen=True)
-class Settled:
-    """Where an iteration ended.
+class Settled(Stepped):
+    """The last step of an iteration.
 
     Attributes
     ----------
-    rows : Regression
-        Of the last step.
     history : ndarray, shape (simulations + 1, base parameters)
     """
 
-    rows: Regression
-    beta: Array
-    sigma: Array
     history: Array
 
     @property
@@ -155,7 +150,7 @@ def iterate_until_settled(
         new = moved.stepped
         history.append(new.beta)
         if moved.whole and has_converged(new.beta, moved.old, new.std, CONVERGED):
-            return Settled(new.rows, new.beta, new.sigma, np.array(history))
+            return Settled(new.rows, new.beta, new.sigma, new.std, np.array(history))
     raise ComputationError(f"the estimate did not settle in {ITERATIONS} simulations; {advice}")
 
 

@@ -57,8 +57,7 @@ def wls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    known = estimate_sigma_by_scatter(problem)
-    solve = solve_weighted if known is None else partial(solve_with_known_sigma, known)
+    solve = partial(solve_weighted, known=estimate_sigma_by_scatter(problem))
     return fit_least_squares(problem, elimination, bars, solve)
 
 
@@ -89,16 +88,13 @@ def solve_unweighted(factors: Factors) -> Weighted:
     return Weighted(beta, factors.ones, sigma, 1, "one solve")
 
 
-def solve_weighted(factors: Factors) -> Weighted:
-    """Each group weighted by its sigma."""
+def solve_weighted(factors: Factors, known: Array | None = None) -> Weighted:
+    """Each group weighted by its sigma, which may be known."""
+    if known is not None:
+        beta, words = factors.weighted(known).solve(), "sigma by the scatter between periods"
+        return Weighted(beta, known, known, 1, words)
     beta, sigma, rounds = solve_wls(factors)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
-
-
-def solve_with_known_sigma(sigma: Array, factors: Factors) -> Weighted:
-    """Each group weighted by a sigma that is known."""
-    beta = factors.weighted(sigma).solve()
-    return Weighted(beta, sigma, sigma, 1, "sigma by the scatter between periods")
 
 
 def fit_least_squares(

@@ -7,7 +7,7 @@ to 23), from one rollout for all parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -123,34 +123,14 @@ def estimate_by_output_error(
     """CLOE and CLIE without constraints."""
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    found = minimise_output_error(auxiliary, start, output, Free(rcond=1e-12), progress)
-    moves = len(found.history) - 1
-    last = Weighted(found.beta, found.sigma, found.sigma, moves, found.message)
+    free = Free(rcond=1e-12)
+    linear, found, history = minimise_output_error(auxiliary, start, output, free, progress)
     return replace(
-        finish_ls_estimate(found.linear, last, bars),
-        history=found.history,
+        finish_ls_estimate(linear, found, bars),
+        history=history,
         warnings=simulation.warnings,
-        singular_values=found.linear.factors.singular_values(),
+        singular_values=linear.factors.singular_values(),
     )
-
-
-@dataclass(frozen=True)
-class OutputFit:
-    """Where a Levenberg-Marquardt iteration ended.
-
-    Attributes
-    ----------
-    linear : Regression
-        Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
-    sigma : ndarray, shape (n,)
-    history : ndarray, shape (steps + 1, base parameters)
-    """
-
-    linear: Regression
-    beta: Array
-    sigma: Array
-    history: Array
-    message: str
 
 
 def minimise_output_error(
@@ -159,13 +139,20 @@ def minimise_output_error(
     output: Output,
     inner: Inner,
     progress: Progress = ignore_progress,
-) -> OutputFit:
+) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
     Parameters
     ----------
     inner : Inner
         Minimises the damped linear problem over what is admitted.
+
+    Returns
+    -------
+    linear : Regression
+        Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
+    found : Weighted
+    history : ndarray, shape (steps + 1, base parameters)
     """
     given = auxiliary.simulation.start
     try:
@@ -187,9 +174,8 @@ def minimise_output_error(
     if given != "least-squares":
         message += f" after {APPROACH} pseudo-linear steps"
         history[0] = start
-    return OutputFit(
-        ended.here, ended.x, measure_error_sigma(ended.here, ended.x), history, message
-    )
+    sigma = measure_error_sigma(ended.here, ended.x)
+    return ended.here, Weighted(ended.x, sigma, sigma, len(history) - 1, message), history
 
 
 def build_local_problem(linear: Regression, beta: Array) -> Local[Regression]:

@@ -17,8 +17,8 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import Region, Searchable, build_search_task
-from dynident.search.search import Keeping, Place, Run, run_search
+from dynident.search.ranges import Region, build_search_task
+from dynident.search.search import Keeping, Place, Run, Searchable, run_search
 
 ALIKE = 5.0
 """Distribution index of the simulated binary crossover: the larger, the more like their parents."""
@@ -72,7 +72,7 @@ def ga(
     """
     found = build_search_task(problem, region, knowledge, bars)
     run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress)
-    place, why = breed_generations(found, breeding, run)
+    place, why = breed_generations(found.searchable, breeding, run)
     words = f"{why} after {place.count} generations of {breeding.population}"
     return found.repaired(place.best, place.count, words)
 

@@ -17,8 +17,8 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import Region, Searchable, build_search_task
-from dynident.search.search import Keeping, Place, Run, run_search
+from dynident.search.ranges import Region, build_search_task
+from dynident.search.search import Keeping, Place, Run, Searchable, run_search
 
 EFFECTIVE = 0.5
 """Share of the particles that the weights of a step leave effective."""
@@ -92,7 +92,7 @@ def pf(
     """
     found = build_search_task(problem, region, knowledge, bars)
     run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress)
-    place, why = run_particle_filter(found, swarm, run)
+    place, why = run_particle_filter(found.searchable, swarm, run)
     words = f"{why} after {place.count} steps of {swarm.particles} particles"
     return found.repaired(place.best, place.count, words)
 
@@ -104,10 +104,10 @@ def run_particle_filter(
 
     The likelihood ``exp(-criterion / 2)`` is raised to powers that grow as fast as the weights
     leave half of the particles effective, beyond one, where the particles close in on its top (Del
-    Moral, Doucet and Jasra 2006). Resampling is systematic. Jitter alone makes particles crowd
+    Moral, Doucet and Jasra 2006). Resampling is systematic. Jitter alone makes particles collapse
     before they are there: here it is moves of random walks that the likelihood accepts or
     refuses, as wide as the particles and, in turn, as the rows' curvature, which does not shrink
-    where particles crowd.
+    with their spread.
     """
     rng = np.random.default_rng(swarm.seed)
     size, n = swarm.particles, len(task.low)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -40,6 +40,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
+from dynident.search.search import Searchable
 
 LEAST_SQUARES, MEAN_AND_SPREAD = "least-squares", "mean-and-spread"
 OBJECTIVES = (LEAST_SQUARES, MEAN_AND_SPREAD)
@@ -135,48 +136,6 @@ def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
     return Spreads(means, tuple(group.factor / np.sqrt(count) for group, count in pairs), k_e)
 
 
-class Searchable(Protocol):
-    """Sets of numbers between bounds, and a criterion that counts as chi-squared."""
-
-    @property
-    def problem(self) -> Problem:
-        """Whose rows the criterion is of."""
-        ...
-
-    @property
-    def identity(self) -> tuple[Array, ...]:
-        """Numbers that tell it from others: a state fits where they are the same."""
-        ...
-
-    @property
-    def low(self) -> Array:
-        """Lower bounds, shape (numbers,)."""
-        ...
-
-    @property
-    def high(self) -> Array:
-        """Upper bounds."""
-        ...
-
-    @property
-    def begin(self) -> Array:
-        """A set of the first population."""
-        ...
-
-    @property
-    def triangle(self) -> Array:
-        """R: in the coordinates R x the numbers are alike and independent of each other."""
-        ...
-
-    def cost(self, sets: Array) -> Array:
-        """The criterion of many sets, shape (sets,)."""
-        ...
-
-    def within(self, sets: Array) -> Array:
-        """Sets taken into the bounds that a search has to keep."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """Ranges, a criterion on them, and the exact optimum of it.
@@ -198,19 +157,18 @@ class Task:
     spreads: Spreads | None
 
     @property
-    def problem(self) -> Problem:
-        """Whose rows the criterion is of."""
-        return self.given.problem
+    def searchable(self) -> Searchable:
+        """What searches see of it: the repair keeps the ranges, a free search has no corners.
 
-    @property
-    def identity(self) -> tuple[Array, ...]:
-        """Ranges, begin and the criterion: what is admitted beside them counts in the repair."""
-        system = self.given.system
-        parts = (self.low, self.high, self.begin, system.A, system.b)
-        if self.spreads is None:
-            return parts
-        own = self.spreads
-        return (*parts, own.means, *own.centred, np.array(own.k_e))
+        What is admitted beside the ranges counts in the repair alone.
+        """
+        system, own = self.given.system, self.spreads
+        identity = (self.low, self.high, self.begin, system.A, system.b)
+        if own is not None:
+            identity += (own.means, *own.centred, np.array(own.k_e))
+        return Searchable(
+            self.given.problem, identity, self.low, self.high, self.begin, self.triangle, self.cost
+        )
 
     @cached_property
     def unit(self) -> float:
@@ -246,10 +204,6 @@ class Task:
         system = self.given.system
         error = sets @ system.A.T - system.b
         return np.asarray(np.einsum("ij,ij->i", error, error))
-
-    def within(self, sets: Array) -> Array:
-        """The sets as they are: the repair keeps the ranges, and a free search has no corners."""
-        return sets
 
     @cached_property
     def weights(self) -> Array:

@@ -16,7 +16,7 @@ from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fi
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
-from dynident.search.ranges import Searchable
+from dynident.regression.problem import Problem
 
 SCHEMA = "dynident.search/1"
 SAVED = 10.0
@@ -32,6 +32,41 @@ class Keeping(Options):
         "file of a search's state: it goes on from there where the file exists, and writes it "
         "every 10 s, when it is stopped and at its end",
     ] = None
+
+
+def leave_sets(sets: Array) -> Array:
+    """Of a search without bounds of its own."""
+    return sets
+
+
+@dataclass(frozen=True, eq=False)
+class Searchable:
+    """Numbers between bounds, and a criterion that counts as chi-squared.
+
+    Attributes
+    ----------
+    problem : Problem
+        Whose rows the criterion is of.
+    identity : tuple of ndarray
+        Numbers that tell it from others: a state fits where they are the same.
+    low, high, begin : ndarray, shape (numbers,)
+        Bounds of the first population, and one of its sets.
+    triangle : ndarray, shape (numbers, numbers)
+        R: in the coordinates R x the numbers are alike and independent of each other.
+    cost : callable
+        The criterion of many sets, shape (sets,).
+    within : callable
+        Sets taken into the bounds that a search has to keep.
+    """
+
+    problem: Problem
+    identity: tuple[Array, ...]
+    low: Array
+    high: Array
+    begin: Array
+    triangle: Array
+    cost: Callable[[Array], Array]
+    within: Callable[[Array], Array] = leave_sets
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,20 @@ best set is one of the starts from which exact steps go down, as for every metho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import build_options
 from dynident.core.progress import Progress
 from dynident.regression.problem import Problem
 from dynident.search.ga import Breeding, breed_generations
 from dynident.search.pf import Swarm, run_particle_filter
-from dynident.search.search import Keeping, Run
+from dynident.search.search import Keeping, Run, Searchable
 from dynident.search.shapes import (
     Projected,
     fit_at_usual_shapes,
@@ -40,84 +39,51 @@ MOVES = 2
 """Of every particle after resampling."""
 
 
-@dataclass(frozen=True, eq=False)
-class ShapeTask:
-    """Shapes within their ranges, those of positive ones by ratios, and their likelihood.
+def build_shape_task(usual: Projected) -> tuple[Searchable, Callable[[Array], Array]]:
+    """The likelihood of shapes within their ranges, and shapes of what is searched.
 
-    Attributes
+    Coordinates of positive shapes are logarithms, so that ratios count.
+
+    Parameters
     ----------
     usual : Projected
         At the usual shapes.
     """
+    idim, theta = usual.problem.idim, usual.theta
+    known = [each.bounds for each in idim.shape_parameters]
+    ends = np.array([[b.lower for b in known], [b.upper for b in known]])
+    by_ratio = ends[0] > 0.0
 
-    usual: Projected
+    def to_coordinates(shapes: Array) -> Array:
+        return np.where(by_ratio, np.log(np.where(by_ratio, shapes, 1.0)), shapes)
 
-    @property
-    def problem(self) -> Problem:
-        """Whose rows the likelihood is of."""
-        return self.usual.problem
+    low, high = to_coordinates(ends)
+    width = high - low
 
-    @property
-    def identity(self) -> tuple[Array, ...]:
-        """Ranges, and what the rows say at the usual shapes."""
-        usual = self.usual
-        return (self.low, self.high, usual.theta, usual.sigma, np.array(usual.cost))
+    def within(sets: Array) -> Array:
+        return np.clip(sets, low, high)
 
-    @cached_property
-    def ends(self) -> tuple[Array, Array]:
-        """Bounds of the shapes."""
-        known = [each.bounds for each in self.usual.problem.idim.shape_parameters]
-        return np.array([b.lower for b in known]), np.array([b.upper for b in known])
+    def to_shapes(coordinates: Array) -> Array:
+        inside = within(coordinates)
+        found = np.where(by_ratio, np.exp(np.where(by_ratio, inside, 0.0)), inside)
+        return np.asarray(np.clip(found, *ends))
 
-    @cached_property
-    def by_ratio(self) -> Booleans:
-        """Which coordinates are logarithms."""
-        return np.asarray(self.ends[0] > 0.0)
-
-    def coordinates(self, shapes: Array) -> Array:
-        """Coordinates of a set of shapes."""
-        return np.where(self.by_ratio, np.log(np.where(self.by_ratio, shapes, 1.0)), shapes)
-
-    def shapes(self, coordinates: Array) -> Array:
-        """Shapes of coordinates, within their bounds."""
-        inside = np.clip(coordinates, self.low, self.high)
-        found = np.where(self.by_ratio, np.exp(np.where(self.by_ratio, inside, 0.0)), inside)
-        return np.clip(found, *self.ends)
-
-    @property
-    def low(self) -> Array:
-        """Of the coordinates."""
-        return self.coordinates(self.ends[0])
-
-    @property
-    def high(self) -> Array:
-        """Of the coordinates."""
-        return self.coordinates(self.ends[1])
-
-    @property
-    def begin(self) -> Array:
-        """The usual shapes."""
-        return self.coordinates(np.array(self.usual.problem.idim.shape))
-
-    @property
-    def triangle(self) -> Array:
-        """Coordinates in units of their ranges."""
-        width = self.high - self.low
-        return np.diag(1.0 / np.where(width > 0.0, width, 1.0))
-
-    def within(self, sets: Array) -> Array:
-        """Sets clipped at the bounds."""
-        return np.clip(sets, self.low, self.high)
-
-    def cost(self, sets: Array) -> Array:
-        """Minus twice the log-likelihood of each set, the linear parameters eliminated."""
-        idim = self.usual.problem.idim
-        theta, found = self.usual.theta, np.empty(len(sets))
+    def cost(sets: Array) -> Array:
+        """Minus twice the log-likelihood, the linear parameters eliminated."""
+        about, found = theta.copy(), np.empty(len(sets))
         for k, coordinates in enumerate(sets):
-            theta[idim.plain :] = self.shapes(coordinates)
-            here = fit_linear_parameters(self.usual.problem.linearised(theta), self.usual.sigma)
+            about[idim.plain :] = to_shapes(coordinates)
+            here = fit_linear_parameters(usual.problem.linearised(about), usual.sigma)
             found[k] = 2.0 * here.cost
         return found
+
+    identity = (low, high, theta, usual.sigma, np.array(usual.cost))
+    begin = to_coordinates(np.array(idim.shape))
+    triangle = np.diag(1.0 / np.where(width > 0.0, width, 1.0))
+    return (
+        Searchable(usual.problem, identity, low, high, begin, triangle, cost, within),
+        to_shapes,
+    )
 
 
 def search_start_shapes(
@@ -143,7 +109,7 @@ def search_start_shapes(
     if method not in EXACT:
         return problem, ""
     seen = limit_shapes(limit_to_visible_speeds(problem), ranges)
-    task = ShapeTask(fit_at_usual_shapes(seen))
+    task, to_shapes = build_shape_task(fit_at_usual_shapes(seen))
     seed, keeping = given.get("seed", 0), build_options(Keeping, given)
     if method == "ga":
         size, most = given.get("population", SETS), given.get("generations", GENERATIONS)
@@ -155,7 +121,7 @@ def search_start_shapes(
         run = Run(most, LULL, keeping, "shapes", progress)
         place, why = run_particle_filter(task, Swarm(size, most, seed), run, MOVES)
         words = f"shapes {why} after {place.count} steps of {size} particles"
-    idim = seen.idim.shaped(task.shapes(place.best))
+    idim = seen.idim.shaped(to_shapes(place.best))
     return Problem.of(replace(problem.base, idim=idim), problem.samples), words
 
 
