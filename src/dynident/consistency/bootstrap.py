@@ -3,7 +3,7 @@
 Where constraints are active the estimate is no smooth function of the data and its
 distribution no normal one. Each replicate redraws the sum of the rows' scores, in blocks as
 long as their correlation lasts or from a normal distribution where they have none, and solves
-the cone problem anew.
+the cone problem again.
 """
 
 from __future__ import annotations

@@ -279,8 +279,8 @@ def find_region_centre(region: Region, mean: Array) -> tuple[Array, Array]:
         z = z + min(length, 0.95 * float(high[0])) * step
         value, gradient, second = region.barrier(z)
     raise ComputationError(
-        f"no middle of the admitted parameters was found in {NEWTON_STEPS} steps ({value:.3g}); "
-        "are the constraints an equality in disguise?"
+        f"no interior point of the admitted parameters was found in {NEWTON_STEPS} steps "
+        f"({value:.3g}); the constraints may imply an equality"
     )
 
 

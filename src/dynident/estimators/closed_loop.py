@@ -537,7 +537,9 @@ def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
     if reference is None:
         raise InputError(f"{log.name}: has neither torque nor targets (qref); one is needed")
     if not np.any(np.ptp(reference.q, axis=0) > 0.0):
-        raise InputError(f"{log.name}: the targets never move, so nothing is told of the drives")
+        raise InputError(
+            f"{log.name}: the targets never move, and so the log does not excite the drives"
+        )
     if control.states or control.compensation != "none" or log.q.shape[1] != control.n:
         raise InputError(
             f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "

@@ -91,7 +91,7 @@ def run_levenberg_marquardt(
     here: T,
     pace: Pace,
     *,
-    paid: float | None = None,
+    penalty: float | None = None,
     progress: Progress = ignore_progress,
     earlier: int = 0,
 ) -> Reached[T]:
@@ -107,8 +107,8 @@ def run_levenberg_marquardt(
         Minimises the damped linear problem over what is admitted.
     here : T
         The output about x.
-    paid : float, optional
-        What x pays beside its errors; what the first answer pays, unless it is known.
+    penalty : float, optional
+        Of x beside its errors; that of the first answer where it is not known.
     earlier : int
         Rollouts that have led to x.
     """
@@ -118,8 +118,8 @@ def run_levenberg_marquardt(
         errors = step.errors(here, x)
         while True:
             new = inner(damp_system(step.system, x, damping))
-            paid = inner.penalty if paid is None else paid
-            cost, rollouts = errors + paid, rollouts + 1
+            penalty = inner.penalty if penalty is None else penalty
+            cost, rollouts = errors + penalty, rollouts + 1
             progress("estimate", estimate_progress(earlier + rollouts))
             try:
                 trial = linearised(new)
@@ -139,7 +139,7 @@ def run_levenberg_marquardt(
             if damping > pace.largest:
                 raise ComputationError(pace.stuck)
         damping = max(0.1 * damping, LEAST_DAMPING)
-        x, here, paid = new, trial, inner.penalty
+        x, here, penalty = new, trial, inner.penalty
         history.append(x)
         if last or decrease < least:
             return Reached(x, here, np.array(history), rollouts)

@@ -34,7 +34,7 @@ from dynident.estimators.covariance import (
     estimate_covariance,
     name_covariance,
 )
-from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
+from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marquardt
 from dynident.estimators.encoder_errors import (
     INSTANTS_HZ,
     Linearised,
@@ -72,7 +72,8 @@ PACE = Pace(
     stalled=1e-6,
     stuck="no step from the start lowers the error of the positions; check the gains, the columns "
     "of the targets and the robot's joints",
-    unsettled="fix or bound what the log does not tell ([[constraint]]), or fit less of the loop",
+    unsettled="fix or bound what the log does not determine ([[constraint]]), or fit less of the "
+    "loop",
     unseen=0.01,  # a tenth of a standard deviation, squared
     stays=True,
 )
@@ -267,14 +268,10 @@ def list_run_starts(problem: Problem, simulation: Simulation) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Minimum:
-    """Where the iterations ended."""
+class Minimum(Reached[Linearised]):
+    """Where the iterations ended, with the last answer of the cone problem."""
 
-    x: Array
-    here: Linearised
     solution: ConeSolution
-    history: Array
-    rollouts: int
 
 
 class Under:
@@ -318,7 +315,7 @@ def minimise_position_error(
 ) -> Minimum:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` and beliefs, under the cones, from a start.
 
-    From a start to which `earlier` rollouts have led, no step need lower the error.
+    After `earlier` rollouts the iteration may end where no step lowers the error.
     """
     unit = unknowns.unit
     inner = Under(free, unit)
@@ -340,9 +337,9 @@ def minimise_position_error(
 
     ended = run_levenberg_marquardt(
         lambda z: linearise_encoder_errors(problem, simulation, unknowns, z * unit), local, inner,
-        x / unit, here, PACE, paid=free.penalty(x), progress=progress, earlier=earlier,
+        x / unit, here, PACE, penalty=free.penalty(x), progress=progress, earlier=earlier,
     )  # fmt: skip
-    return Minimum(ended.x * unit, ended.here, inner.solution, ended.history * unit, ended.rollouts)
+    return Minimum(ended.x * unit, ended.here, ended.history * unit, ended.rollouts, inner.solution)
 
 
 def find_uneven_joints(

@@ -98,7 +98,7 @@ class Estimate:
     message : str
     certificate : Certificate or None
     active : tuple of str
-        Names of the constraints that hold the estimate back.
+        Names of the active constraints.
     prior : str or None
         The prior that acted, in words.
     restriction : Restriction or None
@@ -117,7 +117,7 @@ class Estimate:
         Shares of each body's mass, first moment and inertia that the log tells, and not the
         prior; None without one.
     disbelieved : tuple of Disbelief
-        Bodies that the log insists are far from those of the prior.
+        Bodies that by the log are far from those of the prior.
     shape : Shape or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None

@@ -18,7 +18,7 @@ class Inner(Protocol):
 
     @property
     def penalty(self) -> float:
-        """What the last answer pays beside its errors: the prior's share."""
+        """What the prior adds to the criterion at the last answer."""
         ...
 
 

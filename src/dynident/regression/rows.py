@@ -121,6 +121,22 @@ class RowSource(Protocol):
         ...
 
 
+class WithoutInstruments:
+    """A source of rows in which X stands for Z."""
+
+    instrument_sets = 0
+
+    @property
+    def columns(self) -> tuple[Integers, ...]:
+        """See `RowSource`."""
+        raise NotImplementedError
+
+    @property
+    def instruments(self) -> tuple[Integers, ...]:
+        """X itself."""
+        return self.columns
+
+
 def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
     """The groups of a robot's equations of motion: its base's wrench, then its joints.
 
@@ -142,7 +158,7 @@ def list_position_groups(robot: Robot) -> tuple[RowGroup, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class MotionRows:
+class MotionRows(WithoutInstruments):
     """The regressor along the motion of some logs, beside their torques.
 
     Attributes
@@ -191,13 +207,6 @@ class MotionRows:
             for _ in range(each.count)
         ]
         return (*own, *unions)
-
-    @property
-    def instruments(self) -> tuple[Integers, ...]:
-        """X itself."""
-        return self.columns
-
-    instrument_sets = 0
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> MotionRows:
         """The same rows with the base parameters of another model alone."""
@@ -355,7 +364,7 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedRows:
+class JoinedRows(WithoutInstruments):
     """Columns that nothing moves beside those that a linearisation renews.
 
     Attributes
@@ -369,8 +378,6 @@ class JoinedRows:
     base: BaseParameters
     steady: MotionRows
     moving: MotionRows
-
-    instrument_sets = 0
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -394,11 +401,6 @@ class JoinedRows:
     def columns(self) -> tuple[Integers, ...]:
         """Per group, the base parameters that act in it."""
         return tuple(columns for _, columns in self.places)
-
-    @property
-    def instruments(self) -> tuple[Integers, ...]:
-        """X itself."""
-        return self.columns
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> JoinedRows:
         """The same rows with the base parameters of another model alone."""
@@ -427,7 +429,7 @@ def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRows:
+class GivenRows(WithoutInstruments):
     """Rows of another origin, all columns in all groups.
 
     Attributes
@@ -446,13 +448,6 @@ class GivenRows:
     def columns(self) -> tuple[Integers, ...]:
         """All base parameters, in every group."""
         return (np.arange(self.count),) * len(self.groups)
-
-    @property
-    def instruments(self) -> tuple[Integers, ...]:
-        """X itself."""
-        return self.columns
-
-    instrument_sets = 0
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> GivenRows:
         """The same rows with some of their columns."""

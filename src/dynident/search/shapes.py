@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -330,7 +330,7 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     """The best linear parameters at the shapes about which a problem is linearised.
 
     Friction is kept positive, whatever the method: without, the best shape is often one that
-    feigns something else with a negative parameter, where no method recovers from it.
+    imitates something else with a negative parameter, where no method recovers from it.
 
     Parameters
     ----------
@@ -389,11 +389,7 @@ def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Pro
     for k, start in enumerate(starts):
         progress("shapes", k / len(starts))
         ends.append(descend_over_shapes(start))
-    ends.sort(key=lambda end: end.cost)
-    best = ends[0]
-    for other in ends[1:]:
-        best = combine_best_shapes(best, other)
-    return best
+    return reduce(combine_best_shapes, sorted(ends, key=lambda end: end.cost))
 
 
 def combine_best_shapes(best: Projected, other: Projected) -> Projected:
