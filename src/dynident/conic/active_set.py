@@ -88,8 +88,6 @@ class Linearised:
 
     Attributes
     ----------
-    c : ndarray, shape (m,)
-    C : ndarray, shape (m, unknowns)
     F : ndarray, shape (f, unknowns)
         ``||F dx||^2`` is what the turning of the null directions adds to the criterion
         ``||A x - b||^2``.

@@ -33,8 +33,6 @@ class Form:
 
     Parameters
     ----------
-    R : ndarray, shape (rows, unknowns)
-    c : ndarray, shape (rows,)
     start : ndarray, shape (unknowns,)
         What x is counted from.
     pulled : bool

@@ -207,15 +207,6 @@ def approximate_minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     """What `solve_cone_problem` finds, to moderate accuracy and without a certificate.
 
     For answers that are only compared with each other.
-
-    Parameters
-    ----------
-    A, b, cones
-        As of `solve_cone_problem`.
-
-    Returns
-    -------
-    ndarray, shape (unknowns,)
     """
     R, c = compress_to_triangle(A, b)
     start, _ = solve_unconstrained(R, c)
@@ -268,8 +259,6 @@ class Repeated:
 
     Parameters
     ----------
-    A, b : ndarray
-        As of `solve_cone_problem`.
     x : ndarray, shape (unknowns,)
         The answer.
     """
@@ -289,10 +278,6 @@ class Repeated:
         changes : ndarray, shape (count, rows)
         workers : int, optional
             As many as there are processors, by default; they never change the answers.
-
-        Returns
-        -------
-        ndarray, shape (count, unknowns)
         """
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:

@@ -105,17 +105,6 @@ def bootstrap_covariance(
 
     ``A^T b* = A^T b + a sum of scores that is redrawn``: the rows' regressor stays, their errors
     are others. The prior's targets move by their own standard deviation.
-
-    Parameters
-    ----------
-    system : System
-        ``||A beta - b||^2``.
-    rows : int
-        Fitted, of all groups.
-
-    Returns
-    -------
-    ndarray, shape (base parameters, base parameters)
     """
     if rows <= len(point.beta):
         raise ComputationError(

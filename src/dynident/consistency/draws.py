@@ -70,8 +70,6 @@ class Drawn:
     x : ndarray, shape (count, unknowns)
     share : float
         Of the normal distribution that lies within the cones, as `TRIALS` draws of it tell.
-    way : str
-        In words.
     """
 
     x: Array
@@ -128,9 +126,6 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
         Of standard parameters.
     theta : ndarray, shape (standard parameters,)
         Near the estimate, or it.
-    beta : ndarray, shape (base parameters,)
-        The estimate.
-    covariance : ndarray, shape (base parameters, base parameters)
     """
     space, prior = admitted.space, admitted.prior
     unit, count = space.unit, len(space.unit)

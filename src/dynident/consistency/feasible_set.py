@@ -68,8 +68,6 @@ class FeasibleSet:
 
         Parameters
         ----------
-        system : System
-            ``||A beta - b||^2`` in base parameters.
         warm : FeasiblePoint, optional
             Answer to a system nearby.
         """
@@ -206,8 +204,6 @@ def build_feasible_set(
     ----------
     system : System
         Weighted rows that scale the unknowns and tell which directions are open.
-    kappa : float
-        See `FeasibleSet`.
     """
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space

@@ -166,8 +166,6 @@ class Prior:
     ----------
     metric : str
         Name in `METRICS`.
-    weight : float
-        Of the squared distance.
     """
 
     belief: Belief

@@ -355,8 +355,6 @@ def simulate_readings(
 
     Parameters
     ----------
-    horizon : float, optional
-        See `build_auxiliary_model`.
     stands : sequence of mapping, optional
         The mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
     """

@@ -212,11 +212,6 @@ def pc_ref_iv(
     ``min ||R_ZX beta - r_Zy||^2`` (ardiani2024, eq. 28) over the admitted parameters, with the
     instruments of `ref_iv`.
 
-    Parameters
-    ----------
-    knowledge : Knowledge
-        As of `pc_idim_ls`.
-
     Raises
     ------
     InputError

@@ -56,8 +56,6 @@ class Scores:
         With the instruments, where it has any.
     weights : ndarray, shape (groups,)
         The sigmas w that weighted the rows: ones for ordinary least squares.
-    sigma : ndarray, shape (groups,)
-        Standard deviations of the groups' errors.
     influence : callable
         psi of an M-estimator; the identity for least squares.
     """
@@ -77,12 +75,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Spread:
-    """A covariance of the base parameters, in words and numbers.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (base parameters, base parameters)
-    """
+    """A covariance of the base parameters, in words and numbers."""
 
     words: str
     matrix: Array

@@ -103,10 +103,6 @@ def run_levenberg_marquardt(
         The output about unknowns; raises `RolloutError` where they cannot be simulated.
     local : callable
         The problem of a step from an output and its unknowns.
-    inner : Inner
-        Minimises the damped linear problem over what is admitted.
-    here : T
-        The output about x.
     penalty : float, optional
         Of x beside its errors; that of the first answer where it is not known.
     earlier : int

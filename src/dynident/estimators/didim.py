@@ -59,13 +59,7 @@ def didim(
 
 
 def make_didim_step(inner: Inner) -> Step:
-    """The step behind DIDIM and PC-DIDIM.
-
-    Parameters
-    ----------
-    inner : Inner
-        Minimises ``||Z beta - y||^2`` over what is admitted.
-    """
+    """The step behind DIDIM and PC-DIDIM."""
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         factors = simulated.factors

@@ -275,12 +275,7 @@ class Minimum(Reached[Linearised]):
 
 
 class Under:
-    """The linear problem of a step, under cones on scaled unknowns and with beliefs.
-
-    Parameters
-    ----------
-    unit : ndarray, shape (unknowns,)
-    """
+    """The linear problem of a step, under cones on scaled unknowns and with beliefs."""
 
     def __init__(self, free: Admitted, unit: Array) -> None:
         self._free, self._unit = free, unit

@@ -108,11 +108,6 @@ def run_hac_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
 
     The Wald statistic of delta in ``y = X beta + V B delta + e`` with the long-run covariance
     of ``[x_t, B^T v_t] e_t``, in Hotelling's form; B spans what V has beside rounding.
-
-    Parameters
-    ----------
-    rows : Regression
-        With instruments.
     """
     system = rows.instrument_factors.weighted(sigma)
     z, p = system.instruments, rows.base.count

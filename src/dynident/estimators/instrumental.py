@@ -211,8 +211,6 @@ def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
     ----------
     extra : bool
         Whether the reference's regressor is a second set of instruments.
-    inner : Inner
-        Minimises ``||R_ZX beta - r_Zy||^2`` over what is admitted.
     """
     more = (auxiliary.referenced(),) if extra else ()
 

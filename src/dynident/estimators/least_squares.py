@@ -267,8 +267,6 @@ def finish_ls_estimate(
 
     Parameters
     ----------
-    found : Weighted
-        With all base parameters.
     kept : sequence of int, optional
         Base parameters that were estimated, all by default; the others are without error.
     """

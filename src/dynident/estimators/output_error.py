@@ -68,11 +68,6 @@ def cloe(
     Errors and Jacobian are filtered and decimated as the problem's rows are. Where links are
     fixed, drives and loop are fitted to all samples instead.
 
-    Parameters
-    ----------
-    progress : callable
-        See `Progress`.
-
     Raises
     ------
     InputError
@@ -141,11 +136,6 @@ def minimise_output_error(
     progress: Progress = ignore_progress,
 ) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
-
-    Parameters
-    ----------
-    inner : Inner
-        Minimises the damped linear problem over what is admitted.
 
     Returns
     -------

@@ -141,8 +141,6 @@ def sum_at_instants(
     ----------
     shares : list of (ndarray, ndarray), shapes (r, k) and (r, e)
         Rows and errors of each group.
-    width : int
-        Number of scores.
 
     Returns
     -------

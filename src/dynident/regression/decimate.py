@@ -21,8 +21,6 @@ class Decimator:
     ----------
     start, stop : int
         Samples that will be pushed, in order and without gaps.
-    width : int
-        Columns.
     """
 
     def __init__(self, filter: DecimationFilter, start: int, stop: int, width: int) -> None:
@@ -81,8 +79,6 @@ class GroupDecimator:
         One a group.
     moving : ndarray of bool, shape (samples, groups)
         Which rows are kept, by the samples of the whole log.
-    start, stop : int
-        The run.
     widths : sequence of int
         Columns of each group.
     """

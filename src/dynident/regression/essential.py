@@ -31,8 +31,6 @@ class Step:
 
     Attributes
     ----------
-    kept : tuple of int
-        Base parameters still there.
     relative_std : ndarray
         Of those, in per cent.
     squared_error : float
@@ -138,8 +136,6 @@ def select_essential_parameters(factors: Factors, sigma: Array, rule: str = "rat
     ----------
     sigma : ndarray, shape (groups,)
         Standard deviations of each joint's error in the full model.
-    rule : str
-        Name in `RULES`.
     """
     full = now = estimate_reduced_model(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []

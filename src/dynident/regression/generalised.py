@@ -377,12 +377,8 @@ class FreeGroups:
 
     Attributes
     ----------
-    names : tuple of str
-        The contacts.
     acting : ndarray of int
         Equations that are combined.
-    count : int
-        How many groups.
     """
 
     names: tuple[str, ...]

@@ -56,12 +56,6 @@ def compute_impulse_responses(cutoff: float, rate: float) -> Array:
 def propagate_white_noise(response: Array, taps: Array) -> Array:
     """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise.
 
-    Parameters
-    ----------
-    response : ndarray, shape (3, samples)
-        Of `compute_impulse_responses`.
-    taps : ndarray, shape (k,)
-
     Returns
     -------
     ndarray, shape (3, 3)
@@ -163,13 +157,7 @@ class NoisyRows:
 
 @dataclass(frozen=True)
 class Propagation:
-    """Rows of a problem with the noise of their motion.
-
-    Attributes
-    ----------
-    levels : tuple of Levels
-        Of each log.
-    """
+    """Rows of a problem with the noise of their motion."""
 
     problem: Problem
     levels: tuple[Levels, ...]

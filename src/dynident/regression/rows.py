@@ -436,8 +436,6 @@ class GivenRows(WithoutInstruments):
     ----------
     stretches : tuple of tuple of Rows
         Of each log, in time order.
-    count : int
-        Columns of X.
     """
 
     groups: tuple[RowGroup, ...]
@@ -470,8 +468,6 @@ class InstrumentedRows:
     ----------
     others : tuple of RowSource
         Along other motions of the same logs.
-    count : int
-        Columns of each regressor.
     """
 
     rows: RowSource

@@ -125,11 +125,6 @@ def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Arr
     transforms Z of a log's rows and D of the periods' errors, ``S = sum_l sum_p v v^H / (r^2 P
     (P - 1))``, ``v = sum_g conj(Z_lg) D_lgp``.
 
-    Parameters
-    ----------
-    rows : Regression
-        With the instruments, where it has any.
-
     Returns
     -------
     ndarray, shape (scores, scores)

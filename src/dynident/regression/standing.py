@@ -68,11 +68,6 @@ def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     ----------
     log : GeneralisedSamples
         Of a moving base, or nothing is said.
-
-    Returns
-    -------
-    tuple of str
-        Warnings.
     """
     robot = idim.robot
     if not robot.floating or log.base is None:

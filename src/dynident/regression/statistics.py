@@ -117,7 +117,6 @@ def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = 
 
     Parameters
     ----------
-    error : ndarray, shape (r,)
     expected : ndarray, shape (lags,), optional
         Zero by default.
     """
@@ -179,10 +178,6 @@ def estimate_long_run_ratio(errors: tuple[Array, ...]) -> float:
 
 def fit_autoregression(error: Array) -> Array:
     """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
-
-    Parameters
-    ----------
-    error : ndarray, shape (r,)
 
     Returns
     -------

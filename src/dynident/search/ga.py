@@ -59,8 +59,6 @@ def ga(
     ----------
     knowledge : Knowledge
         Consistency, constraints and prior: the set that wins is repaired by them.
-    progress : callable
-        See `Progress`.
 
     Raises
     ------

@@ -79,8 +79,6 @@ def pf(
     ----------
     knowledge : Knowledge
         Consistency, constraints and prior: the mean is repaired by them.
-    progress : callable
-        See `Progress`.
 
     Raises
     ------

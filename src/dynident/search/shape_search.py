@@ -43,11 +43,6 @@ def build_shape_task(usual: Projected) -> tuple[Searchable, Callable[[Array], Ar
     """The likelihood of shapes within their ranges, and shapes of what is searched.
 
     Coordinates of positive shapes are logarithms, so that ratios count.
-
-    Parameters
-    ----------
-    usual : Projected
-        At the usual shapes.
     """
     idim, theta = usual.problem.idim, usual.theta
     known = [each.bounds for each in idim.shape_parameters]
@@ -90,11 +85,6 @@ def search_start_shapes(
     problem: Problem, method: str, given: Mapping[str, Any], progress: Progress
 ) -> tuple[Problem, str]:
     """A problem with the shapes that a search begins at, within the ranges that were given.
-
-    Parameters
-    ----------
-    given : mapping
-        Its options.
 
     Returns
     -------

@@ -73,8 +73,6 @@ def estimate_with_shapes(
         Estimates the linear parameters of a problem.
     quickly : callable
         The same estimate, error bars aside.
-    progress : callable
-        See `Progress`.
 
     Returns
     -------
@@ -115,8 +113,6 @@ class Walk:
 
     Attributes
     ----------
-    theta : ndarray
-        Where it is.
     step : ndarray
         The whole step that was due last.
     shares : ndarray
@@ -499,7 +495,6 @@ class Seen:
     ----------
     stretches : tuple of (Signals, ndarray of int, float)
         Stretches of a motion, which of their samples have rows, and their rate [Hz].
-    torque : ndarray, shape (rows,)
     """
 
     model: FrictionModel

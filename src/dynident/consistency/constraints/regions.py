@@ -284,8 +284,6 @@ def constrain_centre_to_polytope(
     ----------
     sides : ndarray, shape (facets, 4)
         ``(-n, d)`` of each facet ``n . x <= d``.
-    names : sequence of str
-        One a facet.
     """
     return constrain_moments(space, link, np.einsum("fi,j->fij", sides, np.eye(4)[3]), names)
 
@@ -306,10 +304,6 @@ def constrain_mass_to_polytope(
     ----------
     sides : ndarray, shape (facets, 4)
         ``(-n, d)`` of each facet ``n . x <= d``.
-    title : str
-        What names begin with.
-    facets : sequence of str
-        Words for each facet.
     """
     first, second = np.triu_indices(len(sides), 1)
     names = [
