@@ -67,7 +67,8 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Fitted
     bias[blind] = 0.0
     problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
     simulation = Simulation(pd(case.kp, case.kd), width=0.05)
-    tuned = simulation.of_encoders().tuned(np.ones(n), bias, DELAY)
+    true = {"delay": DELAY, **{f"bias{j + 1}": float(bias[j]) for j in range(n)}}
+    tuned = simulation.of_encoders().told(true)
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     motion = rollout(build_auxiliary_model(problem, tuned).loops[0][0][2], theta)
     known = [Fixed("off", 0.0), *(Fixed(f"bias{j + 1}", 0.0) for j in blind)] if zeros else []
@@ -82,7 +83,6 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Fitted
         fit = di.identify(own, "cloe", simulation=simulation, loop=loop, constraints=known)
         assert fit.estimate.fitted is not None
         found.append(fit.estimate.fitted)
-    true = {"delay": DELAY, **{f"bias{j + 1}": float(bias[j]) for j in range(n)}}
     for j in range(n):
         for k, symbol in enumerate(("Ia", "fv", "fc", "off")):
             true[f"{symbol}{j + 1}"] = float(drives[j, k])

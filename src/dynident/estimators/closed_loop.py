@@ -128,26 +128,17 @@ class Simulation(Options):
         usual = "ode3" if floating else "sdirk2"
         return replace(self, integrator=self.integrator or usual, targets=self.targets or "held")
 
-    def tuned(
-        self, gain: Array, bias: Array, delay: float, mount: Mount | None = None
-    ) -> Simulation:
-        """The same with other drive gains, encoder biases, delay of the targets, and mount."""
-        return replace(
-            self,
-            controller=replace(self.controller, gain=gain, delay=delay),
-            bias=tuple(bias.tolist()),
-            mount=mount,
-        )
-
     def told(self, values: Mapping[str, float]) -> Simulation:
         """The same with what was fitted of it, by name; the rest as it is."""
         control = self.controller
-        bias = (0.0,) * control.n if self.bias is None else self.bias
-        return self.tuned(
-            np.array([values.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)]),
-            np.array([values.get(f"bias{j + 1}", b) for j, b in enumerate(bias)]),
-            max(0.0, values.get("delay", control.delay)),
-            find_mount(values) or self.mount,
+        given = (0.0,) * control.n if self.bias is None else self.bias
+        gain = np.array([values.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)])
+        delay = max(0.0, values.get("delay", control.delay))
+        return replace(
+            self,
+            controller=replace(control, gain=gain, delay=delay),
+            bias=tuple(float(values.get(f"bias{j + 1}", b)) for j, b in enumerate(given)),
+            mount=find_mount(values) or self.mount,
         )
 
     def of_log(self, log: Samples) -> Simulation:

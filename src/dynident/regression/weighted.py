@@ -23,7 +23,7 @@ def solve_wls(factors: Factors) -> tuple[Array, Array, int]:
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
-        new = estimate_residual_sigma(factors, beta, sigma, system)
+        new = estimate_group_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
         sigma = new
         if settled:
@@ -31,18 +31,15 @@ def solve_wls(factors: Factors) -> tuple[Array, Array, int]:
     raise ComputationError(f"the groups' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
 
 
-def estimate_group_sigma(factors: Factors, beta: Array, weights: Array) -> Array:
-    """Sigma of each group's error: `estimate_residual_sigma` with the weights' own system."""
-    return estimate_residual_sigma(factors, beta, weights, factors.weighted(weights))
+def estimate_group_sigma(
+    factors: Factors, beta: Array, weights: Array, system: System | None = None
+) -> Array:
+    """Standard deviation of each group's error, under the weights that gave beta and their system.
 
-
-def estimate_residual_sigma(factors: Factors, beta: Array, weights: Array, system: System) -> Array:
-    """Standard deviation of each group's error, from the system that the weights make.
-
-    ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows
-    under the weights that gave beta: the share of the parameters spent on them. Sums over all
-    groups of one noise.
+    ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows: the
+    share of the parameters spent on them. Sums over all groups of one noise.
     """
+    system = factors.weighted(weights) if system is None else system
     inverse = system.inverse()
     kinds = {noise: k for k, noise in enumerate(dict.fromkeys(factors.shared))}
     place = [kinds[noise] for noise in factors.shared]

@@ -100,15 +100,15 @@ def search_start_shapes(
         return problem, ""
     seen = limit_shapes(limit_to_visible_speeds(problem), ranges)
     task, to_shapes = build_shape_task(fit_at_usual_shapes(seen))
+    of_ga = method == "ga"
     seed, keeping = given.get("seed", 0), build_options(Keeping, given)
-    if method == "ga":
-        size, most = given.get("population", SETS), given.get("generations", GENERATIONS)
-        run = Run(most, LULL, keeping, "shapes", progress)
+    size = given.get("population" if of_ga else "particles", SETS)
+    most = given.get("generations" if of_ga else "steps", GENERATIONS)
+    run = Run(most, LULL, keeping, "shapes", progress)
+    if of_ga:
         place, why = breed_generations(task, Breeding(size, most, seed), run)
         words = f"shapes {why} after {place.count} generations of {size}"
     else:
-        size, most = given.get("particles", SETS), given.get("steps", GENERATIONS)
-        run = Run(most, LULL, keeping, "shapes", progress)
         place, why = run_particle_filter(task, Swarm(size, most, seed), run, MOVES)
         words = f"shapes {why} after {place.count} steps of {size} particles"
     idim = seen.idim.shaped(to_shapes(place.best))
