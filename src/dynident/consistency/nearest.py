@@ -103,9 +103,9 @@ def nearest_consistent(
     space = build_standard_space(base, np.zeros((1, base.count)), np.zeros(1))
     before = find_smallest_eigenvalue(given)
     belief = build_belief(given, robot.links)
-    centre = np.array([to_pseudo_inertia(given[k]) for k in belief.bodies]).reshape(-1, 4, 4)
+    centre = to_pseudo_inertia(given[list(belief.bodies)])
     given_centre = centre
-    sound = np.array([before[k] > 0.0 for k in belief.bodies])
+    sound = before[list(belief.bodies)] > 0.0
     if metric == "entropic":
         inflated = np.where(sound[:, None, None], centre, belief.inflated)
         belief = replace(belief, centre=inflated, inflated=inflated)

@@ -16,6 +16,8 @@ from dynident.dynamics.idim import Idim
 
 LENGTH = 0.1
 """Unit of length of the scaled inertial parameters [m]."""
+BODY_UNITS = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
+"""Of the ten of a body of 1 kg."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
     unit = np.empty(len(idim.parameters))
     for k in range(idim.tree.bodies):
         mass = idim.robot.nominal[k, 0] if idim.robot.nominal[k, 0] > 0.0 else 1.0
-        unit[10 * k : 10 * k + 10] = mass * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
+        unit[10 * k : 10 * k + 10] = mass * BODY_UNITS
     norms = np.linalg.norm(columns[:, idim.inertial :], axis=0)
     symbols = [column.parameter.symbol for column in idim.drive_columns]
     size = max(float(np.linalg.norm(b)), 1e-12)

@@ -9,7 +9,7 @@ import numpy as np
 from dynident.conic.cones import Cone, Definite, Positive, smat, svec
 from dynident.consistency.space import LENGTH, Space
 from dynident.core.arrays import Array
-from dynident.core.inertia import PSEUDO_INERTIA_BASIS
+from dynident.core.inertia import PSEUDO_INERTIA_BASIS, to_inertia_matrix, to_pseudo_inertia
 
 FLOOR = 1e-6
 """Distance that scaled parameters keep from the boundary of consistency."""
@@ -36,8 +36,8 @@ class PseudoInertia:
         """One matrix a body."""
         cones: list[Cone] = []
         for k, link in enumerate(space.links):
-            basis = np.tensordot(space.body(space.link(link)).T, PSEUDO_INERTIA_BASIS, axes=1)
-            scaled = scale_pseudo_inertia(basis, space.mass(k))
+            bodies = to_pseudo_inertia(space.body(space.link(link)).T)
+            scaled = scale_pseudo_inertia(bodies, space.mass(k))
             cones.append(Definite(f"pseudo-inertia {link}", scaled, self.floor * np.eye(4)))
         return cones
 
@@ -144,8 +144,7 @@ def _build_spatial_inertia_basis() -> Array:
         skew = np.cross(np.eye(3)[axis], np.eye(3)).T
         basis[1 + axis, 3:, :3] = skew
         basis[1 + axis, :3, 3:] = skew.T
-    for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
-        basis[4 + k, i, j] = basis[4 + k, j, i] = 1.0
+    basis[:, :3, :3] = to_inertia_matrix(np.eye(10))
     return basis
 
 

@@ -20,13 +20,14 @@ from dynident.consistency.constraints.checks import (
     set_frozen_fields,
 )
 from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
-from dynident.consistency.space import LENGTH, Space, list_body_indices
+from dynident.consistency.space import BODY_UNITS, Space, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
     INERTIAL,
     PSEUDO_INERTIA_BASIS,
     from_com,
+    to_inertia_matrix,
     to_inertial_parameters,
     to_pseudo_inertia,
 )
@@ -171,17 +172,11 @@ class Payload:
                 )
             title = f"payload of {self.link}"
         else:
-            known = from_com(self.mass, self.com, build_inertia_tensor(self.inertia))
+            known = from_com(self.mass, self.com, to_inertia_matrix((0.0,) * 4 + self.inertia))
             title = f"{self.link} without its payload"
-        basis = np.tensordot(space.body(k).T, PSEUDO_INERTIA_BASIS, axes=1)
-        floor = scale_pseudo_inertia(to_pseudo_inertia(known), space.mass(k)) + FLOOR * np.eye(4)
-        return [Definite(title, scale_pseudo_inertia(basis, space.mass(k)), floor)]
-
-
-def build_inertia_tensor(inertia: tuple[float, ...]) -> Array:
-    """The matrix of xx, xy, yy, xz, yz, zz."""
-    xx, xy, yy, xz, yz, zz = inertia
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        bodies, payload = to_pseudo_inertia(space.body(k).T), to_pseudo_inertia(known)
+        floor = scale_pseudo_inertia(payload, space.mass(k)) + FLOOR * np.eye(4)
+        return [Definite(title, scale_pseudo_inertia(bodies, space.mass(k)), floor)]
 
 
 def check_inertia(inertia: tuple[float, ...]) -> None:
@@ -190,7 +185,7 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
     Its second moments ``1/2 tr(I) 1 - I`` (ardiani2024, eq. 17) have to be positive
     semidefinite: moments that are not negative, none larger than the sum of the others.
     """
-    matrix = build_inertia_tensor(inertia)
+    matrix = to_inertia_matrix((0.0,) * 4 + inertia)
     moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix
     if np.linalg.eigvalsh(moments)[0] < -ROUNDED * np.max(np.abs(matrix)):
         raise InputError(
@@ -205,7 +200,7 @@ def equate_links(
     """Rows for ``J_right = map J_left map^T``, and equal drives."""
     images = [to_inertial_parameters(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
     rows = space.body(right) - np.column_stack(images) @ space.body(left)
-    rows = rows / (space.mass(left) * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6))[:, None]
+    rows = rows / (space.mass(left) * BODY_UNITS)[:, None]
     pair = f"{word} {space.links[left]} {space.links[right]}"
     names = tuple(f"{pair}: {symbol}" for symbol in INERTIAL)
     cones: list[Cone] = [Equal(names, rows, np.zeros(10))]
