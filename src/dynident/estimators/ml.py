@@ -39,9 +39,9 @@ from dynident.regression.rows import RowGroup, Rows
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     MAX_ITERATIONS,
-    RESOLUTION,
     TOLERANCE,
     compute_literature_std,
+    find_smallest_sigma,
     require_excitation,
     solve_wls,
 )
@@ -389,9 +389,7 @@ class Likelihood:
     @cached_property
     def floor(self) -> float:
         """Smallest sigma that is believed."""
-        factors = self.problem.factors
-        largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
-        return float(RESOLUTION * max(largest, np.finfo(float).tiny))
+        return find_smallest_sigma(self.problem.factors)
 
 
 def require_motion(excess: Array) -> None:

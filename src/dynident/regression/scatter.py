@@ -19,7 +19,7 @@ from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import TestResult, build_f_result
-from dynident.regression.weighted import RESOLUTION, estimate_group_sigma, solve_wls
+from dynident.regression.weighted import estimate_group_sigma, find_smallest_sigma, solve_wls
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
         once += values
         freedom += values * (periods - 1)
     sigma = np.sqrt(squares / np.maximum(counts, 1.0))
-    largest = np.sqrt(np.max(rows.factors.squared_torques / np.maximum(1.0, rows.factors.counts)))
-    sigma = np.maximum(sigma, RESOLUTION * max(float(largest), np.finfo(float).tiny))
+    sigma = np.maximum(sigma, find_smallest_sigma(rows.factors))
     return Scatter(logs, np.asarray(sigma), once, freedom)
 
 

@@ -44,7 +44,6 @@ def estimate_group_sigma(
     kinds = {noise: k for k, noise in enumerate(dict.fromkeys(factors.shared))}
     place = [kinds[noise] for noise in factors.shared]
     squares, freedom, rows = np.zeros((3, len(kinds)))
-    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
     for k, group, weight in zip(place, factors.groups, weights, strict=True):
         own = group.columns
         leverage = float(np.sum((group.factor[:, own] @ inverse[own] / weight) ** 2))
@@ -52,8 +51,16 @@ def estimate_group_sigma(
         freedom[k] += group.rows - leverage
         rows[k] += group.rows
     sigma = np.sqrt(squares / np.maximum.reduce([freedom, 0.1 * rows, np.ones(len(rows))]))[place]
-    # a noise-free simulation must neither divide by zero nor drown a prior in rounding
-    return np.asarray(np.maximum(sigma, RESOLUTION * max(largest, np.finfo(float).tiny)))
+    return np.asarray(np.maximum(sigma, find_smallest_sigma(factors)))
+
+
+def find_smallest_sigma(factors: Factors) -> float:
+    """Smallest sigma that is believed.
+
+    A noise-free simulation must neither divide by zero nor drown a prior in rounding.
+    """
+    largest = np.sqrt(np.max(factors.squared_torques / np.maximum(1.0, factors.counts)))
+    return RESOLUTION * max(float(largest), np.finfo(float).tiny)
 
 
 def require_excitation(problem: Regression, system: System) -> None:
