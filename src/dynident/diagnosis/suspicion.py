@@ -49,11 +49,9 @@ class Reading:
     def of_mending(cls, mending: Mending, n: int) -> Reading:
         """The log as a mending would leave it."""
         torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
-        delay = mending.delays(n)
         places, sign = mending.places("q", n), mending.signs("q", n)
-        offset = mending.offsets(n)
-
-        quick, lag = {} if mending.unfilter is None else mending.unfilter, mending.lags(n)
+        offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
+        quick = mending.unfilter or {}
         still = np.all(sign == 1.0) and np.all(offset == 0.0) and np.all(places == np.arange(n))
 
         def change(s: Scene) -> Scene:

@@ -83,6 +83,11 @@ class Table:
             self.columns.setflags(write=False)
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """Names of the columns; none of a file without a header."""
+        return self.names or ()
+
+    @property
     def samples(self) -> int:
         """How many rows there are."""
         return int(self.columns.shape[0])
