@@ -16,6 +16,7 @@ from dynident.core.errors import InputError, check_type
 from dynident.readers import Table, read_tables
 from dynident.readers.table import TIME
 from dynident.recording import checks
+from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
@@ -24,7 +25,6 @@ from dynident.recording.signals import (
     Places,
     Request,
     Side,
-    Spot,
     Units,
     build_recording,
     convert_to_si,
@@ -209,7 +209,7 @@ def _locate_in_files(paths: Sequence[Path], mapping: _Mapping) -> Places:
     spots, notes = _locate_signals(tables, time, mapping)
     table = spots["q"][0][0]
     if time is None and table.topic is not None:
-        time = (table, (table.names or ()).index("time"))
+        time = (table, table.titles.index("time"))
     if time is not None and table.topic is not None and time[0] is not table:
         raise InputError(
             f"{table.called}: the clock of the positions is their topic's; leave columns.time out"
@@ -234,22 +234,18 @@ def _locate_time(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
     if "time" not in mapping.columns:
         own = (spot for spot in _list_time_columns(tables) if spot[0].topic is None)
         return next(own, None)
-    found = [
-        s
-        for c in _to_list(mapping.columns["time"])
-        for s in _find_columns(tables, c, "time", mapping)
-    ]
+    found = _find_all_columns(tables, mapping.columns["time"], "time", mapping)
     if len(found) != 1:
         raise InputError(
-            f"{checks.join_file_names(tables)}: columns.time names {len(found)} columns, not one"
+            f"{join_file_names(tables)}: columns.time names {len(found)} columns, not one"
         )
     return found[0]
 
 
 def _list_time_columns(tables: Sequence[Table]) -> list[Spot]:
     """The columns that are called time, at most one a table."""
-    named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
-    spots = [(table, (table.names or ()).index(names[0])) for table, names in named if names]
+    named = ((table, [n for n in TIME if n in table.titles]) for table in tables)
+    spots = [(table, table.titles.index(names[0])) for table, names in named if names]
     return [(table, index) for table, index in spots if index not in table.words]
 
 
@@ -263,7 +259,7 @@ def _locate_signals(
     robot, columns, name = mapping.robot, mapping.columns, mapping.request.name
     used = [*_list_time_columns(tables), *([time] if time else [])]
     defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
-    known = {column for table in tables for column in table.names or ()}
+    known = {*list_column_names(tables)}
     if "temp" in known and not known & {*defaults["temp"]}:
         defaults["temp"] = ["temp"] * robot.n  # one of all drives
     torque = "tau"
@@ -283,34 +279,30 @@ def _locate_signals(
             "(equations = 'base')"
         )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
-        within = tables
-        if signal in columns:
-            wanted = _to_list(columns[signal])
-        else:
+        within, wanted = tables, _to_list(columns.get(signal, ()))
+        if signal not in columns:
             wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
-            names = {column for table in own for column in table.names or ()}
-            within = [t for t in tables if t in own] if {*wanted} <= names else tables
+            if {*wanted} <= {*list_column_names(own)}:
+                within = [t for t in tables if t in own]
         present = sum(column in known for column in wanted if isinstance(column, str))
         if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
-        spots = [spot for c in wanted for spot in _find_columns(within, c, signal, mapping, used)]
+        spots = _find_all_columns(within, wanted, signal, mapping, used)
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
         if len(spots) != len(here):
             raise InputError(
-                f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, "
+                f"{join_file_names(tables)}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {len(here)} joints ({', '.join(here)})"
                 f"{_explain_missing_joints(robot, spots)}"
             )
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
-            raise InputError(
-                f"{checks.join_file_names(tables)}: columns.{signal} names a column twice"
-            )
+            raise InputError(f"{join_file_names(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
     for signal, columns_of in list_floating_columns(robot).items():
         spots = _locate_floating_signal(tables, signal, columns_of, mapping, used)
@@ -349,7 +341,7 @@ def list_absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str,
     """Locked joints that the log has no position of."""
     if "q" in mapping.columns:
         return ()
-    known = {column for table in tables for column in table.names or ()}
+    known = list_column_names(tables)
     locked = mapping.request.floating.locked or {}
     return tuple(joint for joint in locked if f"q_{joint}" not in known)
 
@@ -362,36 +354,36 @@ def _locate_floating_signal(
     used: Sequence[Spot],
 ) -> list[Spot]:
     """Columns of a base's or a contact's signal; none where the log has none of them."""
-    known = {column for table in tables for column in table.names or ()}
+    known = list_column_names(tables)
     present = [name for name in names if name in known]
     if signal not in mapping.columns and len(present) < len(names):
         if present:
             missing = next(name for name in names if name not in known)
             point = "; a point has no moments: kind = 'point'" if missing[:2] == "mx" else ""
             raise InputError(
-                f"{checks.join_file_names(tables)}: has {present[0]} but no {missing}{point}; name "
+                f"{join_file_names(tables)}: has {present[0]} but no {missing}{point}; name "
                 f"all {len(names)} columns in columns.{signal}, or leave {present[0]} out"
             )
         return []
-    wanted = _to_list(mapping.columns.get(signal, names))
-    spots = [spot for c in wanted for spot in _find_columns(tables, c, signal, mapping, used)]
+    spots = _find_all_columns(tables, mapping.columns.get(signal, names), signal, mapping, used)
     if len(spots) != len(names):
         raise InputError(
-            f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, not "
+            f"{join_file_names(tables)}: columns.{signal} names {len(spots)} columns, not "
             f"{len(names)} ({', '.join(names)})"
         )
     return spots
 
 
-def _find_columns(
+def _find_all_columns(
     tables: Sequence[Table],
-    wanted: Column,
+    wanted: Column | Iterable[Column],
     signal: str,
     mapping: _Mapping,
     used: Sequence[Spot] = (),
 ) -> list[Spot]:
-    """The columns that an entry of `columns` means; all of them hold numbers."""
-    found = _match_columns(tables, wanted, signal, mapping, used)
+    """The columns that one or more entries of `columns` mean; all of them hold numbers."""
+    entries = _to_list(wanted)
+    found = [s for c in entries for s in _match_columns(tables, c, signal, mapping, used)]
     for table, index in found:
         if index in table.words:
             raise InputError(table.words[index])
@@ -409,7 +401,7 @@ def _match_columns(
         return [_find_column_at(tables, int(wanted), signal)]
     if not isinstance(wanted, str):
         raise InputError(
-            f"{checks.join_file_names(tables)}: columns.{signal}: {wanted!r} is neither the name "
+            f"{join_file_names(tables)}: columns.{signal}: {wanted!r} is neither the name "
             "of a column nor a position, which counts from 1"
         )
     within, column = _resolve_table_prefix(tables, wanted)
@@ -430,7 +422,7 @@ def _match_columns(
             checks.refuse_missing_column(within, column, signal, joints)
         own = [f"{prefix}{joint}{suffix}" for joint in joints]
         if {*own} <= {*names}:  # what the star stands for are the joints' names: they say the order
-            return [spot for name in own for spot in _find_columns(within, name, signal, mapping)]
+            return _find_all_columns(within, own, signal, mapping)
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
     if not hits and column.isdecimal():
@@ -442,10 +434,10 @@ def _match_columns(
         )
         often = "twice" if len(hits) == 2 else f"{len(hits)} times"
         raise InputError(
-            f"{checks.join_file_names(within)}: has {column!r} {often}; write {places} in columns"
+            f"{join_file_names(within)}: has {column!r} {often}; write {places} in columns"
         )
     if not hits:
-        names = [name for table in tables for name in table.names or ()]
+        names = list_column_names(tables)
         missing = [j for j in joints if f"{signal}_{j}" not in names]
         partly = signal not in mapping.columns and len(missing) < mapping.robot.n
         checks.refuse_missing_column(within, column, signal, joints, missing if partly else ())
@@ -456,7 +448,7 @@ def _explain_missing_joints(robot: Robot, spots: Sequence[Spot]) -> str:
     """What to do where there are fewer columns than joints; which are missing, by their names."""
     if len(spots) >= robot.n:
         return ""
-    ends = tuple((table.names or ())[index] for table, index in spots if table.names)
+    ends = tuple(table.titles[index] for table, index in spots if table.names)
     missing = tuple(j for j in robot.joint_names if not any(end.endswith(j) for end in ends))
     if len(missing) + len(spots) == robot.n:
         return checks.suggest_locking(missing)
@@ -486,7 +478,7 @@ def _find_column_at(tables: Sequence[Table], position: int, signal: str) -> Spot
         index -= table.width
     total = sum(table.width for table in tables)
     raise InputError(
-        f"{checks.join_file_names(tables)}: columns.{signal} asks for column {position}; "
+        f"{join_file_names(tables)}: columns.{signal} asks for column {position}; "
         f"there are 1 to {total}"
     )
 
