@@ -374,6 +374,11 @@ class Scene:
         return self.signals["tau"]
 
     @property
+    def logged(self) -> tuple[Array, Array, Array]:
+        """The joints' q, dq and ddq above the torque's cutoff, too, shapes (kept samples, n)."""
+        return self.log.q[:: self.thin], self.log.dq[:: self.thin], self.log.ddq[:: self.thin]
+
+    @property
     def tau(self) -> Array:
         """Torque at the instants, shape (instants, n)."""
         return self.torque[self.instant]
@@ -406,6 +411,10 @@ class Scene:
     def driven(self, torque: Array) -> Scene:
         """With other torques."""
         return replace(self, signals={**self.signals, "tau": torque})
+
+    def relieved(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Scene:
+        """With the torques but for what standard parameters ask for along a motion."""
+        return self.driven(self.torque - self.base.idim.torque(theta, q, dq, ddq))
 
     def saying(self, signals: Signals) -> Scene:
         """With other signals."""

@@ -171,7 +171,7 @@ def build_spring_family(n: int, joint: int) -> Family:
         return Suspicion(
             "spring",
             f"a spring of {much} {unit} pulls at {own.name}",
-            Reading.plain(n).changed(lambda known: read(known, size)),
+            Reading.plain(n, lambda known: read(known, size)),
             advice=f"add an [[element]] of kind 'spring' at {own.name}",
             freedom=1,
             error=float(error[0]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,9 +41,9 @@ class Reading:
     slowness: tuple[float, ...] = ()
 
     @classmethod
-    def plain(cls, n: int) -> Reading:
-        """The log as it stands."""
-        return cls(np.eye(n), np.zeros(n))
+    def plain(cls, n: int, change: Change | None = None) -> Reading:
+        """The log as it stands, or with a change of the scene alone."""
+        return cls(np.eye(n), np.zeros(n), change)
 
     @classmethod
     def of_mending(cls, mending: Mending, n: int) -> Reading:
@@ -69,10 +69,6 @@ class Reading:
         none = still and not quick and not np.any(lag)
         return cls(torque, delay, None if none else change, quick.get("tau", ()))
 
-    def changed(self, change: Change) -> Reading:
-        """With a change of the scene."""
-        return replace(self, change=change)
-
     @property
     def touched(self) -> Booleans:
         """Joints whose torque is another, shape (n,)."""
@@ -97,17 +93,7 @@ class Reading:
 
         What undoes a low-pass of the torque raises the noise in it, as no other reading does: so
         that they compare, what is left is counted behind that low-pass, of which the whole course
-        of the motion has to be known.
-
-        Parameters
-        ----------
-        problem : LeastSquares
-            Its least-squares problem under this reading.
-        beta : ndarray, shape (p,)
-
-        Returns
-        -------
-        ndarray, shape (groups,)
+        of the motion has to be known. `problem` is the scene's under this reading.
         """
         errors = problem.errors(beta)
         if self.slowness and scene.course is not None:
