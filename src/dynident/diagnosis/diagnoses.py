@@ -1,6 +1,6 @@
 """What can be wrong with a log: each a way to read its columns otherwise.
 
-A diagnosis proposes suspicions: what may be wrong, how to mend it, and a `Reading` of a scene
+A diagnosis proposes suspicions: what may be wrong, how to repair it, and a `Reading` of a scene
 as it would be then. Whether one of them explains the log, `examine` finds out. To add a
 diagnosis: a function and a line in `DIAGNOSES`.
 """

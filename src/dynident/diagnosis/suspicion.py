@@ -47,7 +47,7 @@ class Reading:
 
     @classmethod
     def of_mending(cls, mending: Mending, n: int) -> Reading:
-        """The log as a mending would leave it."""
+        """The log as a repair would leave it."""
         torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
         places, sign = mending.places("q", n), mending.signs("q", n)
         offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
@@ -204,7 +204,7 @@ class Case:
 def make_mendable_suspicion(
     diagnosis: str, what: str, mending: Mending, n: int, freedom: int = 0, error: float = 0.0
 ) -> Suspicion:
-    """A suspicion that a log's table can mend."""
+    """A suspicion whose repair a log's table in a study has keys for."""
     reading = Reading.of_mending(mending, n)
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 

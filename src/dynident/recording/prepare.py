@@ -124,7 +124,7 @@ class Samples:
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
     mended : tuple of str
-        What was mended of the recording.
+        What was repaired of the recording, as a study has it.
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
