@@ -285,14 +285,15 @@ def _mark_invalid_quaternions(
 
 def _read_stamps(spot: Spot, request: Request) -> Array:
     """Time stamps [s]."""
-    return spot[0].take([spot[1]])[:, 0] * _find_time_unit(spot[0].called, request)
+    return spot[0].take([spot[1]])[:, 0] * _find_unit(spot[0].called, request, "time", TIMES)
 
 
-def _find_time_unit(called: str, request: Request) -> float:
-    unit = request.units.get("time", "s")
-    if not isinstance(unit, str) or unit not in TIMES:
-        raise InputError(f"{called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
-    return TIMES[unit]
+def _find_unit(called: str, request: Request, key: str, known: Mapping[str, float]) -> float:
+    """What is known of the unit of a log's time or temperatures; of the first if none is given."""
+    unit = request.units.get(key, next(iter(known)))
+    if not isinstance(unit, str) or unit not in known:
+        raise InputError(f"{called}: units.{key} = {unit!r}; known are {', '.join(known)}")
+    return known[unit]
 
 
 def _find_good_samples(
@@ -412,14 +413,9 @@ class _Merger:
 def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     """A signal in SI units on the joints' side; `values` are the caller's to give away."""
     if signal == "time":
-        return values * _find_time_unit(request.name, request)
+        return values * _find_unit(request.name, request, "time", TIMES)
     if signal == "temp":
-        unit = request.units.get("temp", "degC")
-        if not isinstance(unit, str) or unit not in TEMPERATURES:
-            raise InputError(
-                f"{request.name}: units.temp = {unit!r}; known are {', '.join(TEMPERATURES)}"
-            )
-        values -= TEMPERATURES[unit]
+        values -= _find_unit(request.name, request, "temp", TEMPERATURES)
         return values
     if signal == "known" or signal in BASE or signal.startswith(("wrench_", "contact_")):
         return values  # in SI units, and of no drive
