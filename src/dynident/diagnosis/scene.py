@@ -91,8 +91,8 @@ class Instants:
         )
         sample = self.place * self.thin
         for start, _ in log.segments if self.settling else ():
-            begun = (sample >= start) & (sample < start + self.settling * log.rate)
-            found &= ~begun[:, None]
+            unsettled = (sample >= start) & (sample < start + self.settling * log.rate)
+            found &= ~unsettled[:, None]
         return found
 
     @cached_property
