@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import mmap
 import sqlite3
+import struct
 import sys
 
 import numpy as np
@@ -12,7 +14,8 @@ from bags import FORMS, State, write_bag
 from rosbags.rosbag2 import CompressionMode
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, refusal
 
-from dynident.readers.chunks import _list_chunks, import_zstandard
+from dynident.core.errors import InputError
+from dynident.readers.chunks import _list_chunks, import_zstandard, refuse_bombs
 from dynident.recording.read import read_log
 
 AB, BA = ("a", "b"), ("b", "a")
@@ -143,6 +146,18 @@ def test_packed_bags(tmp_path, monkeypatch, form, packing):
     at = whole.rindex(unpacked.to_bytes(8, "little"), 0, start)
     file.write_bytes(whole[:at] + (unpacked + 1).to_bytes(8, "little") + whole[at + 8 :])
     assert "does not unpack to as many" in refusal(path, ROBOT)
+
+
+def test_all_streams_of_a_chunk_are_counted(tmp_path, monkeypatch):
+    packed = bz2.compress(b"short") + bz2.compress(bytes(100_000))
+    fields = [b"op=\x05", b"compression=bz2", b"size=" + struct.pack("<I", 5)]
+    header = b"".join(struct.pack("<I", len(field)) + field for field in fields)
+    record = struct.pack("<I", len(header)) + header + struct.pack("<I", len(packed)) + packed
+    file = tmp_path / "run.bag"
+    file.write_bytes(b"#ROSBAG V2.0\n" + record)
+    monkeypatch.setattr("dynident.readers.table.UNPACKED", 1000)
+    with pytest.raises(InputError, match="which no log does"):
+        refuse_bombs(file)
 
 
 @pytest.mark.parametrize("form", ["mcap", "sqlite3"])

@@ -1,6 +1,6 @@
 """What can be wrong with a log: each a way to read its columns otherwise.
 
-A diagnosis proposes suspicions: what may be wrong, how to mend it, and a `Reading` of a scene
+A diagnosis proposes suspicions: what may be wrong, how to repair it, and a `Reading` of a scene
 as it would be then. Whether one of them explains the log, `examine` finds out. To add a
 diagnosis: a function and a line in `DIAGNOSES`.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -48,7 +48,7 @@ from dynident.diagnosis.wrenches import (
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
-from dynident.recording.mend import Mending
+from dynident.recording.mend import Mending, Signal
 from dynident.robot.model import Robot
 
 
@@ -128,46 +128,28 @@ def find_equal_limbs(robot: Robot) -> list[tuple[int, ...]]:
     return [limb for limb in limbs if len(limb) == usual]
 
 
-def suspect_torque_signs(case: Case) -> Iterator[Suspicion]:
-    """Torques of the other sign."""
+def suspect_signs(
+    diagnosis: str, what: str, signals: Sequence[Signal], case: Case
+) -> Iterator[Suspicion]:
+    """Signals of the other sign."""
     for which, sign in list_sign_flips(case):
-        what = f"the torque{which} the other sign"
-        yield make_mendable_suspicion(
-            "torque sign", what, Mending(sign={"tau": sign}), len(case.names)
-        )
+        mending = Mending(sign=dict.fromkeys(signals, sign))
+        told = f"the {what}{which} the other sign"
+        yield make_mendable_suspicion(diagnosis, told, mending, case.n)
+
+
+def suspect_orders(
+    diagnosis: str, what: str, signals: Sequence[Signal], case: Case, turned: bool = False
+) -> Iterator[Suspicion]:
+    """Columns of signals in another order."""
+    for which, order in list_column_orders(case.robot, case.bad, turned):
+        mending = Mending(order=dict.fromkeys(signals, order))
+        yield make_mendable_suspicion(diagnosis, f"{what} {which}", mending, case.n)
 
 
 def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
     """Torque columns in another order; what only combines them is cheap to read."""
-    for which, order in list_column_orders(case.robot, case.bad, case.scene.plain):
-        yield make_mendable_suspicion(
-            "torque order", f"the torques {which}", Mending(order={"tau": order}), len(order)
-        )
-
-
-def suspect_position_signs(case: Case) -> Iterator[Suspicion]:
-    """Positions of the other sign."""
-    for which, sign in list_sign_flips(case):
-        what = f"the position{which} the other sign"
-        mending = Mending(sign={"q": sign, "qref": sign})
-        yield make_mendable_suspicion("position sign", what, mending, len(case.names))
-
-
-def suspect_position_orders(case: Case) -> Iterator[Suspicion]:
-    """Position columns in another order."""
-    for which, order in list_column_orders(case.robot, case.bad):
-        yield make_mendable_suspicion(
-            "position order", f"the positions {which}", Mending(order={"q": order}), len(order)
-        )
-
-
-def suspect_joint_orders(case: Case) -> Iterator[Suspicion]:
-    """All columns of joints in another order."""
-    for which, order in list_column_orders(case.robot, case.bad):
-        mending = Mending(order={"q": order, "tau": order, "qref": order})
-        yield make_mendable_suspicion(
-            "joint order", f"positions and torques {which}", mending, len(order)
-        )
+    return suspect_orders("torque order", "the torques", ("tau",), case, case.scene.plain)
 
 
 UNITS = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi}
@@ -200,7 +182,7 @@ def suspect_position_units(case: Case) -> Iterator[Suspicion]:
             yield Suspicion(
                 "position unit",
                 what,
-                replace(Reading.plain(n), change=motion),
+                Reading.plain(n, motion),
                 unit=right if np.all(where == revolute) else units,
             )
 
@@ -219,7 +201,7 @@ def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
             yield Suspicion(
                 "absolute encoder",
                 f"the position of {names[j]} {word} that of {names[j - 1]} in it",
-                replace(Reading.plain(len(names)), change=motion),
+                Reading.plain(len(names), motion),
                 advice=f"write the position of {names[j]} relative to its parent into the log",
             )
 
@@ -229,7 +211,7 @@ def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
     yield Suspicion(
         "reversed time",
         "time runs backwards",
-        replace(Reading.plain(case.n), change=lambda s: s.along(s.q, -s.dq, s.ddq)),
+        Reading.plain(case.n, lambda s: s.along(s.q, -s.dq, s.ddq)),
         advice="turn the log's rows round",
     )
 
@@ -251,22 +233,20 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
 
     freedom = 0
     if s.beside:
-        beta = case.of_others
-        weight = build_gravity_columns(s)
-        missing, rows = fit_difference(s, beta, weight)
-        if np.linalg.norm(rows @ (beta + missing)) > limit.MISSING * np.linalg.norm(rows @ beta):
+        missing, rows = fit_difference(s, case.of_others, build_gravity_columns(s))
+        if is_mostly_there(rows, case.of_others, missing):
             return
         freedom = int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT))
 
         def change(s: Scene) -> Scene:
-            q = s.log.q[:: s.thin]
+            q = s.logged[0]
             still = np.zeros_like(q)
-            return s.driven(s.torque - base.idim.torque(base.standard(missing), q, still, still))
+            return s.relieved(base.standard(missing), q, still, still)
 
     yield Suspicion(
         "gravity",
         "gravity is not in the torques",
-        replace(Reading.plain(case.n), change=change),
+        Reading.plain(case.n, change),
         advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
         freedom=freedom,
     )
@@ -305,6 +285,12 @@ def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=limit.DEPENDENT)[0]), rows
 
 
+def is_mostly_there(rows: Array, beta: Array, missing: Array) -> bool:
+    """Whether torques hold most of what columns of a model ask for, and little is missing of it."""
+    there, asked = np.linalg.norm(rows @ (beta + missing)), np.linalg.norm(rows @ beta)
+    return bool(there > limit.MISSING * asked)
+
+
 def suspect_loads(case: Case) -> Iterator[Suspicion]:
     """Something at the last link that is not there in the other logs."""
     s = case.scene
@@ -317,16 +303,11 @@ def suspect_loads(case: Case) -> Iterator[Suspicion]:
     theta = np.zeros(len(idim.parameters))
     theta[last] = size
 
-    def change(s: Scene) -> Scene:
-        log = s.log
-        q, dq, ddq = (signal[:: s.thin] for signal in (log.q, log.dq, log.ddq))
-        return s.driven(s.torque - idim.torque(theta, q, dq, ddq))
-
     word = "more" if size[0] > 0.0 else "less"
     yield Suspicion(
         "load",
         f"the last link carries {abs(size[0]):.2g} kg {word} than in the other log",
-        replace(Reading.plain(case.n), change=change),
+        Reading.plain(case.n, lambda s: s.relieved(theta, *s.logged)),
         advice="identify from logs with one load",
         freedom=int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT)),
     )
@@ -353,21 +334,15 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
         return
     columns = np.zeros((*s.q.shape, s.base.count))
     columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
-    beta = case.of_others
-    missing, rows = fit_difference(s, beta, columns)
-    if np.linalg.norm(rows @ (beta + missing)) > limit.MISSING * np.linalg.norm(rows @ beta):
+    missing, rows = fit_difference(s, case.of_others, columns)
+    if is_mostly_there(rows, case.of_others, missing):
         return
     theta = np.zeros(len(idim.parameters))
     theta[kept] = missing
-
-    def change(s: Scene) -> Scene:
-        q, dq, ddq = (x[:: s.thin] for x in (s.log.q, s.log.dq, s.log.ddq))
-        return s.driven(s.torque - idim.torque(theta, q, dq, ddq))
-
     yield Suspicion(
         "friction",
         "friction is not in the torques",
-        replace(Reading.plain(case.n), change=change),
+        Reading.plain(case.n, lambda s: s.relieved(theta, *s.logged)),
         advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
         freedom=len(places),
     )
@@ -390,8 +365,7 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
             theta = s.base.standard(s.driven(torque).problem.system.solve())
-            q, dq, ddq = (x[:: s.thin] for x in (log.q, log.dq, log.ddq))
-            before, sign = sign, np.sign(idim.torque(theta, q, dq, ddq)[:, j])
+            before, sign = sign, np.sign(idim.torque(theta, *s.logged)[:, j])
             if np.array_equal(before, sign):
                 break
 
@@ -403,7 +377,7 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "unsigned",
             f"the torque of {name} lost its sign",
-            Reading.plain(n).changed(change),
+            Reading.plain(n, change),
             advice=f"log the torque of {name} with its sign",
             freedom=1,
         )
@@ -439,7 +413,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "mounting",
             f"the robot is mounted otherwise: gravity is along [{along}]",
-            replace(Reading.plain(case.n), change=change),
+            Reading.plain(case.n, change),
             gravity=tuple(gravity.tolist()),
             advice=f"set gravity = [{along}] in [robot]",
         )
@@ -472,7 +446,7 @@ def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
             yield Suspicion(
                 "coupled drive",
                 f"the drive of {names[j]} {word}",
-                replace(Reading.plain(case.n), change=change),
+                Reading.plain(case.n, change),
                 advice=f"write row = {row} of [[drive]] {names[j]} in the robot file",
             )
 
@@ -498,7 +472,7 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "rate",
             f"time runs {factor:.4g} times as fast as the log says",
-            replace(Reading.plain(case.n), change=change),
+            Reading.plain(case.n, change),
             rate=right,
             advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
         )
@@ -633,15 +607,24 @@ def has_unit(scene: Scene) -> bool:
 
 
 DIAGNOSES: dict[str, Diagnosis] = {
-    "torque sign": Diagnosis(suspect_torque_signs, has_torques),
+    "torque sign": Diagnosis(
+        partial(suspect_signs, "torque sign", "torque", ("tau",)), has_torques
+    ),
     "torque order": Diagnosis(suspect_torque_orders, has_torques),
     "delay": Diagnosis(suspect_delays, is_plain),
     "position delay": Diagnosis(suspect_position_lags, is_plain),
     "encoder offset": Diagnosis(suspect_encoder_offsets, is_any),
     "drift": Diagnosis(suspect_drifts, is_plain),
-    "position sign": Diagnosis(suspect_position_signs, is_any),
-    "position order": Diagnosis(suspect_position_orders, is_plain),
-    "joint order": Diagnosis(suspect_joint_orders, is_plain),
+    "position sign": Diagnosis(
+        partial(suspect_signs, "position sign", "position", ("q", "qref")), is_any
+    ),
+    "position order": Diagnosis(
+        partial(suspect_orders, "position order", "the positions", ("q",)), is_plain
+    ),
+    "joint order": Diagnosis(
+        partial(suspect_orders, "joint order", "positions and torques", ("q", "tau", "qref")),
+        is_plain,
+    ),
     "position unit": Diagnosis(suspect_position_units, is_plain),
     "absolute encoder": Diagnosis(suspect_absolute_encoders, is_plain),
     "reversed time": Diagnosis(suspect_reversed_time, is_plain),

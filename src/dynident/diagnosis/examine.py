@@ -58,7 +58,7 @@ class Finding:
     other : str
         The next best explanation with its error; empty for none.
     mending : Mending or None
-        What mends the log.
+        What repairs the log.
     unit : str, tuple of str, or None
         Of its positions, all or each, where that was wrong.
     rate : float or None
@@ -151,7 +151,7 @@ def examine(
     -------
     tuple of tuple of Finding
         One each of the logs, and of held-out ones that were looked at. The most telling first;
-        each is of the log after those before it were mended.
+        each is of the log after those before it were repaired.
     """
     base = simplify_friction(base)
     every = [generalise_samples(base.idim, log) for log in (*logs, *held_out)]
@@ -185,7 +185,7 @@ def examine_scenes(
     """What is wrong with some of the logs.
 
     What two logs say against each other is said of one of them: first comes what a log shows by
-    itself, then what explains most, and the others are held against the mended log.
+    itself, then what explains most, and the others are held against the repaired log.
     """
     found: dict[int, tuple[Finding, ...]] = dict.fromkeys(places, ())
     pending = list(places)
@@ -324,7 +324,7 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     told = spring.suspicion(scene)
     read = told.reading.of(scene)
     after = read.problem.system.solve()
-    if find_largest_correlation(read, after) > limit.WHITE:
+    if np.any(correlate_residuals(read, after) > limit.WHITE):
         return None
     errors = scene.problem.errors(spring.beta), read.problem.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
@@ -374,11 +374,8 @@ def find_best_explanation(
 ) -> tuple[Finding, Reading] | None:
     """The reading that explains a scene best, where it is clearly better than the log's own.
 
-    Parameters
-    ----------
-    apart : float, optional
-        Error of this log and those beside it with models of their own: most of what is between
-        that and the error with one model has to be explained.
+    `apart` is the error of this log and those beside it with models of their own: most of what is
+    between that and the error with one model has to be explained.
     """
     problem = scene.problem
     beta = fit_consistent_model(problem)
@@ -389,12 +386,11 @@ def find_best_explanation(
         return None
     worth = limit.WORTH if apart is None else limit.WORTH_AGAINST
     unsettled, allowed = errors, np.full_like(errors, np.inf)
-    if has_only_quiet_gains(
-        scene, errors, np.zeros_like(errors)
-    ):  # nothing but noise has to be left
+    if has_only_quiet_gains(scene, errors, np.zeros_like(errors)):
+        # nothing but noise has to be left
         free = problem.system.solve()
         rho = correlate_residuals(scene, free)
-        if np.max(rho) > limit.WHITE:
+        if np.any(rho > limit.WHITE):
             unsettled = np.minimum(errors, problem.errors(free))
             allowed[: scene.n] = bound_noise_errors(rho, unsettled[: scene.n])
     case = Case(scene, beta, errors, bad)
@@ -439,7 +435,6 @@ def find_best_explanation(
         return find_unrelated_joint(scene, errors) if apart is None else None
     least = min(average_errors(each.errors) for each in explained)
     known = scene.robot.has_nominal
-
     files = [each.problem.file_error() if known else 0.0 for each in explained]
 
     def order(k: int) -> tuple[bool, int, bool, float]:
@@ -472,12 +467,7 @@ def find_bad_joints(
 ) -> tuple[frozenset[int], bool]:
     """Joints that may be others, or turned round, and whether anything is left to explain.
 
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-        The best consistent model.
-    errors : ndarray, shape (groups,)
-        What it leaves.
+    `errors` are those of the best consistent model, `beta`.
     """
     n, dof = scene.n, scene.robot.dof
     if thorough:
@@ -486,7 +476,7 @@ def find_bad_joints(
     poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:
         contradicted = average_errors(errors) > limit.CONTRADICTED * np.sqrt(scene.problem.free())
-        told = contradicted or find_largest_correlation(scene, beta) > limit.WHITE
+        told = contradicted or np.any(correlate_residuals(scene, beta) > limit.WHITE)
         return poor, bool(told)
     if np.any(errors[dof : scene.groups] > limit.ASTRAY):
         return frozenset(range(n)), True
@@ -523,20 +513,10 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
 
 
 def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Array:
-    """What is left of the joints' torques, as shares of their drives' effort limits.
+    """What is left of the joints' rms torques, as shares of their drives' effort limits.
 
-    Parameters
-    ----------
-    torque : ndarray, shape (n,)
-        Root mean square [Nm or N].
-    errors : ndarray, shape (n,)
-        Shares of it that are left.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Infinite for joints without a limit, and of all where no drive is at work: then limits or
-        torques may be in another unit.
+    Infinite for joints without a limit, and of all where no drive is at work: then limits or
+    torques may be in another unit.
     """
     limits = np.array([joint.effort for joint in robot.joints])
     known = np.isfinite(limits) & (limits > 0.0)
@@ -561,16 +541,11 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
 
 def leaves_only_noise(s: Scene) -> bool:
     """Whether noise is all that least squares leaves."""
-    return find_largest_correlation(s, s.problem.system.solve()) <= limit.WHITE
-
-
-def find_largest_correlation(s: Scene, beta: Array) -> float:
-    """Largest correlation of a joint's residuals with the next ones: noise has none."""
-    return float(np.max(correlate_residuals(s, beta)))
+    return bool(np.all(correlate_residuals(s, s.problem.system.solve()) <= limit.WHITE))
 
 
 def correlate_residuals(s: Scene, beta: Array) -> Array:
-    """Correlation of each joint's residuals with the next ones, shape (n,)."""
+    """Correlation of each joint's residuals with the next ones, shape (n,); noise has none."""
     rest: Array = np.where(s.moving, s.tau - s.motion.predict(beta), 0.0)
     square = np.maximum(np.sum(rest**2, axis=0), np.finfo(float).tiny)
     return np.asarray(np.sum(rest[1:] * rest[:-1], axis=0) / square)

@@ -91,8 +91,8 @@ class Instants:
         )
         sample = self.place * self.thin
         for start, _ in log.segments if self.settling else ():
-            begun = (sample >= start) & (sample < start + self.settling * log.rate)
-            found &= ~begun[:, None]
+            unsettled = (sample >= start) & (sample < start + self.settling * log.rate)
+            found &= ~unsettled[:, None]
         return found
 
     @cached_property
@@ -231,10 +231,7 @@ class MotionAt:
         """Right-hand sides of all equations: as they are, and what no set of contacts adds to.
 
         The latter are projections, which change steadily with the motion as combinations do not.
-
-        Parameters
-        ----------
-        values : ndarray, shape (instants, dof)
+        Values have the shape (instants, dof).
         """
         found = [values]
         for k, (acting, (N, _)) in enumerate(
@@ -374,6 +371,11 @@ class Scene:
         return self.signals["tau"]
 
     @property
+    def logged(self) -> tuple[Array, Array, Array]:
+        """The joints' q, dq and ddq above the torque's cutoff, too, shapes (kept samples, n)."""
+        return self.log.q[:: self.thin], self.log.dq[:: self.thin], self.log.ddq[:: self.thin]
+
+    @property
     def tau(self) -> Array:
         """Torque at the instants, shape (instants, n)."""
         return self.torque[self.instant]
@@ -407,6 +409,10 @@ class Scene:
         """With other torques."""
         return replace(self, signals={**self.signals, "tau": torque})
 
+    def relieved(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Scene:
+        """With the torques but for what standard parameters ask for along a motion."""
+        return self.driven(self.torque - self.base.idim.torque(theta, q, dq, ddq))
+
     def saying(self, signals: Signals) -> Scene:
         """With other signals."""
         found = replace(self, signals={**self.signals, **signals})
@@ -417,9 +423,7 @@ class Scene:
 
     def delayed(self, seconds: float) -> Array:
         """Torque of the instants as it stands so many seconds later in the log."""
-        return interpolate_rows(
-            self.torque, np.asarray(self.instant + seconds * self.rate, dtype=float)
-        )
+        return interpolate_rows(self.torque, np.asarray(self.instant + seconds * self.rate))
 
     def lagged(self, seconds: Array) -> Scene:
         """With each joint's motion as it stands so many seconds later; needs the course."""
@@ -435,24 +439,17 @@ class Scene:
     def quickened(self, slowness: Sequence[float]) -> Scene:
         """With a low-pass undone that the motion went through; needs the course.
 
-        Parameters
-        ----------
-        slowness : sequence of float
-            a, b, ...: a signal x was ``x + a x' + b x'' + ...`` [s, s^2, ...].
+        The slowness is a, b, ...: a signal x was ``x + a x' + b x'' + ...`` [s, s^2, ...].
         """
         assert self.course is not None
         derivatives = [*self.course]
         for _ in slowness:
             derivatives.append(np.gradient(derivatives[-1], 1.0 / self.rate, axis=0))
-        return self.following(
-            np.array(
-                [
-                    derivatives[k] + sum(a * derivatives[k + 1 + i] for i, a in enumerate(slowness))
-                    for k in range(3)
-                ]
-            ),
-            SETTLED * slowness[0],
-        )
+        course = [
+            derivatives[k] + sum(a * derivatives[k + 1 + i] for i, a in enumerate(slowness))
+            for k in range(3)
+        ]
+        return self.following(np.array(course), SETTLED * slowness[0])
 
     def quicker(self, factor: float) -> Scene:
         """With a clock that runs so many times as fast.
@@ -481,18 +478,8 @@ class Scene:
     def errors_behind(self, slowness: Sequence[float], beta: Array) -> Array:
         """What a model leaves of torques that went through a low-pass, if it goes through it, too.
 
-        Needs the course.
-
-        Parameters
-        ----------
-        slowness : sequence of float
-            a, or a and b, of the low-pass ``1 / (1 + a s + b s^2)`` [s, s^2].
-        beta : ndarray, shape (p,)
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            Shares of the torques; 0 where there is none.
+        Needs the course. The low-pass is ``1 / (1 + a s + b s^2)``, its slowness a, or a and b [s,
+        s^2]. What is left are shares of the joints' torques, shape (n,); 0 where there is none.
         """
         assert self.course is not None
         model = self.base.idim.torque(self.base.standard(beta), *self.course)
@@ -518,12 +505,7 @@ class Scene:
         return self.factorise(self.tau)
 
     def factorise(self, torques: Array) -> Columns:
-        """The same of other columns that a reading may combine.
-
-        Parameters
-        ----------
-        torques : ndarray, shape (instants, m)
-        """
+        """The same of other columns that a reading may combine, shape (instants, m)."""
         factors = self.motion.factors
         pairs = [own.split(torques[at]) for own, at in zip(factors, self.moving.T, strict=True)]
         sides, rests = tuple(z for z, _ in pairs), tuple(factorise(rest) for _, rest in pairs)

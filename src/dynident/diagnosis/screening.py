@@ -32,7 +32,7 @@ def screen_suspects(
     before, allowed : ndarray, shape (groups,)
         Errors of the log as it is, and those that may be left at most.
     apart : float or None
-        See `examine.best_explanation`.
+        See `examine.find_best_explanation`.
     worth : float
         See `is_clearly_better`.
     """
@@ -91,11 +91,7 @@ def average_errors(errors: Array) -> float:
 def is_clearly_better(errors: Array, before: Array, worth: float) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
-    Parameters
-    ----------
-    errors, before : ndarray, shape (groups,)
-    worth : float
-        Share that is clear enough.
+    `worth` is the share that is clear enough on the whole.
     """
     if average_errors(errors) <= worth * average_errors(before):
         return True

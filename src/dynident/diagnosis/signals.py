@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis import thresholds as limit
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
@@ -29,11 +29,11 @@ class Sign:
 
 def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     """All that the raw signals of a log show."""
-    found = [
-        *find_slow_rate(samples),
-        *find_wrapped_angles(robot, samples),
-        *find_copied_columns(robot, samples),
-    ]
+    found = []
+    if samples.rate < limit.SLOW_RATE:
+        slow = f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?"
+        found.append(Sign("rate", slow))
+    found += [*find_wrapped_angles(robot, samples), *find_copied_columns(robot, samples)]
     dq, driven = (
         np.concatenate([signal[a:b, -robot.n :] for a, b in samples.runs])
         for signal in (samples.dq, samples.joint_torque)
@@ -64,12 +64,6 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
                 )
             )
     return tuple(found)
-
-
-def find_slow_rate(samples: Samples) -> Iterator[Sign]:
-    """A rate that no robot is logged at."""
-    if samples.rate < limit.SLOW_RATE:
-        yield Sign("rate", f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?")
 
 
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
@@ -143,34 +137,29 @@ def find_clipped_torque(name: str, tau: Array) -> Iterator[Sign]:
     """A torque that stays at an extreme, or falls to zero, many samples in a row."""
     if np.ptp(tau) == 0.0:
         return
-    for level, word in ((np.max(tau), "clipped at"), (np.min(tau), "clipped at"), (0.0, "lost at")):
-        at = tau == level
-        share = np.count_nonzero(at[1:] & at[:-1]) / len(tau)
-        if share < limit.CLIPPED:
-            continue
-        _, length = find_longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
-        if length >= limit.RUN:
-            yield Sign(
-                "clipped",
-                f"torque of {name} is {word} {level:.4g} in {100.0 * share:.2g} % of the samples",
-            )
+    for word, levels in (("clipped", (np.max(tau), np.min(tau))), ("lost", (0.0,))):
+        for at, told in find_plateaus(tau, levels):
+            _, length = find_longest_run(np.where(at, 1.0, np.arange(len(tau)) + 2.0))
+            if length >= limit.RUN:
+                yield Sign("clipped", f"torque of {name} is {word} {told}")
 
 
 def find_clipped_position(name: str, q: Array) -> Iterator[Sign]:
     """A position that ends at an extreme in full motion, where a joint would slow down."""
-    for level in (np.max(q), np.min(q)):
-        at = q == level
-        share = np.count_nonzero(at[1:] & at[:-1]) / len(q)
-        if share < limit.CLIPPED:
-            continue
+    for at, told in find_plateaus(q, (np.max(q), np.min(q))):
         first = np.flatnonzero(at[2:] & ~at[1:-1]) + 2
         speed = np.abs(q[first - 1] - q[first - 2])
         if len(first) and np.median(speed) > limit.ABRUPT * np.sqrt(np.mean(np.diff(q) ** 2)):
-            yield Sign(
-                "clipped",
-                f"position of {name} is clipped at {level:.4g} in {100.0 * share:.2g} % of the "
-                "samples",
-            )
+            yield Sign("clipped", f"position of {name} is clipped {told}")
+
+
+def find_plateaus(values: Array, levels: Iterable[float]) -> Iterator[tuple[Booleans, str]]:
+    """Which samples are at each of some levels, where many in a row are; and that in words."""
+    for level in levels:
+        at = values == level
+        share = np.count_nonzero(at[1:] & at[:-1]) / len(values)
+        if share >= limit.CLIPPED:
+            yield at, f"at {level:.4g} in {100.0 * share:.2g} % of the samples"
 
 
 def find_coarse_torque(name: str, tau: Array) -> Iterator[Sign]:
@@ -241,11 +230,11 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     usual = float(np.median(thin_samples(np.abs(0.5 * (before + behind)))))
     off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
     far = off[off > limit.SPIKE * usual]
-    count = (
-        np.count_nonzero(far > 2.0 * estimate_robust_std(thin_samples(tau)))
-        if len(far) >= limit.FEW_SPIKES
-        else 0
-    )
+    if len(far) < limit.FEW_SPIKES:
+        return
+    some = thin_samples(tau)
+    robust_std = 1.4826 * float(np.median(np.abs(some - np.median(some))))
+    count = np.count_nonzero(far > 2.0 * robust_std)
     if count >= limit.FEW_SPIKES:
         yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
 
@@ -253,11 +242,6 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
 def thin_samples(x: Array) -> Array:
     """Some of many samples, enough for a median."""
     return x[:: max(1, len(x) // TYPICAL)]
-
-
-def estimate_robust_std(x: Array) -> float:
-    """Standard deviation, but for what is far off."""
-    return 1.4826 * float(np.median(np.abs(x - np.median(x))))
 
 
 def find_unsigned_torque(name: str, tau: Array, dq: Array) -> Iterator[Sign]:

@@ -24,7 +24,6 @@ from dynident.diagnosis.suspicion import (
     compute_column_rms,
     make_mendable_suspicion,
 )
-from dynident.recording.floating import BaseMotion
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,
@@ -83,19 +82,7 @@ class Family:
 def differentiate_residuals(
     s: Scene, beta: Array, families: Sequence[tuple[Family, Array]]
 ) -> list[Column]:
-    """By how much what a model leaves shrinks with the numbers of some families.
-
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-    families : sequence of (Family, ndarray)
-        With the numbers about which.
-
-    Returns
-    -------
-    list of Column
-        One a number.
-    """
+    """By how much what a model leaves shrinks with each number of some families, about a size."""
     steps, sides = [], []
     for family, size in families:
         for k in range(family.count):
@@ -165,13 +152,7 @@ class Scores:
 
 
 def score_columns(s: Scene, columns: Sequence[Column]) -> Scores:
-    """Scores of columns, each given for the log and for those beside it.
-
-    Parameters
-    ----------
-    columns : sequence of tuple
-        As `differentiate_residuals` has them, along the model whose errors are tested.
-    """
+    """Scores of columns, as `differentiate_residuals` has them along the model that is tested."""
     return score_products(s.problem.system, *sum_column_products(s, s.problem.scale, columns))
 
 
@@ -328,48 +309,42 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
     times = np.arange(-limit.LATEST, limit.LATEST + 0.5 * limit.DELAY_STEP, limit.DELAY_STEP)
     together, single = evaluate_delay_errors(s, times)
     alike, rest = interpolate_minimum(times, together)
-    yield from suspect_size(s, build_delay_family(n, range(n)), np.array([alike]))
+    yield from suspect_size(s, build_delay_family(np.ones((n, 1))), np.array([alike]))
     if n == 1:
         return
     now = s.problem.system.rest
     each = [interpolate_minimum(times, single[j]) for j in range(n)]
     some = [j for j in range(n) if each[j][1] < limit.PROMISING * now]
     for j in some:
-        yield from suspect_size(s, build_delay_family(n, (j,)), np.array([each[j][0]]))
+        yield from suspect_size(s, build_delay_family(np.eye(n)[:, [j]]), np.array([each[j][0]]))
     if some or rest < limit.PROMISING * now:
-        family = build_joint_delay_family(n)
+        family = build_delay_family(np.eye(n))
         start = np.array([time if j in some else 0.0 for j, (time, _) in enumerate(each)])
         if len(some) < 2:  # short delays show together, not one by one
             start = np.full(n, alike)
         yield from suspect_size(s, family, family.next(s.brief, start, limit.TURNS))
 
 
-def build_delay_family(n: int, joints: Sequence[int]) -> Family:
-    """Torques that are late by one time [s]."""
-    where = np.isin(np.arange(n), joints)
+def build_delay_family(groups: Array) -> Family:
+    """Torques that are late [s], by one time for each group of joints.
+
+    Parameters
+    ----------
+    groups : ndarray, shape (n, k)
+        1 where a joint is of a group.
+    """
+    n, count = groups.shape
 
     def read(s: Scene, size: Array) -> Scene:
-        return Reading(np.eye(n), np.where(where, size[0], 0.0)).of(s)
+        return Reading(np.eye(n), groups @ size).of(s)
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
-        return tell_delay(s, np.where(where, size[0], 0.0), float(error[0]))
+        return tell_delay(s, groups @ size, float(np.max(error)), count)
 
-    return Family(read, tell, SOON, limit.DELAY_STEP)
-
-
-def build_joint_delay_family(n: int) -> Family:
-    """Torques that are late by times of their own [s]."""
-
-    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
-        found = tell_delay(s, size, float(np.max(error)))
-        return None if found is None else replace(found, freedom=n)
-
-    return Family(
-        lambda s, size: Reading(np.eye(n), size).of(s), tell, SOON, 2.0 * limit.DELAY_STEP, n
-    )
+    return Family(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
 
 
-def tell_delay(s: Scene, delay: Array, error: float) -> Suspicion | None:
+def tell_delay(s: Scene, delay: Array, error: float, freedom: int) -> Suspicion | None:
     """Torques that are so late."""
     delay = np.clip(delay, -limit.LATEST, limit.LATEST)
     largest = float(delay[np.argmax(np.abs(delay))])
@@ -384,24 +359,14 @@ def tell_delay(s: Scene, delay: Array, error: float) -> Suspicion | None:
         times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
         what = f"the torques lag the motion by {times} ± {1e3 * error:.1f} ms"
     return make_mendable_suspicion(
-        "delay", what, Mending(delay=collapse_equal_values(np.round(delay, 6))), s.n, 1, error
+        "delay", what, Mending(delay=collapse_equal_values(np.round(delay, 6))), s.n, freedom, error
     )
 
 
 def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
-    """Squared errors of least squares with torques as they stand later in the log.
+    """Squared errors of least squares with torques as they stand m times later in the log [s].
 
-    Parameters
-    ----------
-    times : ndarray, shape (m,)
-        [s]
-
-    Returns
-    -------
-    together : ndarray, shape (m,)
-        With all joints late.
-    single : ndarray, shape (n, m)
-        With one of them late.
+    Those with all joints late, shape (m,), and with one of them late, shape (n, m).
     """
     problem, moved = s.problem, [s.delayed(time) for time in times]
     weights, total = problem.scale, problem.system.b
@@ -431,11 +396,15 @@ def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
 
 def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
     """Torques, wrenches or the base that stand later in the log than the joints' motion."""
-    s = case.scene
+    s, base = case.scene, case.scene.log.base
+    moves = base is not None and not base.still
     sensors = {
         "torque delay": ("the torques stand", ("tau",) if s.log.torque != "none" else ()),
         "wrench delay": ("the contacts' wrenches stand", tuple(WRENCHES + n for n in s.wrenches)),
-        "base delay": ("the base's motion stands", BASE if moves_by_itself(s.log.base) else ()),
+        "base delay": (
+            "the base's motion stands",
+            BASE if moves else (),
+        ),
     }
     families = [
         build_lateness_family(diagnosis, what, labels)
@@ -443,11 +412,6 @@ def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
         if labels
     ]
     yield from suspect_families(case, families)
-
-
-def moves_by_itself(base: BaseMotion | None) -> bool:
-    """Whether a log has a base that does not stand."""
-    return base is not None and not base.still
 
 
 def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> Family:
@@ -467,7 +431,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> F
             diagnosis,
             f"{what} {1e3 * abs(time):.3g} ± {1e3 * error[0]:.2g} ms {word} in the log than the "
             "joints' positions",
-            Reading.plain(s.n).changed(lambda known: read(known, size)),
+            Reading.plain(s.n, lambda known: read(known, size)),
             Mending(delay=round(time, 6)) if "tau" in labels else None,
             f"shift these columns by {1e3 * abs(time):.3g} ms, or set one clock for all sensors",
             freedom=1,
@@ -666,7 +630,7 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
         return Suspicion(
             "ripple",
             f"the torques ripple with the position, {whose}",
-            Reading.plain(n).changed(lambda known: read(known, size)),
+            Reading.plain(n, lambda known: read(known, size)),
             advice="add an [[element]] of kind 'ripple' at each",
             freedom=3 * len(waves),
             error=float(np.max(error)),
@@ -691,7 +655,7 @@ def suspect_drifts(case: Case) -> Iterator[Suspicion]:
     yield Suspicion(
         "drift",
         f"the torques drift, that of {case.names[worst]} by {2.0 * size[worst, 0]:.3g}",
-        Reading.plain(n).changed(change),
+        Reading.plain(n, change),
         freedom=n * count,
         advice="let the sensors and drives warm up, or fit a shorter stretch of the log",
     )

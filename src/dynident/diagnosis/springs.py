@@ -75,11 +75,7 @@ def find_sure_spring(s: Scene) -> Spring | None:
     Bodies that the log alone allows may do what a spring does, and then no error falls with it.
     What is believed of the bodies is rows beside those of the log: ``||(y - X beta - k c) /
     sigma||^2 + ||P theta - t||^2`` falls by the square of the number k over its standard error.
-
-    Parameters
-    ----------
-    s : Scene
-        With logs beside it, which have the spring too.
+    Logs beside the scene have the spring, too.
     """
     problem, families = s.problem, [(build_spring_family(s.n, j), np.zeros(1)) for j in range(s.n)]
     columns = differentiate_residuals(s, np.zeros(0), families)
@@ -110,13 +106,7 @@ def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:
     """A number of which the torque is a linear function, by the best consistent models.
 
     The product of the column with what these leave falls with the number, and is zero at the best.
-
-    Parameters
-    ----------
-    family : Family
-        Of one number.
-    beta : ndarray, shape (p,)
-        The best consistent model of the scene.
+    `beta` is the best consistent model of the scene without it.
     """
     from scipy.optimize import brentq  # a quarter of a second that few runs need
 
@@ -171,7 +161,7 @@ def build_spring_family(n: int, joint: int) -> Family:
         return Suspicion(
             "spring",
             f"a spring of {much} {unit} pulls at {own.name}",
-            Reading.plain(n).changed(lambda known: read(known, size)),
+            Reading.plain(n, lambda known: read(known, size)),
             advice=f"add an [[element]] of kind 'spring' at {own.name}",
             freedom=1,
             error=float(error[0]),

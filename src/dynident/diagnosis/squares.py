@@ -29,13 +29,7 @@ LEAST_NOISE = 1e-12
 
 
 def triangularise(rows: Array, rest: float = 0.0) -> System:
-    """Rows ``[X | y]`` as a triangular system.
-
-    Parameters
-    ----------
-    rest : float
-        What no beta explains beside.
-    """
+    """Rows ``[X | y]`` as a triangular system; `rest` is what no beta explains beside."""
     p = rows.shape[1] - 1
     R = factorise(rows)
     lengths = np.sqrt(np.sum(R[:, :p] ** 2, axis=0))
@@ -99,12 +93,9 @@ class Columns:
     beside: LeastSquares | None = None
 
     def read(self, reading: Array) -> LeastSquares:
-        """The least-squares problem of one reading of the torque columns.
+        """The least-squares problem of one reading of the torque columns, shape (n, m).
 
-        Parameters
-        ----------
-        reading : ndarray, shape (n, m)
-            Which combination of the columns is each joint's torque.
+        It says which combination of the columns is each joint's torque.
         """
         sides = tuple(z @ own for z, own in zip(self.sides, reading, strict=True))
         left = zip(self.rests, reading, strict=True)
@@ -112,16 +103,9 @@ class Columns:
         return LeastSquares(self.base, self.factors, sides, rests, self.rows, beside=self.beside)
 
     def extra(self, torque: Array, count: int) -> Array:
-        """How much of the last columns each joint's torque has beyond the model.
+        """How much of the last columns each joint's torque has beyond the model, shape (n, count).
 
-        Parameters
-        ----------
-        torque : ndarray, shape (n, m)
-            Which combination of the columns is each joint's torque.
-
-        Returns
-        -------
-        ndarray, shape (n, count)
+        Which combination of the columns each joint's torque is, `torque` says, shape (n, m).
         """
         n, p = len(torque), self.base.count
         weights, rows = np.sqrt(self.read(torque).scale[:n]), []
@@ -250,10 +234,7 @@ class LeastSquares:
     def project(self, group: int, sides: Array) -> Array:
         """Right-hand sides of a group of the log in the rows of the system, shape (p, m).
 
-        Parameters
-        ----------
-        sides : ndarray, shape (k, m)
-            In the rows of the group's factor, weighed.
+        They are given in the rows of the group's factor, weighed, shape (k, m).
         """
         factor, products = self.factors[group], np.zeros((self.base.count, sides.shape[1]))
         products[factor.columns] = factor.R.T @ sides

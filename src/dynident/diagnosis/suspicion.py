@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,19 +41,17 @@ class Reading:
     slowness: tuple[float, ...] = ()
 
     @classmethod
-    def plain(cls, n: int) -> Reading:
-        """The log as it stands."""
-        return cls(np.eye(n), np.zeros(n))
+    def plain(cls, n: int, change: Change | None = None) -> Reading:
+        """The log as it stands, or with a change of the scene alone."""
+        return cls(np.eye(n), np.zeros(n), change)
 
     @classmethod
     def of_mending(cls, mending: Mending, n: int) -> Reading:
-        """The log as a mending would leave it."""
+        """The log as a repair would leave it."""
         torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
-        delay = mending.delays(n)
         places, sign = mending.places("q", n), mending.signs("q", n)
-        offset = mending.offsets(n)
-
-        quick, lag = {} if mending.unfilter is None else mending.unfilter, mending.lags(n)
+        offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
+        quick = mending.unfilter or {}
         still = np.all(sign == 1.0) and np.all(offset == 0.0) and np.all(places == np.arange(n))
 
         def change(s: Scene) -> Scene:
@@ -70,10 +68,6 @@ class Reading:
 
         none = still and not quick and not np.any(lag)
         return cls(torque, delay, None if none else change, quick.get("tau", ()))
-
-    def changed(self, change: Change) -> Reading:
-        """With a change of the scene."""
-        return replace(self, change=change)
 
     @property
     def touched(self) -> Booleans:
@@ -99,17 +93,7 @@ class Reading:
 
         What undoes a low-pass of the torque raises the noise in it, as no other reading does: so
         that they compare, what is left is counted behind that low-pass, of which the whole course
-        of the motion has to be known.
-
-        Parameters
-        ----------
-        problem : LeastSquares
-            Its least-squares problem under this reading.
-        beta : ndarray, shape (p,)
-
-        Returns
-        -------
-        ndarray, shape (groups,)
+        of the motion has to be known. `problem` is the scene's under this reading.
         """
         errors = problem.errors(beta)
         if self.slowness and scene.course is not None:
@@ -220,7 +204,7 @@ class Case:
 def make_mendable_suspicion(
     diagnosis: str, what: str, mending: Mending, n: int, freedom: int = 0, error: float = 0.0
 ) -> Suspicion:
-    """A suspicion that a log's table can mend."""
+    """A suspicion whose repair a log's table in a study has keys for."""
     reading = Reading.of_mending(mending, n)
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 

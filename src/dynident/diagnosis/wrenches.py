@@ -33,7 +33,7 @@ def suspect_wrench_signs(case: Case) -> Iterator[Suspicion]:
             "wrench sign",
             f"the wrench{'es' * (len(names) > 1)} of {', '.join(names)} "
             f"{'has' if len(names) == 1 else 'have'} the other sign",
-            Reading.plain(case.n).changed(change),
+            Reading.plain(case.n, change),
             advice=f"set sign = {-stated[names[0]]:.0f} in [[contact]] {', '.join(names)}",
         )
 
@@ -51,7 +51,7 @@ def suspect_wrench_orders(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "wrench order",
             f"the wrenches of {one} and {other} are in each other's columns",
-            Reading.plain(case.n).changed(change),
+            Reading.plain(case.n, change),
             advice=f"name them in columns: wrench_{one} as those of {other}, wrench_{other} as "
             f"those of {one}",
         )
@@ -80,7 +80,7 @@ def suspect_wrench_axes(case: Case) -> Iterator[Suspicion]:
     yield Suspicion(
         "wrench axes",
         f"the wrenches are in the axes of the {'world' if right == 'world' else 'frames'}",
-        Reading.plain(case.n).changed(change),
+        Reading.plain(case.n, change),
         advice=f'set axes = "{right}" in [[contact]]',
     )
 
@@ -95,7 +95,7 @@ def suspect_wrench_units(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "wrench unit",
             f"the wrenches are {unit}",
-            Reading.plain(case.n).changed(change),
+            Reading.plain(case.n, change),
             advice="write them into the log in N and Nm",
         )
 
@@ -124,7 +124,7 @@ def suspect_unit_mountings(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "unit mounting",
             "the inertial unit is turned otherwise in the base",
-            Reading.plain(case.n).changed(change),
+            Reading.plain(case.n, change),
             advice=f"set imu_rpy = [{rpy}] in [[log]]",
         )
 

@@ -20,15 +20,13 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.compiled import make_compiler
 from dynident.core.errors import InputError
-from dynident.filters.filters import design_butterworth
+from dynident.filters.filters import design_butterworth, filter_in_place
 
 AHEAD = 2
 """Samples that central differences look ahead."""
 KEPT = 2 * AHEAD + 1
 SIGNALS = 4
 """Positions, velocities, accelerations and torques."""
-
-
 SLOWEST = 1e6
 """Samples a period of the cutoff, from which on the rate is a mistake and no stream's."""
 SETTLED = 1e-3
@@ -116,17 +114,10 @@ class CausalFilter:
         return Turnover(reach / self.rate, values)
 
     def push(self, sample: Array) -> Array | None:
-        """Take in ``[q | dq | ddq | tau]``; the same as it was a lag ago.
+        """Take in ``[q | dq | ddq | tau]``, shape (4 n,); the same as it was a lag ago.
 
-        Parameters
-        ----------
-        sample : ndarray, shape (4 n,)
-            Of which dq and ddq count where they are taken as measured.
-
-        Returns
-        -------
-        ndarray, shape (4 n,), or None
-            None while the filter feels its start.
+        Of what is taken in dq and ddq count where they are taken as measured. None comes out while
+        the filter feels its start.
         """
         n = len(sample) // SIGNALS
         filter_sample(
@@ -139,31 +130,29 @@ class CausalFilter:
         """Forget the past, as after a gap."""
         self._count[0] = 0
 
+    @property
+    def _memory(self) -> dict[str, Array | Integers]:
+        return {"filter": self._state, "past": self._past, "filtered": self._count}
+
     def state(self) -> dict[str, Array | Integers]:
         """All that it remembers; copies."""
-        return {
-            "filter": self._state.copy(), "past": self._past.copy(), "filtered": self._count.copy()
-        }  # fmt: skip
+        return {name: array.copy() for name, array in self._memory.items()}
 
     def restore(self, state: dict[str, Array | Integers]) -> None:
         """Go on from what `state` gave."""
-        own = {"filter": self._state, "past": self._past, "filtered": self._count}
-        for name, array in own.items():
+        for name, array in self._memory.items():
             if name not in state or state[name].shape != array.shape:
                 raise InputError("the state is not that of such a filter")
-        for name, array in own.items():
+        for name, array in self._memory.items():
             array[:] = state[name]
 
 
 def compute_step_response(sections: Array, samples: int) -> Array:
     """What comes out of second-order sections for a step, shape (samples,)."""
-    response = np.ones(samples)
-    for b0, b1, b2, a1, a2 in sections:
-        one = two = 0.0
-        for k, value in enumerate(response):
-            response[k] = b0 * value + one
-            one, two = b1 * value - a1 * response[k] + two, b2 * value - a2 * response[k]
-    return response
+    response = np.ones((samples + 1, 1))
+    response[0] = 0.0  # at which the filter rests
+    filter_in_place(sections, response)
+    return np.asarray(response[1:, 0])
 
 
 @make_compiler(nogil=True, error_model="numpy")

@@ -15,17 +15,9 @@ HALF_WIDTH = 4
 
 
 def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
-    """Butterworth filter of order 4 forwards and backwards.
+    """Butterworth filter of order 4 forwards and backwards over the columns of x.
 
-    Parameters
-    ----------
-    x : ndarray, shape (samples, k)
-    cutoff, rate : float
-        [Hz]; a cutoff at or above the Nyquist frequency filters nothing.
-
-    Returns
-    -------
-    ndarray, shape (samples, k)
+    A cutoff at or above the Nyquist frequency filters nothing [Hz].
     """
     if cutoff >= 0.5 * rate:
         return np.array(x, dtype=float)
@@ -37,8 +29,8 @@ def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
     padded[:padding] = 2.0 * x[0] - x[padding:0:-1]
     padded[padding + len(x) :] = 2.0 * x[-1] - x[-2 : -2 - padding : -1]
     sections = design_butterworth(cutoff, rate)
-    _filter_in_place(sections, padded)
-    _filter_in_place(sections, padded[::-1])
+    filter_in_place(sections, padded)
+    filter_in_place(sections, padded[::-1])
     return np.ascontiguousarray(middle)
 
 
@@ -46,19 +38,7 @@ def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], ra
     """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
 
     ``1 / (1 + a s + b s^2)`` by the bilinear transform. Its output is known, and so how it starts:
-    with the first two samples of the signal behind it.
-
-    Parameters
-    ----------
-    behind, before : ndarray, shape (samples, k)
-    slowness : sequence of float
-        a, or a and b [s, s^2].
-    rate : float
-        [Hz]
-
-    Returns
-    -------
-    ndarray, shape (samples, k)
+    with the first two samples of the signal behind it. The slowness is a, or a and b [s, s^2].
     """
     a, b = (2.0 * rate) * slowness[0], (2.0 * rate) ** 2 * sum(slowness[1:])
     # numerator and denominator over powers of the shift
@@ -72,7 +52,7 @@ def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], ra
         found[2:] += (own * behind[past] - other * before[past]) / bottom[0]
     if len(found) > 2:
         poles = bottom[1] / bottom[0], bottom[2] / bottom[0]
-        _filter_in_place(np.array([[1.0, 0.0, 0.0, *poles]]), found)
+        filter_in_place(np.array([[1.0, 0.0, 0.0, *poles]]), found)
     return found
 
 
@@ -93,7 +73,7 @@ def design_butterworth(cutoff: float, rate: float) -> Array:
 
 
 @make_compiler(nogil=True, error_model="numpy")
-def _filter_in_place(sections, x):  # type: ignore[no-untyped-def]
+def filter_in_place(sections, x):  # type: ignore[no-untyped-def]
     """Second-order sections over the columns of x, as if they had rested at the first row."""
     columns = x.shape[1]
     for section in range(len(sections)):
@@ -119,18 +99,9 @@ def count_filter_edge(cutoff: float, rate: float) -> int:
 
 
 def differentiate_twice(x: Array, rate: float) -> tuple[Array, Array]:
-    """First and second time derivatives by central differences of fourth order.
+    """First and second time derivatives of columns by central differences of fourth order.
 
-    Parameters
-    ----------
-    x : ndarray, shape (samples, k)
-    rate : float
-        [Hz]
-
-    Returns
-    -------
-    first, second : ndarray, shape (samples, k)
-        The two samples at each end repeat their neighbours'.
+    The two samples at each end repeat their neighbours'.
     """
     first, second = np.empty_like(x), np.empty_like(x)
     a, b, c, d, e = x[:-4], x[1:-3], x[2:-2], x[3:-1], x[4:]

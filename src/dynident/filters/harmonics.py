@@ -20,17 +20,7 @@ ROUNDS = 200
 
 
 def sum_harmonics(c: Complex, samples: int) -> Array:
-    """A period of a signal from its harmonics.
-
-    Parameters
-    ----------
-    c : ndarray of complex, shape (harmonics, k)
-        Fewer than half the samples.
-
-    Returns
-    -------
-    ndarray, shape (samples, k)
-    """
+    """A period of a signal from its harmonics, which are fewer than half the samples."""
     return np.asarray(np.fft.irfft(c * samples, n=samples, axis=0))
 
 
@@ -42,14 +32,7 @@ def differentiate_harmonics(c: Complex, period: float) -> Complex:
 def estimate_noise_spectrum(c: Complex) -> Array:
     """Variance of each harmonic of the mean, from the scatter between periods.
 
-    Parameters
-    ----------
-    c : ndarray of complex, shape (periods, harmonics, k)
-
-    Returns
-    -------
-    ndarray, shape (harmonics, k)
-        Of ``E |c - E c|^2 / periods``, unbiased.
+    ``E |c - E c|^2 / periods``, unbiased, of c of shape (periods, harmonics, k).
     """
     count = len(c)
     return np.asarray(np.sum(np.abs(c - c.mean(axis=0)) ** 2, axis=0) / (count - 1) / count)
@@ -63,15 +46,8 @@ def sum_spectrum(spectrum: Array) -> Array:
 def transform_to_harmonics(x: Array, harmonics: int, length: float) -> Complex:
     """``sum_k x_k exp(-2 pi i l k / length)``, shape (harmonics, columns).
 
-    A convolution with a chirp (Bluestein 1970): ``2 l k = l^2 + k^2 - (k - l)^2``.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, columns)
-    harmonics : int
-        With that of order zero.
-    length : float
-        Samples in a period, any number.
+    A convolution with a chirp (Bluestein 1970): ``2 l k = l^2 + k^2 - (k - l)^2``. Harmonics are
+    counted with that of order zero, and the samples in a period are any number.
     """
     samples = len(x)
     k = np.arange(max(samples, harmonics), dtype=float)
@@ -90,17 +66,6 @@ def compute_grid_weights(samples: int, harmonics: int, length: float) -> Array:
     Samples count, in the product of two series, as ``G_(l-m) = sum_k exp(-2 pi i (l-m) k /
     length)``, a geometric sum. So does a grid that is fine enough to tell all ``l - m`` apart,
     weighted by the inverse transform of G: on it a series and its adjoint are plain FFTs.
-
-    Parameters
-    ----------
-    samples, harmonics : int
-        Harmonics with that of order zero.
-    length : float
-        Samples in a period.
-
-    Returns
-    -------
-    ndarray, shape (points, 1)
     """
     points = 1 << (4 * harmonics - 4).bit_length()
     rest = samples - length  # in it the sum over a whole number is zero but for l = m
@@ -126,17 +91,12 @@ def fit_harmonics(x: Array, first: float, length: float, harmonics: int) -> Comp
 
     Parameters
     ----------
-    x : ndarray, shape (samples, k)
     first : float
-        Of the first sample behind the start of the period [samples].
+        By which the first sample is behind the start of the period [samples].
     length : float
         Of the period [samples].
     harmonics : int
         With that of order zero.
-
-    Returns
-    -------
-    ndarray of complex, shape (harmonics, k)
     """
     weights = compute_grid_weights(len(x), harmonics, length)
     middle = x.mean(axis=0)

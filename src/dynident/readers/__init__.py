@@ -52,9 +52,8 @@ def read_tables(path: Path) -> tuple[Table, ...]:
     if not path.is_file() and not folder:
         raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     try:
-        (path / METADATA if folder else path).open(
-            "rb"
-        ).close()  # what readers say of damage is not about permissions
+        # what readers say of damage is not about permissions
+        (path / METADATA if folder else path).open("rb").close()
         found = READERS[suffix](path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({format_one_line(error)})") from error

@@ -16,7 +16,7 @@ from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
 from dynident.readers.chunks import import_zstandard, refuse_bombs, refuse_message_bombs
-from dynident.readers.table import MOST_COLUMNS, Table
+from dynident.readers.table import MOST_COLUMNS, Table, refuse_damage
 
 METADATA = "metadata.yaml"
 """What makes a folder a bag."""
@@ -43,6 +43,11 @@ class _Topic:
     kinds: dict[tuple[Any, ...], _Kind] = field(default_factory=dict)
     stamps: array[int] = field(default_factory=lambda: array("q"))
     arrivals: array[int] = field(default_factory=lambda: array("q"))
+
+    @property
+    def times(self) -> Any:
+        """Instants of the messages [ns]: those of arrival where headers have none."""
+        return np.array(self.stamps if any(self.stamps) else self.arrivals, dtype=np.int64)
 
 
 def read_bag(path: Path) -> tuple[Table, ...]:
@@ -73,35 +78,24 @@ def read_bag(path: Path) -> tuple[Table, ...]:
         import_zstandard().ZstdError,
         TypesysError,
     )
-    inner = [*folder.iterdir()] if folder.is_dir() else [folder]
-    try:
-        for file in inner:
+    old = path.suffix.lower() == ".bag"
+    with refuse_damage(path, "is not a bag, or was cut off", "convert it again", damage):
+        for file in folder.iterdir() if folder.is_dir() else [folder]:
             if file.is_file():
                 refuse_bombs(file)
-        old = path.suffix.lower() == ".bag"
-        reader = (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder)
-        with reader:
+        with (rosbags.rosbag1.Reader if old else rosbags.rosbag2.Reader)(folder) as reader:
             if not old:
                 _refuse_bag_bombs(path, reader)
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
             topics = _read_topics(path, reader, old)
-    except InputError:
-        raise
-    except damage as error:
-        raise InputError(
-            f"{path}: is not a bag, or was cut off ({format_one_line(error)}); convert it again"
-        ) from error
     if not topics:
         found = f"; its topics are {format_one_line(', '.join(others[:6]))}" if others else ""
         raise InputError(f"{path}: has no messages of {JOINT_STATE}{found}")
-    timed = {name: _choose_times(path, name, topic) for name, topic in topics.items()}
-    start = min(int(time.min()) for time, _ in timed.values())
+    start = min(int(topic.times.min()) for topic in topics.values())
     return tuple(
         table
         for name, topic in topics.items()
-        for table in _build_tables(
-            path, name, topic, (timed[name][0] - start) / 1e9, timed[name][1]
-        )
+        for table in _build_tables(path, name, topic, (topic.times - start) / 1e9)
     )
 
 
@@ -131,18 +125,15 @@ def _read_topics(path: Path, reader: Any, old: bool) -> dict[str, _Topic]:
         topic.stamps.append(10**9 * int(stamp.sec) + int(stamp.nanosec))
         topic.arrivals.append(int(arrival))
         joints = tuple(message.name)
-        found = {key: getattr(message, name) for key, name in FIELDS.items()}
-        found = {key: values for key, values in found.items() if len(values)}
+        found = {key: own for key, name in FIELDS.items() if len(own := getattr(message, name))}
         kind = topic.kinds.get((joints, *found))
-        if kind is None:
+        if kind is None or any(len(values) != len(joints) for values in found.values()):
             place = f"{path}, {connection.topic}, row {number + 1}"
             _refuse_message(place, joints, found)
             if len(topic.kinds) == MOST_ORDERS:
                 raise InputError(f"{place}: is the {MOST_ORDERS + 1}st list of joints")
             kind = topic.kinds[(joints, *found)] = _Kind(joints, {key: array("d") for key in found})
         for key, values in found.items():
-            if len(values) != len(joints):
-                _refuse_message(f"{path}, {connection.topic}, row {number + 1}", joints, found)
             kind.values[key].frombytes(np.asarray(values, dtype=float).tobytes())
         kind.numbers.append(number)
     return topics
@@ -162,18 +153,10 @@ def _refuse_message(place: str, joints: tuple[str, ...], found: dict[str, Any]) 
             )
 
 
-def _choose_times(path: Path, name: str, topic: _Topic) -> tuple[Any, tuple[str, ...]]:
-    """Instants of a topic's messages [ns], and a note where headers have none."""
-    if any(topic.stamps):
-        return np.array(topic.stamps, dtype=np.int64), ()
-    note = f"{path.name}: headers of {name} have no time; that of arrival in the bag is taken"
-    return np.array(topic.arrivals, dtype=np.int64), (note,)
-
-
-def _build_tables(
-    path: Path, name: str, topic: _Topic, time: Array, notes: tuple[str, ...]
-) -> Iterator[Table]:
+def _build_tables(path: Path, name: str, topic: _Topic, time: Array) -> Iterator[Table]:
     """A table for all joints that are in the same messages."""
+    note = f"{path.name}: headers of {name} have no time; that of arrival in the bag is taken"
+    notes = () if any(topic.stamps) else (note,)
     kinds = list(topic.kinds.values())
     within: dict[str, list[int]] = {}
     for k, kind in enumerate(kinds):

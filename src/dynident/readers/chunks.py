@@ -10,7 +10,7 @@ import bz2
 import mmap
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,14 @@ def refuse_bombs(path: Path) -> None:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[: len(FRAME)] == FRAME:
-            _refuse_frame_bombs(str(path), data)
+            unpack = import_zstandard().ZstdDecompressor
+            _refuse_stream_bomb(str(path), unpack, data, 0, len(data))
         for packing, start, size, unpacked in _list_chunks(data):
             refuse_bomb(str(path), size, unpacked)
             if packing == "zstd":
                 _refuse_dishonest_frame(data[start : start + size], unpacked)
             elif packing == "bz2":
-                _refuse_bzip2_bomb(str(path), data, start, size)
+                _refuse_stream_bomb(str(path), bz2.BZ2Decompressor, data, start, start + size)
 
 
 def _list_chunks(data: mmap.mmap) -> Iterator[tuple[str, int, int, int]]:
@@ -95,28 +96,19 @@ def _refuse_dishonest_frame(packed: bytes, unpacked: int) -> None:
         raise ValueError("a chunk is more than one frame of Zstandard")
 
 
-def _refuse_bzip2_bomb(place: str, data: mmap.mmap, start: int, size: int) -> None:
-    """Refuse what a stream of bzip2, which does not say how long it is, grows to."""
-    stream, count, end = bz2.BZ2Decompressor(), 0, start + size
-    while not stream.eof and (start < end or not stream.needs_input):
-        part = b""
-        if stream.needs_input:
-            part, start = data[start : min(start + BLOCK, end)], start + BLOCK
-        count += len(stream.decompress(part, BLOCK))
-        refuse_bomb(place, size, count)
-
-
-def _refuse_frame_bombs(place: str, data: mmap.mmap) -> None:
-    """Refuse what the frames of Zstandard grow to that a file consists of."""
-    stream, count, start, part = import_zstandard().ZstdDecompressor(), 0, 0, b""
-    while start < len(data) or part or not stream.needs_input:
+def _refuse_stream_bomb(
+    place: str, make: Callable[[], Any], data: mmap.mmap, start: int, stop: int
+) -> None:
+    """Refuse what streams one behind another grow to, which do not say how long they are."""
+    stream, count, size, part = make(), 0, stop - start, b""
+    while start < stop or part or not stream.needs_input:
         if stream.eof:
-            part, stream = stream.unused_data, import_zstandard().ZstdDecompressor()
+            part, stream = stream.unused_data, make()
         if stream.needs_input and not part:
-            part, start = data[start : start + BLOCK], start + BLOCK
+            part, start = data[start : min(start + BLOCK, stop)], start + BLOCK
         count += len(stream.decompress(part, BLOCK))
         part = b""
-        refuse_bomb(place, len(data), count)
+        refuse_bomb(place, size, count)
 
 
 def refuse_message_bombs(place: str, messages: Iterable[bytes]) -> None:

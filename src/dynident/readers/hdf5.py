@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.core.files import DAMAGE
-from dynident.core.text import format_one_line
 from dynident.readers.table import (
+    NO_NUMBERS,
     Entry,
     Table,
     assemble_table,
-    read_nothing,
     refuse_bomb,
+    refuse_damage,
 )
 
 MOST_OBJECTS = 10_000
@@ -36,17 +35,15 @@ def read_hdf5(path: Path) -> Table:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: needs h5py; pip install dynident[hdf5]") from error
-    try:
-        with h5py.File(path, "r") as file:
-            entries = dict(_list_entries(path, file))
-    except DAMAGE as error:
-        raise _make_damage_error(path, error) from error
-    skipped = tuple((key, ELSEWHERE) for key, entry in entries.items() if entry is None)
-    return assemble_table(path, {key: e for key, e in entries.items() if e is not None}, skipped)
+    with (
+        refuse_damage(path, "is not an HDF5 file, or was cut off", "write it again"),
+        h5py.File(path, "r") as file,
+    ):
+        return assemble_table(path, dict(_list_entries(path, file)))
 
 
-def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
-    """All arrays by name, None for those that stand elsewhere."""
+def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | str]]:
+    """All arrays by name, or why they are not read."""
     import h5py
 
     seen = {hash(file["/"].id)}
@@ -61,7 +58,7 @@ def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
             if not prefix and key.startswith("#"):
                 continue  # what MATLAB keeps for itself
             if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                yield f"{prefix}{key}", None
+                yield f"{prefix}{key}", ELSEWHERE
                 continue
             found = group[key]
             if isinstance(found, h5py.Dataset):
@@ -71,21 +68,25 @@ def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | None]]:
                 left.append((f"{prefix}{key}.", found))
 
 
-def _build_entry(path: Path, dataset: Any) -> Entry | None:
+def _build_entry(path: Path, dataset: Any) -> Entry | str:
     """What is known of an array before it is read."""
     if dataset.external or dataset.is_virtual:
-        return None
-    shape = dataset.shape
-    if not shape or dataset.dtype.kind not in {*"fiub"}:
-        return Entry((), "", read_nothing)
+        return ELSEWHERE
+    if not dataset.shape or dataset.dtype.kind not in {*"fiub"}:
+        return NO_NUMBERS
     kind = dataset.attrs.get("MATLAB_class")
-    matlab = kind is not None
     if kind == b"char" or "MATLAB_empty" in dataset.attrs:
-        return Entry((), "", read_nothing)
-    shape = tuple(reversed(shape)) if matlab else shape
-    vector = matlab and len(shape) == 2 and 1 in shape
-    read = partial(_read_dataset, path, dataset.name, matlab, vector)
-    return Entry((math.prod(shape),) if vector else shape, dataset.dtype.kind, read)
+        return NO_NUMBERS
+    matlab = kind is not None
+    stored = tuple(reversed(dataset.shape)) if matlab else dataset.shape
+    shape = flatten_matlab_shape(stored) if matlab else stored
+    read = partial(_read_dataset, path, dataset.name, matlab, len(shape) < len(stored))
+    return Entry(shape, dataset.dtype.kind, read)
+
+
+def flatten_matlab_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """MATLAB has no 1-D arrays."""
+    return (math.prod(shape),) if len(shape) == 2 and 1 in shape else shape
 
 
 def _read_dataset(
@@ -95,23 +96,12 @@ def _read_dataset(
     import h5py
 
     place = f"{path}, array {name.lstrip('/').replace('/', '.')!r}"
-    try:
-        with h5py.File(path, "r") as file:
-            dataset = file[name]
-            stored, size = dataset.id.get_storage_size(), dataset.dtype.itemsize
-            refuse_bomb(place, stored, dataset.size * size)
-            refuse_bomb(place, stored, math.prod(dataset.chunks or ()) * size)
-            if vector:
-                return np.asarray(np.ravel(dataset[()])[index])
-            part = dataset[index[::-1] if matlab else index]
-            return np.asarray(part.T if matlab else part)
-    except DAMAGE as error:
-        raise InputError(
-            f"{place}: is damaged ({format_one_line(error)}); write it again"
-        ) from error
-
-
-def _make_damage_error(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"{path}: is not an HDF5 file, or was cut off ({format_one_line(error)}); write it again"
-    )
+    with refuse_damage(place, "is damaged", "write it again"), h5py.File(path, "r") as file:
+        dataset = file[name]
+        stored, size = dataset.id.get_storage_size(), dataset.dtype.itemsize
+        refuse_bomb(place, stored, dataset.size * size)
+        refuse_bomb(place, stored, math.prod(dataset.chunks or ()) * size)
+        if vector:
+            return np.asarray(np.ravel(dataset[()])[index])
+        part = dataset[index[::-1] if matlab else index]
+        return np.asarray(part.T if matlab else part)

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.errors import InputError
-from dynident.core.files import DAMAGE
-from dynident.core.text import format_one_line
-from dynident.readers.hdf5 import read_hdf5
+from dynident.readers.hdf5 import flatten_matlab_shape, read_hdf5
 from dynident.readers.table import (
+    NO_NUMBERS,
     Entry,
     Table,
     assemble_table,
-    read_nothing,
     refuse_bomb,
+    refuse_damage,
 )
 
+Named = tuple[str, Entry | str]
+"""The name of an array with the array, or the reason why it is not read."""
 HDF5 = b"\x89HDF\r\n\x1a\n"
 """How HDF5 begins: in MATLAB's files behind their header, in Octave's at once."""
 NUMBERS = {
@@ -57,6 +57,7 @@ COMPLEX = 0x0800
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 HEADER = 128
+DAMAGED = "is not a MAT file, or was cut off", "save it with '-v7'"
 DEEPEST = 32
 """Dimensions of an array in NumPy."""
 
@@ -72,24 +73,11 @@ def read_mat(path: Path) -> Table:
         version = int.from_bytes(head[124:126], "little" if order == "<" else "big") >> 8
         if head[: len(HDF5)] == HDF5 or (order and version == 2):
             return read_hdf5(path)
-        try:
+        with refuse_damage(path, *DAMAGED):
             # what is not wanted stays on the disk
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             entries = dict(_read_arrays(path, data, order) if order else _read_old_arrays(data))
-        except DAMAGE as error:
-            raise _make_damage_error(path, error) from error
     return assemble_table(path, entries)
-
-
-def _make_damage_error(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"{path}: is not a MAT file, or was cut off ({format_one_line(error)}); save it with '-v7'"
-    )
-
-
-def _flatten_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """MATLAB has no 1-D arrays."""
-    return (math.prod(shape),) if len(shape) == 2 and 1 in shape else shape
 
 
 def _take_bytes(data: memoryview, start: int, size: int) -> memoryview:
@@ -102,7 +90,7 @@ def _take_bytes(data: memoryview, start: int, size: int) -> memoryview:
 # version 5 to 7
 
 
-def _read_arrays(path: Path, data: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
+def _read_arrays(path: Path, data: memoryview, order: str) -> Iterator[Named]:
     """Named arrays of a file."""
     at = HEADER
     if at >= len(data):
@@ -120,7 +108,7 @@ def _read_arrays(path: Path, data: memoryview, order: str) -> Iterator[tuple[str
             yield from _read_array(content, order)
 
 
-def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[tuple[str, Entry]]:
+def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[Named]:
     """An array that was compressed: numbers are unpacked when they are wanted."""
     stream = zlib.decompressobj()
     head = memoryview(stream.decompress(packed, HEAD))
@@ -137,17 +125,16 @@ def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[t
         if flags & 0xFF == STRUCT:
             yield from _read_array(unpacked(), order)
         else:
-            yield name, Entry(shape, "", read_nothing)
+            yield name, NO_NUMBERS
         return
 
     def read(index: Any) -> npt.NDArray[Any]:
-        try:
+        with refuse_damage(path, *DAMAGED):
             ((_, entry),) = _read_array(unpacked(), order)
+            assert isinstance(entry, Entry)
             return entry.read(index)
-        except DAMAGE as error:
-            raise _make_damage_error(path, error) from error
 
-    yield name, Entry(_flatten_shape(shape), "f", read)
+    yield name, Entry(flatten_matlab_shape(shape), "f", read)
 
 
 def _unpack_element(packed: memoryview, size: int) -> bytes:
@@ -201,25 +188,21 @@ def _read_array_header(data: memoryview, order: str) -> tuple[int, tuple[int, ..
     return flags, shape, bytes(content).decode("latin-1"), at
 
 
-def _read_array(
-    data: memoryview, order: str, prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, Entry]]:
+def _read_array(data: memoryview, order: str, prefix: str = "", depth: int = 0) -> Iterator[Named]:
     """Name and content of an array, or of all that are in a struct."""
     flags, shape, name, at = _read_array_header(data, order)
     name = prefix + name
     if flags & 0xFF == STRUCT and shape and math.prod(shape) == 1:
         yield from _read_struct(data, at, order, name, depth + 1)
     elif flags & 0xFF not in NUMERIC or flags & COMPLEX:
-        yield name, Entry(shape, "", read_nothing)
+        yield name, NO_NUMBERS
     else:
         kind, content, _ = _read_part(data, at, order)
         values = _decode_numbers(kind, content, order)
         yield name, _build_entry(name, values, shape)
 
 
-def _read_struct(
-    data: memoryview, at: int, order: str, name: str, depth: int
-) -> Iterator[tuple[str, Entry]]:
+def _read_struct(data: memoryview, at: int, order: str, name: str, depth: int) -> Iterator[Named]:
     """The arrays of a struct."""
     if depth > NESTED:
         raise ValueError(f"structs stand more than {NESTED} deep in each other")
@@ -240,14 +223,14 @@ def _read_struct(
 def _build_entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry:
     if len(values) != math.prod(shape):
         raise ValueError(f"{name} has {len(values)} numbers for the dimensions {shape}")
-    vector = _flatten_shape(shape)
+    vector = flatten_matlab_shape(shape)
     return Entry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
 
 
 # version 4
 
 
-def _read_old_arrays(data: memoryview) -> Iterator[tuple[str, Entry]]:
+def _read_old_arrays(data: memoryview) -> Iterator[Named]:
     """Named arrays of a file without a header."""
     at = 0
     order = "<" if int.from_bytes(data[:4], "little") < 5000 else ">"
@@ -268,6 +251,6 @@ def _read_old_arrays(data: memoryview) -> Iterator[tuple[str, Entry]]:
         if at > len(data):
             raise ValueError(f"{name} ends too early")
         if imaginary or form:
-            yield name, Entry((rows, columns), "", read_nothing)
+            yield name, NO_NUMBERS
         else:
             yield name, _build_entry(name, values, (rows, columns))

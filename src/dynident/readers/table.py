@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
 
 MOST_COLUMNS = 1000
@@ -81,6 +83,11 @@ class Table:
             self.columns.setflags(write=False)
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """Names of the columns; none of a file without a header."""
+        return self.names or ()
+
+    @property
     def samples(self) -> int:
         """How many rows there are."""
         return int(self.columns.shape[0])
@@ -132,6 +139,17 @@ def refuse_bomb(place: str, packed: int, unpacked: int) -> None:
         )
 
 
+@contextmanager
+def refuse_damage(
+    place: object, what: str, cure: str, kinds: tuple[type[Exception], ...] = DAMAGE
+) -> Iterator[None]:
+    """Refuse a file, or a part of it, that a library stumbles over while it is read."""
+    try:
+        yield
+    except kinds as error:
+        raise InputError(f"{place}: {what} ({format_one_line(error)}); {cure}") from error
+
+
 @dataclass(frozen=True)
 class Entry:
     """A named array of a file, which is not read before it is wanted.
@@ -140,7 +158,7 @@ class Entry:
     ----------
     shape : tuple of int
     kind : str
-        Of its numbers, as NumPy has it; "" where they are none.
+        Of its numbers, as NumPy has it.
     read : callable
         The array, or the part of it that an index (with at most one list, of increasing
         numbers) says.
@@ -151,26 +169,22 @@ class Entry:
     read: Callable[[Any], npt.NDArray[Any]]
 
 
-def read_nothing(_: Any) -> npt.NDArray[Any]:
-    """What is read of an array of no numbers."""
-    return np.empty(0)
+NO_NUMBERS = "is not a numeric array of one or two dimensions"
 
 
-def assemble_table(
-    path: Path, entries: Mapping[str, Entry], skipped: tuple[tuple[str, str], ...] = ()
-) -> Table:
+def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
     """Named arrays side by side, none of them read yet.
 
     There are as many samples as ``time`` (or ``t``) has, else as the longest dimension of all
     arrays. A 1-D array of that length is the column of its name; a 2-D array ``key`` becomes
     ``key_1 … key_n``, transposed where its samples lie along the second axis. All others are
-    skipped with a reason and never read, as are those that the reader `skipped`. What is in a
-    struct or group ``log`` is called ``log.key``.
+    skipped with a reason and never read, as are those in whose place a reader gives the reason.
+    What is in a struct or group ``log`` is called ``log.key``.
     """
     numeric = {
         key: entry
         for key, entry in entries.items()
-        if entry.kind in {*"fiub"} and 0 < len(entry.shape) < 3
+        if isinstance(entry, Entry) and entry.kind in {*"fiub"} and 0 < len(entry.shape) < 3
         and sorted((1, *entry.shape))[-2] <= MOST_COLUMNS
     }  # fmt: skip
     samples = max((max(e.shape) for e in numeric.values() if max(e.shape) > 1), default=0)
@@ -181,10 +195,12 @@ def assemble_table(
             break
     spots: list[tuple[Entry, int]] = []
     names: list[str] = []
-    left = list(skipped)
+    left: list[tuple[str, str]] = []
     for key, entry in entries.items():
-        if key not in numeric:
-            left.append((key, "is not a numeric array of one or two dimensions"))
+        if isinstance(entry, str):
+            left.append((key, entry))
+        elif key not in numeric:
+            left.append((key, NO_NUMBERS))
         elif samples not in entry.shape:
             left.append((key, f"has shape {entry.shape}, not {samples} samples"))
         elif len(entry.shape) == 1:

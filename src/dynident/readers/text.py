@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.readers.table import Table, label_column, refuse_bomb
+from dynident.readers.table import Table, label_column, refuse_bomb, refuse_damage
 
 WIDEST = 1 << 22
 """Characters of a line."""
@@ -277,16 +276,13 @@ def _is_packed(path: Path) -> bool:
 def _refuse_bad_archive(path: Path) -> None:
     """Refuse archives that are damaged, or grow to what no log is; nothing of them is kept."""
     size = 0
-    try:
-        with _open_bytes(path) as file:
-            while block := file.read(BLOCK):
-                size += len(block)
-                refuse_bomb(str(path), path.stat().st_size, size)
-    except (EOFError, OSError, zlib.error) as error:
-        raise InputError(
-            f"{path}: is not packed by gzip, or was cut off ({format_one_line(error)}); pack it "
-            "again"
-        ) from error
+    with (
+        refuse_damage(path, "is not packed by gzip, or was cut off", "pack it again"),
+        _open_bytes(path) as file,
+    ):
+        while block := file.read(BLOCK):
+            size += len(block)
+            refuse_bomb(str(path), path.stat().st_size, size)
 
 
 def _open_bytes(path: Path) -> Any:

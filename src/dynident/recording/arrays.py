@@ -18,6 +18,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.readers.table import TIME, Table
 from dynident.recording import checks
+from dynident.recording.checks import Spot
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import SIGNALS, Recording
@@ -25,7 +26,6 @@ from dynident.recording.signals import (
     Places,
     Request,
     Side,
-    Spot,
     Units,
     build_recording,
     sample_signals,

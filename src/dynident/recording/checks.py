@@ -18,6 +18,8 @@ from dynident.robot.model import Joint, Robot
 
 Reach = tuple[Array, Array]
 """The smallest and the largest value of each joint."""
+Spot = tuple[Table, int]
+"""Where a column was read: a table, and which of its columns."""
 
 LARGEST = 1e12
 """No encoder count, angle or torque is larger."""
@@ -27,7 +29,6 @@ LEAP = 1e3
 
 RARE = 0.01
 """The part of a log's samples that may stand alone so far out."""
-
 
 FIRST = 3
 """Places that a note names."""
@@ -67,6 +68,11 @@ MOST_NAMED = 8
 def join_file_names(tables: Sequence[Table]) -> str:
     """What a message calls files side by side."""
     return "+".join(dict.fromkeys(str(table.path) for table in tables))
+
+
+def list_column_names(tables: Sequence[Table]) -> list[str]:
+    """Of all columns that have one."""
+    return [name for table in tables for name in table.titles]
 
 
 def refuse_unequal_rows(tables: Sequence[Table]) -> None:
@@ -119,21 +125,13 @@ def find_bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     return bad
 
 
-def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[tuple[Table, int]]) -> None:
-    """Refuse signals with values that no sensor gave.
-
-    Parameters
-    ----------
-    values : ndarray, shape (samples, columns)
-    bad : ndarray of bool, shape (samples, columns)
-    origin : sequence of (table, column)
-        Where each column was read.
-    """
+def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> None:
+    """Refuse signals with values that no sensor gave."""
     if not bad.any():
         return
     rows = np.flatnonzero(bad.any(axis=1))
     sample = int(rows[0])
-    column = int(np.flatnonzero(bad[sample])[0])
+    column = int(np.argmax(bad[sample]))
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
     raise InputError(
@@ -145,18 +143,9 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[tuple[Table
 def describe_cut_rows(
     name: str, table: Table, bad: Integers, late: Integers, samples: int
 ) -> tuple[str, ...]:
-    """A note on the rows that are cut, with the first places.
+    """A note on the rows that are cut, with the first places; refused where they are too many.
 
-    Parameters
-    ----------
-    name : str
-        What messages call the log.
-    table : Table
-        The first file of the log.
-    bad, late : ndarray of int
-        Samples with values that no sensor gave, and those whose time does not go forward.
-    samples : int
-        Of the log.
+    `bad` are samples with values that no sensor gave, `late` those whose time does not go forward.
     """
     kinds = (
         (bad, "with values that are not finite numbers of sensible size"),
@@ -198,18 +187,13 @@ def refuse_missing_column(
 ) -> NoReturn:
     """Refuse a column that is not there.
 
-    Parameters
-    ----------
-    joints : sequence of str
-        Of the robot.
-    missing : sequence of str
-        Those without a column, where others have one.
+    `missing` are those of the robot's joints that have no column, where others have one.
     """
     for table in tables:
         for key, reason in table.skipped:
             if column in (key, f"{key}_*"):
                 raise InputError(f"{table.path}: {key!r} cannot be {signal}: it {reason}")
-    names = [name for table in tables for name in table.names or ()]
+    names = list_column_names(tables)
     if not names:
         raise InputError(
             f"{join_file_names(tables)}: has no header, so no column {column!r}; give positions, "
@@ -251,21 +235,14 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
 
 
 def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
-    """Refuse a log without a time column, where no rate is given.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What a time column is called.
-    """
+    """Refuse a log without a time column, which has one of some names, where no rate is given."""
     for table in tables:
         for column, said in table.words.items():
-            if (table.names or ())[column] in names:
+            if table.titles[column] in names:
                 raise InputError(said)
     reasons = (entry for table in tables for entry in table.skipped if entry[0] in names)
     reason = "".join(f" ({name!r} {reason})" for name, reason in reasons)
-    columns = [name for table in tables for name in table.names or ()]
-    near = [name for name in columns if CALLED_TIME.search(name)]
+    near = [name for name in list_column_names(tables) if CALLED_TIME.search(name)]
     hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
     raise InputError(
         f"{join_file_names(tables)}: has no time column{reason}; name it in columns{hint}, or set "
@@ -285,22 +262,11 @@ def refuse_unknown_words(name: str, what: str, given: Iterable[str], known: Sequ
 
 
 def refuse_other_clock(
-    time: Array,
-    spot: tuple[Table, int],
-    other: Array,
-    other_spot: tuple[Table, int],
-    kept: Integers,
+    time: Array, spot: Spot, other: Array, other_spot: Spot, kept: Integers
 ) -> None:
-    """Refuse files side by side whose samples were not taken at the same times.
+    """Refuse files side by side whose samples were not taken at the same times [s].
 
-    Parameters
-    ----------
-    time, other : ndarray, shape (samples,)
-        Time stamps of the two files [s].
-    spot, other_spot : (table, column)
-        Where they were read.
-    kept : ndarray of int, shape (samples,)
-        Of which samples of the files they are.
+    `kept` says of which samples of the files the time stamps are.
     """
     apart = np.abs(other - time)
     period = abs(float(np.median(np.diff(time)))) if len(time) > 1 else np.inf
@@ -333,19 +299,7 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
 
 
 def find_motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:
-    """Which joints' signals were taken on the motors' side.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the log.
-    side : str or sequence of str
-        ``joint`` or ``motor``, for all joints or for each.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,), or (1,) without a robot
-    """
+    """Which joints' signals were taken on the motors' side, shape (n,), or (1,) without a robot."""
     sides = [side] if isinstance(side, str) else list(side)
     refuse_unknown_words(name, "side", sides, ("joint", "motor"))
     motors = np.array([one == "motor" for one in sides], dtype=bool)
@@ -392,26 +346,15 @@ def warn_of_still_joints(name: str, joints: Sequence[str], reach: Reach) -> tupl
 
 
 def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> tuple[str, ...]:
-    """Look for wrong units and positions outside the limits.
+    """Look for wrong units and positions outside the limits [rad or m]; return warnings.
 
-    Parameters
-    ----------
-    name : str
-        What messages call the log.
-    reach : (ndarray, ndarray), each of shape (n,)
-        The smallest and the largest position of each joint [rad or m].
-    stated : bool
-        Whether the caller stated the unit; then nothing is refused.
-
-    Returns
-    -------
-    tuple of str
-        Warnings.
+    Where the caller `stated` the unit nothing is refused.
     """
-    warnings: list[str] = []
-    for joint, lowest, highest in zip(robot.joints, *reach, strict=True):
-        warnings += _check_range(name, robot, joint, (float(lowest), float(highest)), stated)
-    return tuple(warnings)
+    return tuple(
+        warning
+        for joint, low, high in zip(robot.joints, *reach, strict=True)
+        for warning in _check_range(name, robot, joint, (float(low), float(high)), stated)
+    )
 
 
 def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
@@ -425,20 +368,7 @@ def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tup
 
 
 def warn_of_excessive_torques(name: str, robot: Robot, reach: Reach) -> tuple[str, ...]:
-    """Look for torques that the joints cannot bear.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the log.
-    reach : (ndarray, ndarray), each of shape (n,)
-        The smallest and the largest torque of each joint [Nm or N].
-
-    Returns
-    -------
-    tuple of str
-        Warnings.
-    """
+    """Look for torques that the joints cannot bear, by their extremes; return warnings."""
     return tuple(
         f"{name}: tau of {joint.name} reaches {peak:.4g}, its effort limit is "
         f"{joint.effort:.4g}; check the side (joint or motor) and the gain"
@@ -462,7 +392,7 @@ def _check_range(
     angle = joint.kind == "revolute"
     small = np.pi / 180.0 if angle else 1e-3
     unit, small_unit = ("rad", "deg") if angle else ("m", "mm")
-    fits = not limited or _is_within_limits(joint, reach, small)
+    fits = not limited or (joint.lower <= small * reach[0] and small * reach[1] <= joint.upper)
     bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
     what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
     try_this = f"set units = {{ q = '{small_unit}' }}"
@@ -478,8 +408,3 @@ def _check_range(
         yield f"{what}: looks like {looks}; if so, {try_this}"
     elif limited:
         yield f"{what}: outside its limits; check the zero and the unit"
-
-
-def _is_within_limits(joint: Joint, reach: tuple[float, float], factor: float) -> bool:
-    """Whether scaled positions lie within the joint's limits."""
-    return joint.lower <= factor * reach[0] and factor * reach[1] <= joint.upper

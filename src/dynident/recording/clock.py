@@ -139,18 +139,10 @@ def make_even_clock(rate: float, samples: int) -> Clock:
 def find_clock(
     time: Array, q: Array, name: str, place: Callable[[int], str], wanted: Clocking | None = None
 ) -> Clock:
-    """Find the clock of a log from its time stamps.
+    """Find the clock of a log from its finite time stamps [s].
 
-    Parameters
-    ----------
-    time : ndarray, shape (samples,)
-        Finite time stamps [s].
-    q : ndarray, shape (samples, n)
-        Positions, in any unit; they decide between `stamps` and `uniform`.
-    name : str
-        What warnings call the log.
-    place : callable
-        What errors call a sample, by its index: file, row and column.
+    Positions `q`, in any unit, decide between `stamps` and `uniform`; `place` is what errors call a
+    sample, by its index: file, row and column.
     """
     wanted = wanted or Clocking()
     if len(time) < 2:
@@ -158,8 +150,7 @@ def find_clock(
     _refuse_backward_time(time, place)
     quantum = _find_time_quantum(time)
     number, period = _number_samples(time, quantum)
-    rate = _round_rate(1.0 / period)
-    even = number / rate
+    rate = float(f"{1.0 / period:.9g}")  # the rounding of the stamps made the last digits
     whole = _split_at_cuts(np.diff(number) > GAP)
     off = np.diff(time) - np.diff(number) * period
     within = _mark_inside_runs(whole, len(time))
@@ -177,7 +168,7 @@ def find_clock(
                 else f"signals resampled at {rate:.6g} Hz by a cubic spline"
             )
         )
-    instants = even if uniform else time
+    instants = number / rate if uniform else time
     steps = np.diff(instants)
     bridge = wanted.bridge
     if bridge is None:
@@ -202,17 +193,7 @@ def find_clock(
 
 
 def resample_to_clock(signal: Array, clock: Clock) -> Array:
-    """Put a signal onto the clock, run after run.
-
-    Parameters
-    ----------
-    signal : ndarray, shape (samples, columns)
-
-    Returns
-    -------
-    ndarray, shape (samples on the clock, columns)
-        The signal itself where its samples already lie on the clock.
-    """
+    """A signal on the clock, run after run; itself where its samples already lie there."""
     segments = clock.segments
     whole = ((0, len(signal)),)
     if clock.uniform and clock.runs == whole and segments == whole:
@@ -232,14 +213,6 @@ def find_ordered_samples(time: Array) -> Booleans:
 
     The longest increasing subsequence, so that neither one stamp far ahead nor one far behind
     takes others with it. Of stamps that repeat the first is kept.
-
-    Parameters
-    ----------
-    time : ndarray, shape (samples,)
-
-    Returns
-    -------
-    ndarray of bool, shape (samples,)
     """
     keep = np.ones(len(time), dtype=bool)
     if np.all(np.diff(time) > 0.0):
@@ -271,11 +244,11 @@ def _refuse_backward_time(time: Array, place: Callable[[int], str]) -> None:
     at = int(wrong[0]) + 1
     what = "repeats" if steps[at - 1] == 0.0 else "goes back from"
     more = f" and {wrong.size - 1} more rows" if wrong.size > 1 else ""
-    mended = "set bad_rows = 'cut', or leave the time out and give a rate"
+    cure = "set bad_rows = 'cut', or leave the time out and give a rate"
     if wrong.size > MOST_CUT * len(time):
-        mended = "is this the time? check the columns, or leave it out and give a rate"
+        cure = "is this the time? check the columns, or leave it out and give a rate"
     raise InputError(
-        f"{place(at)}{more}: time {float(time[at])!r} {what} {float(time[at - 1])!r}; {mended}"
+        f"{place(at)}{more}: time {float(time[at])!r} {what} {float(time[at - 1])!r}; {cure}"
     )
 
 
@@ -382,11 +355,6 @@ def _find_time_quantum(time: Array) -> float:
     return 4.0 * resolution
 
 
-def _round_rate(rate: float) -> float:
-    """A rate without the last digits, which the rounding of the stamps made."""
-    return float(f"{rate:.9g}")
-
-
 # stamps of arrival or instants of sampling
 
 
@@ -434,19 +402,8 @@ def compare_roughness(q: Array, time: Array, number: Integers) -> float:
     wrong by e add the variance of ``dq e``. With the mean squares E at the stamps and
     equidistant, and noise of unknown size, the likelihoods' ratio is a power of
     ``prod_joints E_stamps / E_equidistant``; returned is its mean over the joints, as a ratio of
-    root mean squares.
-
-    Parameters
-    ----------
-    q : ndarray, shape (samples, n)
-    time : ndarray, shape (samples,)
-    number : ndarray of int, shape (samples,)
-        Of each sample on a uniform clock.
-
-    Returns
-    -------
-    float
-        Above 1 where the positions are smoother equidistant.
+    root mean squares: above 1 where the positions are smoother equidistant. `number` is that of
+    each sample on a uniform clock.
     """
     if len(time) < 5:
         return 1.0

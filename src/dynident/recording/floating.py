@@ -20,7 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
-from dynident.robot.model import WRENCH, Contact, Equations, Robot
+from dynident.robot.model import WRENCH, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -194,10 +194,7 @@ class BaseMotion:
     def motion(self, gravity: Array) -> tuple[Array, Array, Array]:
         """Configuration, twist and spatial acceleration, as the kernels have them.
 
-        Parameters
-        ----------
-        gravity : ndarray, shape (3,)
-            In the world [m/s^2].
+        Gravity is that in the world [m/s^2].
         """
         acceleration = self.acceleration.copy()
         if self.proper:
@@ -270,8 +267,8 @@ def extract_base(
         )
         twist, acceleration = turned
     gyro = force = None
+    turn = convert_rpy(wanted.imu_rpy)
     if "imu" in signals:
-        turn = convert_rpy(wanted.imu_rpy)
         gyro, force = signals["imu"][:, :3] @ turn.T, signals["imu"][:, 3:] @ turn.T
     base = Base(
         signals.get("base_position"),
@@ -281,7 +278,7 @@ def extract_base(
         gyro,
         force,
         np.array(wanted.imu_position),
-        convert_rpy(wanted.imu_rpy),
+        turn,
         asked_position=signals.get("baseref_position"),
         asked_orientation=asked,
     )
@@ -296,16 +293,8 @@ def filter_base_motion(
     """The base's motion, filtered and differentiated like the joints'.
 
     Angular velocity and acceleration come from the quaternion by
-    ``[omega, 0] = 2 conj(q) dq`` and ``[domega, .] = 2 conj(q) ddq``, never through angles.
-
-    Parameters
-    ----------
-    rate, cutoff : float
-        [Hz]
-    measured : bool
-        Whether logged twist and acceleration are taken instead of derivatives.
-    name : str
-        What messages call the log.
+    ``[omega, 0] = 2 conj(q) dq`` and ``[domega, .] = 2 conj(q) ddq``, never through angles; where
+    it is `measured`, the logged twist and acceleration are taken instead.
     """
     pose = np.zeros((samples, 7))
     pose[:, 6] = 1.0
@@ -400,11 +389,6 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
     return float(2.0 * np.arccos(np.clip(np.min(np.abs(products)), 0.0, 1.0)))
 
 
-def list_wrench_columns(contact: Contact) -> tuple[str, ...]:
-    """Columns of a contact's wrench."""
-    return tuple(f"{part}_{contact.name}" for part in WRENCH[: contact.components])
-
-
 def find_logged_robot(robot: Robot) -> Robot:
     """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
     if robot.carrier is None or robot.seat is None:
@@ -416,7 +400,8 @@ def list_floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
     """Columns of a robot's base and contacts by their signals, as files have them."""
     found = dict(BASE) if robot.floating else {}
     for contact in robot.contacts:
-        found[f"wrench_{contact.name}"] = list_wrench_columns(contact)
+        parts = WRENCH[: contact.components]
+        found[f"wrench_{contact.name}"] = tuple(f"{part}_{contact.name}" for part in parts)
         found[f"contact_{contact.name}"] = (f"contact_{contact.name}",)
     return found
 
@@ -425,18 +410,15 @@ def extract_contacts(
     signals: Mapping[str, Array], robot: Robot, wanted: Floating
 ) -> tuple[dict[str, Array], dict[str, Booleans]]:
     """Wrenches, and which contacts touch where the log or their force says it, by name."""
-    wrenches = {
-        contact.name: signals[f"wrench_{contact.name}"]
-        for contact in robot.contacts
-        if f"wrench_{contact.name}" in signals
-    }
-    touching = {
-        contact.name: signals[f"contact_{contact.name}"][:, 0] > 0.5
-        for contact in robot.contacts
-        if f"contact_{contact.name}" in signals
-    }
+    wrenches: dict[str, Array] = {}
+    touching: dict[str, Booleans] = {}
     for contact in robot.contacts:
-        if contact.name in wrenches and contact.name not in touching:
-            unloaded = wrenches[contact.name][:, :3] - contact.bias[:3]
-            touching[contact.name] = np.linalg.norm(unloaded, axis=1) > wanted.contact_force
+        name = contact.name
+        wrench, told = signals.get(f"wrench_{name}"), signals.get(f"contact_{name}")
+        if wrench is not None:
+            wrenches[name] = wrench
+            unloaded = wrench[:, :3] - contact.bias[:3]
+            touching[name] = np.linalg.norm(unloaded, axis=1) > wanted.contact_force
+        if told is not None:
+            touching[name] = told[:, 0] > 0.5
     return wrenches, touching

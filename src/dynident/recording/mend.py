@@ -98,10 +98,10 @@ class Mending(Options):
                 order[key] = tuple(int(c) + 1 for c in columns)
             if np.any(signs != 1.0):
                 sign[key] = tuple(signs.tolist())
-        moved = other.signs("q", n) * self.offsets(n)[other.places("q", n)]
-        offset = moved + other.offsets(n)
-        delay = self.delays(n)[other.places("tau", n)] + other.delays(n)
-        lag = self.lags(n)[other.places("q", n)] + other.lags(n)
+        places, own = other.places("q", n), self.sizes
+        offset = other.signs("q", n) * own("offset", n)[places] + other.sizes("offset", n)
+        delay = own("delay", n)[other.places("tau", n)] + other.sizes("delay", n)
+        lag = own("lag", n)[places] + other.sizes("lag", n)
         unfilter: dict[Filtered, tuple[float, ...]] = {}
         for filtered in FILTERED:
             both = np.polymul(self.undoing(filtered), other.undoing(filtered))
@@ -127,24 +127,12 @@ class Mending(Options):
 
     def signs(self, signal: Signal, n: int) -> Array:
         """Signs of a signal, one a joint."""
-        given = None if self.sign is None else self.sign.get(signal)
-        return (
-            np.ones(n)
-            if given is None
-            else np.array(broadcast_to_joints(given, n, f"sign.{signal}"))
-        )
+        given = 1.0 if self.sign is None else self.sign.get(signal, 1.0)
+        return np.array(broadcast_to_joints(given, n, f"sign.{signal}"))
 
-    def offsets(self, n: int) -> Array:
-        """What is added to the positions, one a joint [rad or m]."""
-        return np.array(broadcast_to_joints(self.offset, n, "offset"))
-
-    def delays(self, n: int) -> Array:
-        """By which the torques stand later, one a joint [s]."""
-        return np.array(broadcast_to_joints(self.delay, n, "delay"))
-
-    def lags(self, n: int) -> Array:
-        """By which the positions stand later, one a joint [s]."""
-        return np.array(broadcast_to_joints(self.lag, n, "lag"))
+    def sizes(self, option: Literal["offset", "delay", "lag"], n: int) -> Array:
+        """Numbers of an option, one a joint."""
+        return np.array(broadcast_to_joints(getattr(self, option), n, option))
 
     def undoing(self, signal: Filtered) -> Array:
         """Polynomial in the derivative that undoes a signal's low-pass, the highest power first."""
@@ -194,16 +182,15 @@ def mend(recording: Recording, mending: Mending) -> Recording:
             places, sign = mending.places(key, n), mending.signs(key, n)
             if np.any(places != np.arange(n)) or np.any(sign != 1.0):
                 changed |= {k: sign * signals[k][:, places] for k in labels if k in signals}
-        offset = mending.offsets(n)
-        delay, lag = mending.delays(n) * recording.rate, mending.lags(n) * recording.rate
+        offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if np.any(offset != 0.0):
         positions = {k: {**signals, **changed}[k] for k in ("q", "qref") if k in signals}
         changed |= {label: signal + offset for label, signal in positions.items()}
     segments = recording.segments
-    for filtered, shift in zip(FILTERED, (lag, delay), strict=True):
-        undoing = mending.undoing(filtered)
+    for filtered, late in zip(FILTERED, (lag, delay), strict=True):
+        undoing, shift = mending.undoing(filtered), late * recording.rate
         if len(undoing) == 1 and not np.any(shift):
             continue
         for label in SIGNALS[filtered]:
@@ -229,15 +216,9 @@ def undo_lowpass(columns: Array, polynomial: Array, rate: float) -> Array:
     """A polynomial in the derivative, the highest power first, of each column."""
     found: Array = polynomial[0] * columns
     for factor in polynomial[1:]:
-        found = differentiate_columns(found, rate) + factor * columns
+        slope = np.gradient(found, 1.0 / rate, axis=0) if len(found) > 1 else 0.0
+        found = slope + factor * columns
     return found
-
-
-def differentiate_columns(columns: Array, rate: float) -> Array:
-    """Derivative of each column by central differences."""
-    if len(columns) < 2:
-        return np.zeros_like(columns)
-    return np.asarray(np.gradient(columns, 1.0 / rate, axis=0))
 
 
 def shift_in_time(columns: Array, samples: Array) -> Array:

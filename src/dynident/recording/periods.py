@@ -197,15 +197,7 @@ class Cut:
 def cut_periods(
     runs: Sequence[tuple[int, int]], length: float, warmup: int
 ) -> tuple[tuple[Cut, ...], float]:
-    """Whole periods of each run, the first of the log left out, and the samples in none.
-
-    Parameters
-    ----------
-    length : float
-        Of a period [samples].
-    warmup : int
-        Periods to leave out at the start of the first run.
-    """
+    """Whole periods of each run, but the first `warmup` of the log; and the samples in none."""
     cuts, unused = [], 0.0
     for k, (start, stop) in enumerate(runs):
         first = start + (int(np.ceil(warmup * length - ROUNDING)) if k == 0 else 0)
@@ -221,14 +213,6 @@ def correlate_with_itself(x: Array) -> Array:
 
     ``sum x_k x_(k+L) / sqrt(sum x_k^2 sum x_(k+L)^2)`` over the pairs at each lag and all
     columns, which are taken without their means and in units of their standard deviations.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, k)
-
-    Returns
-    -------
-    ndarray, shape (samples // 2 + 1,)
     """
     x = standardise_columns(x)
     count = len(x)
@@ -238,14 +222,14 @@ def correlate_with_itself(x: Array) -> Array:
     products = np.fft.irfft(power, size)[: len(lags)]
     energy = np.concatenate([[0.0], np.cumsum(np.sum(x * x, axis=1))])
     both = energy[count - lags] * (energy[-1] - energy[lags])
-    return np.asarray(products / np.sqrt(np.maximum(both, np.finfo(float).tiny)))
+    return np.asarray(products / np.sqrt(np.maximum(both, TINY)))
 
 
 def standardise_columns(x: Array) -> Array:
     """Columns that move, without their means and in units of their standard deviations."""
     centred = x - x.mean(axis=0)
     std = centred.std(axis=0)
-    moving = std > MOVING * max(float(std.max(initial=0.0)), np.finfo(float).tiny)
+    moving = std > MOVING * max(float(std.max(initial=0.0)), TINY)
     return np.asarray(centred[:, moving] / std[moving])
 
 
@@ -285,17 +269,10 @@ def refine_period(
 
     A period that is too short by ``d`` turns harmonic l by ``-2 pi l d / T`` each time; d is the
     weighted mean of what all harmonics say, with their energies times their orders squared as
-    weights, which is what least squares of the motion gives to first order.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, k)
-    length : float
-        A period to start from [samples].
-    cutoff : float
-        Highest frequency that counts [1 / samples].
+    weights, which is what least squares of the motion gives to first order. Frequencies count up to
+    the cutoff [1 / samples].
     """
-    begun = length
+    first = length
     for _ in range(REFINEMENTS):
         cuts, _ = cut_periods(runs, length, warmup)
         harmonics = 1 + max(1, int(min(cutoff, HIGHEST) * length))
@@ -317,16 +294,11 @@ def refine_period(
         length += float(np.clip(change, -1.0, 1.0))
         if abs(change) < 1e-9 * length:
             break
-    return length if abs(length - begun) < 0.02 * begun + 2.0 else begun
+    return length if abs(length - first) < 0.02 * first + 2.0 else first
 
 
 def find_phase_shift(c: Complex, reference: Complex) -> float:
-    """The share of the period by which harmonics have to be shifted to meet others.
-
-    Parameters
-    ----------
-    c, reference : ndarray of complex, shapes (harmonics, k)
-    """
+    """The share of the period by which harmonics have to be shifted to meet others."""
     cross = np.sum(reference[1:] * c[1:].conj(), axis=1)
     fine = 8 * (len(cross) + 1)
     spread = np.zeros(fine, dtype=complex)
@@ -356,16 +328,12 @@ def average_periods(
     step: int,
     measured: bool,
 ) -> tuple[Averaging, tuple[str, ...]]:
-    """Harmonics of each period of a log, and what is to be noted.
+    """Harmonics of each period of a log with positions q, and what is to be noted.
 
     Parameters
     ----------
-    q : ndarray, shape (samples, n)
-        Its positions.
     period : float or str
         [s]; to be found where it is a word.
-    warmup : int
-        Periods to leave out at the start.
     cutoffs : sequence of float
         Highest frequencies of the motion, per joint [Hz].
     step : int
@@ -390,33 +358,24 @@ def average_periods(
     every = 1 + max(1, int(HIGHEST * length))
     positions = [_limit_to_band(cut.harmonics(q, max(orders)), orders) for cut in cuts]
     longest = positions[int(np.argmax([cut.count for cut in cuts]))].mean(axis=0)
-    turns = [
-        find_phase_shift(c.mean(axis=0), longest) if c is not longest else 0.0 for c in positions
-    ]
+    turns = [find_phase_shift(c.mean(axis=0), longest) for c in positions]
 
-    def of(signal: Array | None, harmonics: int) -> Complex | None:
-        if signal is None:
-            return None
-        pairs = zip(cuts, turns, strict=True)
-        return np.concatenate(
-            [shift_harmonics(c.harmonics(signal, harmonics), s) for c, s in pairs]
-        )
+    def of(signal: Array, harmonics: int = every) -> Complex:
+        found = [cut.harmonics(signal, harmonics) for cut in cuts]
+        return np.concatenate([shift_harmonics(c, s) for c, s in zip(found, turns, strict=True)])
+
+    def of_derivative(signal: Array | None, before: Complex) -> Complex:
+        if signal is None or not measured:
+            return differentiate_harmonics(before, length / rate)
+        return _limit_to_band(of(signal, max(orders)), orders)
 
     of_q = np.concatenate([shift_harmonics(c, s) for c, s in zip(positions, turns, strict=True)])
-    own = of(recording.dq, max(orders)) if measured else None
-    of_dq = (
-        differentiate_harmonics(of_q, length / rate) if own is None else _limit_to_band(own, orders)
-    )
-    own = of(recording.ddq, max(orders)) if measured else None
-    of_ddq = (
-        differentiate_harmonics(of_dq, length / rate)
-        if own is None
-        else _limit_to_band(own, orders)
-    )
+    of_dq = of_derivative(recording.dq, of_q)
+    of_ddq = of_derivative(recording.ddq, of_dq)
     refuse_unlike_period(name, of_q, warmup)
-    of_tau = of(recording.tau, every)
-    assert of_tau is not None
-    qref, dqref = (of(x, every) for x in (recording.qref, recording.dqref))
+    qref, dqref = (
+        None if x is None else of(x).mean(axis=0) for x in (recording.qref, recording.dqref)
+    )
     made = Averaging(
         length / rate,
         found,
@@ -427,10 +386,10 @@ def average_periods(
         of_q,
         of_dq,
         of_ddq,
-        of_tau,
+        of(recording.tau),
         not has_unsettled_start(of_q),
-        None if qref is None else qref.mean(axis=0),
-        None if dqref is None else dqref.mean(axis=0),
+        qref,
+        dqref,
     )
     if not made.settled:
         notes.append(
@@ -512,12 +471,7 @@ def refuse_unlike_period(name: str, c: Complex, warmup: int) -> None:
 
 
 def has_unsettled_start(c: Complex) -> bool:
-    """Whether the first of the periods is far from the others, as before a motion has settled.
-
-    Parameters
-    ----------
-    c : ndarray of complex, shape (periods, harmonics, k)
-    """
+    """Whether the first of the periods is far from the others, as before a motion has settled."""
     if len(c) < FEW:
         return False
     distance = measure_median_distance(c)

@@ -124,7 +124,7 @@ class Samples:
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
     mended : tuple of str
-        What was mended of the recording.
+        What was repaired of the recording, as a study has it.
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
@@ -360,11 +360,10 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     if wanted.period != "none":
         return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
     motion = filter_motion(recording, wanted, runs, cutoffs.position)
-    moving = np.zeros(recording.q.shape, dtype=bool)
+    q, dq, ddq = motion
+    moving = np.zeros(q.shape, dtype=bool)
     for start, stop in runs:
-        moving[start:stop] = find_moving_joints(
-            motion[1][start:stop], cutoffs.slow, recording.drives
-        )
+        moving[start:stop] = find_moving_joints(dq[start:stop], cutoffs.slow, recording.drives)
     base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
@@ -384,55 +383,48 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     segments, short = trim_filter_edges(recording, runs, cutoffs, filters)
     for array in (*motion, moving):
         array.setflags(write=False)  # ours, and so they are not copied
-    q, dq, ddq = motion
     return Samples(
-        name=recording.name,
-        rate=recording.rate,
         q=q,
         dq=dq,
         ddq=ddq,
-        tau=recording.tau,
         measured=recording.q,
         segments=segments,
         runs=runs,
         filters=filters,
-        bandwidth=cutoffs.bandwidth,
-        position_hz=cutoffs.position,
-        drop_below=cutoffs.slow,
         moving=moving,
-        decimation=wanted.decimation,
-        median=wanted.median,
-        derivatives=wanted.derivatives,
-        qref=recording.qref,
-        dqref=recording.dqref,
-        mended=recording.mended,
         warnings=(*notes, *short),
-        joints=recording.joints,
-        temp=recording.temp,
-        known=recording.known,
-        torque=recording.torque,
         base=base,
         asked=asked,
-        wrenches=recording.wrenches,
-        touching=recording.touching,
-        equations=recording.equations,
-        contact_speed=recording.contact_speed,
-        tared=recording.tared,
-        locked=recording.locked,
+        **_list_settings(recording, wanted, cutoffs),
+        **{label: getattr(recording, label) for label in AS_LOGGED},
     )
+
+
+AS_LOGGED = (
+    "rate", "tau", "qref", "dqref", "temp", "known", "torque", "wrenches", "touching", "equations",
+    "contact_speed", "tared", "locked",
+)  # fmt: skip
+"""What samples have as their recording has it, where nothing is averaged."""
+
+
+def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) -> dict[str, Any]:
+    """What samples tell of their recording and of how they were prepared."""
+    return {
+        "name": recording.name,
+        "mended": recording.mended,
+        "joints": recording.joints,
+        "bandwidth": cutoffs.bandwidth,
+        "position_hz": cutoffs.position,
+        "drop_below": cutoffs.slow,
+        "decimation": wanted.decimation,
+        "median": wanted.median,
+        "derivatives": wanted.derivatives,
+    }
 
 
 @dataclass(frozen=True)
 class Cutoffs:
-    """What a preparation leaves open, per joint.
-
-    Attributes
-    ----------
-    bandwidth, position, torque : tuple of float
-        [Hz]
-    slow : tuple of float
-        Speeds below which rows are not fitted [rad/s or m/s].
-    """
+    """What a preparation leaves open, per joint [Hz]; `slow` are speeds [rad/s or m/s]."""
 
     bandwidth: tuple[float, ...]
     position: tuple[float, ...]
@@ -450,7 +442,11 @@ def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, 
         notes.append(
             f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
         )
-    band = broadcast_to_joints(bandwidth, n, f"{name}: bandwidth")
+
+    def each(key: str, values: float | tuple[float, ...]) -> tuple[float, ...]:
+        return broadcast_to_joints(values, n, f"{name}: {key}")
+
+    band = each("bandwidth", bandwidth)
     if max(band) >= nyquist:
         raise InputError(
             f"{name}: a bandwidth of {max(band):g} Hz is at or above the Nyquist frequency of "
@@ -459,15 +455,9 @@ def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, 
         )
     found = Cutoffs(
         band,
-        broadcast_to_joints(
-            wanted.position_hz or tuple(POSITION_FACTOR * b for b in band),
-            n,
-            f"{name}: position_hz",
-        ),
-        broadcast_to_joints(
-            wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band), n, f"{name}: torque_hz"
-        ),
-        broadcast_to_joints(wanted.drop_below, n, f"{name}: drop_below"),
+        each("position_hz", wanted.position_hz or tuple(POSITION_FACTOR * b for b in band)),
+        each("torque_hz", wanted.torque_hz or tuple(TORQUE_FACTOR * b for b in band)),
+        each("drop_below", wanted.drop_below),
     )
     longest = max(stop - start for start, stop in recording.segments)
     for kind, values in (("torque", found.torque), ("position", found.position)):
@@ -510,17 +500,7 @@ def filter_motion(
     runs: tuple[tuple[int, int], ...],
     cutoffs: tuple[float, ...],
 ) -> tuple[Array, Array, Array]:
-    """Filtered positions and their derivatives, run by run.
-
-    Parameters
-    ----------
-    cutoffs : tuple of float
-        Of positions, per joint [Hz].
-
-    Returns
-    -------
-    q, dq, ddq : ndarray, shape (samples, n)
-    """
+    """Filtered q, and dq and ddq, run by run; cutoffs are those of the positions [Hz]."""
     rate = recording.rate
     q = np.empty_like(recording.q)
     dq, ddq = np.empty_like(q), np.empty_like(q)
@@ -571,13 +551,7 @@ def _prepare_mean_period(
     cutoffs: Cutoffs,
     notes: list[str],
 ) -> Samples:
-    """The mean period of a recording that repeats.
-
-    Parameters
-    ----------
-    notes : list of str
-        So far.
-    """
+    """The mean period of a recording that repeats."""
     if recording.base is not None or recording.wrenches or recording.locked:
         raise InputError(
             f"{recording.name}: bases that move, contacts and locked joints are not averaged over "
@@ -621,24 +595,16 @@ def _prepare_mean_period(
     assert means["dq"] is not None
     whole = ((0, len(means["q"])),)
     return Samples(
-        name=recording.name,
         rate=rate,
         **means,  # type: ignore[arg-type]
         measured=means["q"],
         segments=whole,
         runs=whole,
         filters=filters,
-        bandwidth=cutoffs.bandwidth,
-        position_hz=cutoffs.position,
-        drop_below=cutoffs.slow,
         moving=find_moving_joints(means["dq"], cutoffs.slow, recording.drives),
-        decimation=wanted.decimation,
-        median=wanted.median,
-        derivatives=wanted.derivatives,
-        mended=recording.mended,
         warnings=(*notes, *more),
-        joints=recording.joints,
         averaging=mean,
+        **_list_settings(recording, wanted, cutoffs),
     )
 
 
@@ -657,23 +623,8 @@ def find_moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None
     On a joint rubs what turns with it alone, and each coupled drive i that acts on it. The
     speed of the drive is counted at its own joint, ``turns[i] @ dq / turns[i, i]``, and has that
     joint's threshold.
-
-    Parameters
-    ----------
-    dq : ndarray, shape (samples, n)
-        [rad/s or m/s]
-    slow : tuple of float
-        Thresholds, per joint; 0 for none [rad/s or m/s].
-    drives : Drives or None
-        None where no drive is coupled.
-
-    Returns
-    -------
-    ndarray of bool, shape (samples, n)
     """
-    moving = np.empty(dq.shape, dtype=bool)
-    for j, threshold in enumerate(slow):
-        np.greater_equal(np.abs(dq[:, j]), threshold, out=moving[:, j])
+    moving = np.abs(dq) >= slow
     for i, threshold in enumerate(slow):
         if drives is None or threshold == 0.0 or not drives.coupled(i):
             continue

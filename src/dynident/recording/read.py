@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -16,6 +16,7 @@ from dynident.core.errors import InputError, check_type
 from dynident.readers import Table, read_tables
 from dynident.readers.table import TIME
 from dynident.recording import checks
+from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
@@ -24,7 +25,6 @@ from dynident.recording.signals import (
     Places,
     Request,
     Side,
-    Spot,
     Units,
     build_recording,
     convert_to_si,
@@ -139,11 +139,11 @@ def read_log(
     names = robot.joint_names
     request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
     torque = torque and not floats  # its base's equations take none
-    mapping = _Mapping(request, robot, columns or {}, torque)
+    log = _Log((), request, robot, columns or {}, torque)
     known = (*SIGNALS, *list_floating_columns(robot))
-    checks.refuse_unknown_words(label, "columns", mapping.columns, known)
+    checks.refuse_unknown_words(label, "columns", log.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
-    pieces = [sample_signals(_locate_in_files(group, mapping), request) for group in groups]
+    pieces = [sample_signals(_locate_in_files(group, log), request) for group in groups]
     return build_recording(pieces, request)
 
 
@@ -179,10 +179,10 @@ def find_column_layout(
     """Which columns of a table are what, by its names: as `read_log` takes them."""
     name = str(table.path)
     request = Request(name, robot.joint_names, robot, None, units or {}, side, Clocking())
-    mapping = _Mapping(request, robot, columns or {})
-    checks.refuse_unknown_words(name, "columns", mapping.columns, SIGNALS)
-    time = _locate_time([table], mapping)
-    spots, _ = _locate_signals([table], time, mapping)
+    log = _Log([table], request, robot, columns or {})
+    checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
+    time = _locate_time(log)
+    spots, _ = _locate_signals(log, time)
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
@@ -192,36 +192,50 @@ def find_column_layout(
 
 
 @dataclass(frozen=True)
-class _Mapping:
-    """What the caller said of the columns."""
+class _Log:
+    """Files that share their samples, and what the caller said of their columns.
 
+    `timing` are the columns of time, which a star does not mean.
+    """
+
+    tables: Sequence[Table]
     request: Request
     robot: Robot
     columns: Columns
     torque: bool = True
+    timing: Sequence[Spot] = ()
+
+    @property
+    def called(self) -> str:
+        return join_file_names(self.tables)
+
+    @property
+    def names(self) -> list[str]:
+        return list_column_names(self.tables)
 
 
-def _locate_in_files(paths: Sequence[Path], mapping: _Mapping) -> Places:
+def _locate_in_files(paths: Sequence[Path], log: _Log) -> Places:
     """Where the signals are in files that share their samples."""
     tables = [table for path in paths for table in read_tables(path)]
+    log = replace(log, tables=tables)
     checks.refuse_unequal_rows(tables)
-    time = _locate_time(tables, mapping)
-    spots, notes = _locate_signals(tables, time, mapping)
+    time = _locate_time(log)
+    spots, notes = _locate_signals(log, time)
     table = spots["q"][0][0]
     if time is None and table.topic is not None:
-        time = (table, (table.names or ()).index("time"))
+        time = (table, table.titles.index("time"))
     if time is not None and table.topic is not None and time[0] is not table:
         raise InputError(
             f"{table.called}: the clock of the positions is their topic's; leave columns.time out"
         )
-    if time is None and mapping.request.rate is None:
+    if time is None and log.request.rate is None:
         checks.refuse_no_time(tables, TIME)
     times = [] if time is None else [time]
-    if time is not None and time[0].topic is None and "time" not in mapping.columns:
+    if time is not None and time[0].topic is None and "time" not in log.columns:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
-    names = mapping.robot.joint_names
-    absent = tuple(names.index(j) for j in list_absent_joints(tables, mapping) if j in names)
+    names = log.robot.joint_names
+    absent = tuple(names.index(j) for j in list_absent_joints(log) if j in names)
     notes = (*notes, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, absent)
 
@@ -229,41 +243,33 @@ def _locate_in_files(paths: Sequence[Path], mapping: _Mapping) -> Places:
 # time
 
 
-def _locate_time(tables: Sequence[Table], mapping: _Mapping) -> Spot | None:
+def _locate_time(log: _Log) -> Spot | None:
     """The time column, but for tables with a clock each, of which q's decides."""
-    if "time" not in mapping.columns:
-        own = (spot for spot in _list_time_columns(tables) if spot[0].topic is None)
+    if "time" not in log.columns:
+        own = (spot for spot in _list_time_columns(log.tables) if spot[0].topic is None)
         return next(own, None)
-    found = [
-        s
-        for c in _to_list(mapping.columns["time"])
-        for s in _find_columns(tables, c, "time", mapping)
-    ]
+    found = _find_columns(log, log.columns["time"], "time")
     if len(found) != 1:
-        raise InputError(
-            f"{checks.join_file_names(tables)}: columns.time names {len(found)} columns, not one"
-        )
+        raise InputError(f"{log.called}: columns.time names {len(found)} columns, not one")
     return found[0]
 
 
 def _list_time_columns(tables: Sequence[Table]) -> list[Spot]:
     """The columns that are called time, at most one a table."""
-    named = ((table, [n for n in TIME if n in (table.names or ())]) for table in tables)
-    spots = [(table, (table.names or ()).index(names[0])) for table, names in named if names]
+    named = ((table, [n for n in TIME if n in table.titles]) for table in tables)
+    spots = [(table, table.titles.index(names[0])) for table, names in named if names]
     return [(table, index) for table, index in spots if index not in table.words]
 
 
 # columns
 
 
-def _locate_signals(
-    tables: Sequence[Table], time: Spot | None, mapping: _Mapping
-) -> tuple[dict[str, list[Spot]], tuple[str, ...]]:
+def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]], tuple[str, ...]]:
     """Where each signal's columns are, and what is left aside."""
-    robot, columns, name = mapping.robot, mapping.columns, mapping.request.name
-    used = [*_list_time_columns(tables), *([time] if time else [])]
+    robot, columns, name, tables = log.robot, log.columns, log.request.name, log.tables
+    log = replace(log, timing=[*_list_time_columns(tables), *([time] if time else [])])
     defaults = {s: [f"{s}_{joint}" for joint in robot.joint_names] for s in SIGNALS}
-    known = {column for table in tables for column in table.names or ()}
+    known = {*log.names}
     if "temp" in known and not known & {*defaults["temp"]}:
         defaults["temp"] = ["temp"] * robot.n  # one of all drives
     torque = "tau"
@@ -274,54 +280,50 @@ def _locate_signals(
         warnings.append(f"{name}: columns names tau and current; current is not used")
     if torque == "current" and np.all(robot.drives.gain == 1.0):
         warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
-    here = [j for j in robot.joint_names if j not in list_absent_joints(tables, mapping)]
+    here = [j for j in robot.joint_names if j not in list_absent_joints(log)]
     found: dict[str, list[Spot]] = {}
-    driven = mapping.torque or torque in columns or known & {*defaults[torque]}
-    if robot.floating and not driven and mapping.request.floating.equations is None:
+    driven = log.torque or torque in columns or known & {*defaults[torque]}
+    if robot.floating and not driven and log.request.floating.equations is None:
         warnings.append(
             f"{name}: has no torques ({defaults['tau'][0]}); the base's wrench alone is fitted "
             "(equations = 'base')"
         )
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
-        within = tables
-        if signal in columns:
-            wanted = _to_list(columns[signal])
-        else:
+        within, wanted = tables, _to_list(columns.get(signal, ()))
+        if signal not in columns:
             wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
             own = [t for t, _ in found.get("q", ()) if t.topic is not None]
-            names = {column for table in own for column in table.names or ()}
-            within = [t for t in tables if t in own] if {*wanted} <= names else tables
+            if {*wanted} <= {*list_column_names(own)}:
+                within = [t for t in tables if t in own]
         present = sum(column in known for column in wanted if isinstance(column, str))
         if signal in OPTIONAL and signal not in columns and present < len(here):
             if present:
                 warnings.append(f"{name}: {signal}_ has {present} of {robot.n} joints; not used")
             continue
-        spots = [spot for c in wanted for spot in _find_columns(within, c, signal, mapping, used)]
+        spots = _find_columns(replace(log, tables=within), wanted, signal)
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
         if len(spots) != len(here):
             raise InputError(
-                f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, "
+                f"{log.called}: columns.{signal} names {len(spots)} columns, "
                 f"the robot has {len(here)} joints ({', '.join(here)})"
                 f"{_explain_missing_joints(robot, spots)}"
             )
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
-            raise InputError(
-                f"{checks.join_file_names(tables)}: columns.{signal} names a column twice"
-            )
+            raise InputError(f"{join_file_names(tables)}: columns.{signal} names a column twice")
         found[signal] = spots
     for signal, columns_of in list_floating_columns(robot).items():
-        spots = _locate_floating_signal(tables, signal, columns_of, mapping, used)
+        spots = _locate_floating_signal(log, signal, columns_of)
         if spots:
             found[signal] = spots
-    return found, (*warnings, *_warn_of_unread_columns(mapping, known))
+    return found, (*warnings, *_warn_of_unread_columns(log))
 
 
-def _warn_of_unread_columns(mapping: _Mapping, known: set[str]) -> tuple[str, ...]:
+def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:
     """Notes on columns of bases and contacts that the robot does not have."""
-    robot, name = mapping.robot, mapping.request.name
+    robot, name, known = log.robot, log.request.name, {*log.names}
     notes = []
     columns = [column for names in BASE.values() for column in names if column in known]
     if columns and not robot.floating:
@@ -345,80 +347,60 @@ def _warn_of_unread_columns(mapping: _Mapping, known: set[str]) -> tuple[str, ..
     return tuple(notes)
 
 
-def list_absent_joints(tables: Sequence[Table], mapping: _Mapping) -> tuple[str, ...]:
+def list_absent_joints(log: _Log) -> tuple[str, ...]:
     """Locked joints that the log has no position of."""
-    if "q" in mapping.columns:
+    if "q" in log.columns:
         return ()
-    known = {column for table in tables for column in table.names or ()}
-    locked = mapping.request.floating.locked or {}
+    locked, known = log.request.floating.locked or {}, log.names
     return tuple(joint for joint in locked if f"q_{joint}" not in known)
 
 
-def _locate_floating_signal(
-    tables: Sequence[Table],
-    signal: str,
-    names: Sequence[str],
-    mapping: _Mapping,
-    used: Sequence[Spot],
-) -> list[Spot]:
+def _locate_floating_signal(log: _Log, signal: str, names: Sequence[str]) -> list[Spot]:
     """Columns of a base's or a contact's signal; none where the log has none of them."""
-    known = {column for table in tables for column in table.names or ()}
+    known = log.names
     present = [name for name in names if name in known]
-    if signal not in mapping.columns and len(present) < len(names):
+    if signal not in log.columns and len(present) < len(names):
         if present:
             missing = next(name for name in names if name not in known)
             point = "; a point has no moments: kind = 'point'" if missing[:2] == "mx" else ""
             raise InputError(
-                f"{checks.join_file_names(tables)}: has {present[0]} but no {missing}{point}; name "
+                f"{log.called}: has {present[0]} but no {missing}{point}; name "
                 f"all {len(names)} columns in columns.{signal}, or leave {present[0]} out"
             )
         return []
-    wanted = _to_list(mapping.columns.get(signal, names))
-    spots = [spot for c in wanted for spot in _find_columns(tables, c, signal, mapping, used)]
+    spots = _find_columns(log, log.columns.get(signal, names), signal)
     if len(spots) != len(names):
         raise InputError(
-            f"{checks.join_file_names(tables)}: columns.{signal} names {len(spots)} columns, not "
+            f"{log.called}: columns.{signal} names {len(spots)} columns, not "
             f"{len(names)} ({', '.join(names)})"
         )
     return spots
 
 
-def _find_columns(
-    tables: Sequence[Table],
-    wanted: Column,
-    signal: str,
-    mapping: _Mapping,
-    used: Sequence[Spot] = (),
-) -> list[Spot]:
-    """The columns that an entry of `columns` means; all of them hold numbers."""
-    found = _match_columns(tables, wanted, signal, mapping, used)
+def _find_columns(log: _Log, wanted: Column | Iterable[Column], signal: str) -> list[Spot]:
+    """The columns that one or more entries of `columns` mean; all of them hold numbers."""
+    found = [spot for entry in _to_list(wanted) for spot in _match_columns(log, entry, signal)]
     for table, index in found:
         if index in table.words:
             raise InputError(table.words[index])
     return found
 
 
-def _match_columns(
-    tables: Sequence[Table],
-    wanted: Column,
-    signal: str,
-    mapping: _Mapping,
-    used: Sequence[Spot] = (),
-) -> list[Spot]:
+def _match_columns(log: _Log, wanted: Column, signal: str) -> list[Spot]:
     if isinstance(wanted, Integral):  # NumPy's, too
-        return [_find_column_at(tables, int(wanted), signal)]
+        return [_find_column_at(log.tables, int(wanted), signal)]
     if not isinstance(wanted, str):
         raise InputError(
-            f"{checks.join_file_names(tables)}: columns.{signal}: {wanted!r} is neither the name "
+            f"{log.called}: columns.{signal}: {wanted!r} is neither the name "
             "of a column nor a position, which counts from 1"
         )
-    within, column = _resolve_table_prefix(tables, wanted)
+    within, column = _resolve_table_prefix(log.tables, wanted)
     everything = [(table, index) for table in within for index in range(table.width)]
     if column == "*":
-        taken = {(id(table), index) for table, index in used}
+        taken = {(id(table), index) for table, index in log.timing}
         return [s for s in everything if (id(s[0]), s[1]) not in taken and s[1] not in s[0].words]
     names = [table.names[index] if table.names else "" for table, index in everything]
-    joints = mapping.robot.joint_names
+    joints = log.robot.joint_names
     if "*" in column and column not in names:
         prefix, _, suffix = column.partition("*")
         hits = [
@@ -430,7 +412,7 @@ def _match_columns(
             checks.refuse_missing_column(within, column, signal, joints)
         own = [f"{prefix}{joint}{suffix}" for joint in joints]
         if {*own} <= {*names}:  # what the star stands for are the joints' names: they say the order
-            return [spot for name in own for spot in _find_columns(within, name, signal, mapping)]
+            return _find_columns(replace(log, tables=within), own, signal)
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
     if not hits and column.isdecimal():
@@ -442,12 +424,12 @@ def _match_columns(
         )
         often = "twice" if len(hits) == 2 else f"{len(hits)} times"
         raise InputError(
-            f"{checks.join_file_names(within)}: has {column!r} {often}; write {places} in columns"
+            f"{join_file_names(within)}: has {column!r} {often}; write {places} in columns"
         )
     if not hits:
-        names = [name for table in tables for name in table.names or ()]
+        names = log.names
         missing = [j for j in joints if f"{signal}_{j}" not in names]
-        partly = signal not in mapping.columns and len(missing) < mapping.robot.n
+        partly = signal not in log.columns and len(missing) < log.robot.n
         checks.refuse_missing_column(within, column, signal, joints, missing if partly else ())
     return hits
 
@@ -456,7 +438,7 @@ def _explain_missing_joints(robot: Robot, spots: Sequence[Spot]) -> str:
     """What to do where there are fewer columns than joints; which are missing, by their names."""
     if len(spots) >= robot.n:
         return ""
-    ends = tuple((table.names or ())[index] for table, index in spots if table.names)
+    ends = tuple(table.titles[index] for table, index in spots if table.names)
     missing = tuple(j for j in robot.joint_names if not any(end.endswith(j) for end in ends))
     if len(missing) + len(spots) == robot.n:
         return checks.suggest_locking(missing)
@@ -486,7 +468,7 @@ def _find_column_at(tables: Sequence[Table], position: int, signal: str) -> Spot
         index -= table.width
     total = sum(table.width for table in tables)
     raise InputError(
-        f"{checks.join_file_names(tables)}: columns.{signal} asks for column {position}; "
+        f"{join_file_names(tables)}: columns.{signal} asks for column {position}; "
         f"there are 1 to {total}"
     )
 

@@ -47,7 +47,7 @@ class Recording:
     drives : Drives or None
         The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
     mended : tuple of str
-        What was mended on the way in, as a study has it: ``delay = 0.012``.
+        What was repaired on the way in, as a study has it: ``delay = 0.012``.
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known: a `Problem` takes the
         columns of its robot's joints.

@@ -12,6 +12,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import format_count, suggest_nearest
 from dynident.readers import Table
 from dynident.recording import checks
+from dynident.recording.checks import Spot
 from dynident.recording.clock import (
     GAP,
     Clock,
@@ -35,8 +36,9 @@ from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
 
 Units = Mapping[str, str | Sequence[str]]
-Spot = tuple[Table, int]
 Side = str | Sequence[str]
+Columns = tuple[Sequence[Spot], Array, bool]
+"""Where columns were read, their values, and whether a value that stands far out is bad."""
 
 OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 
@@ -229,7 +231,7 @@ def _take_signals(
     stamps = [_read_stamps(spot, request) for spot in places.times]
     merger = _Merger(table, stamps[0] if stamps else None, request)
     signals = {signal: merger.take(spots) for signal, spots in places.signals.items()}
-    columns: list[tuple[Sequence[Spot], Array, bool]] = [
+    columns: list[Columns] = [
         ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
     ]
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
@@ -283,44 +285,54 @@ def _mark_invalid_quaternions(
 
 def _read_stamps(spot: Spot, request: Request) -> Array:
     """Time stamps [s]."""
-    return spot[0].take([spot[1]])[:, 0] * _find_time_unit(spot[0].called, request)
+    return spot[0].take([spot[1]])[:, 0] * _find_unit(spot[0].called, request, "time", TIMES)
 
 
-def _find_time_unit(called: str, request: Request) -> float:
-    unit = request.units.get("time", "s")
-    if not isinstance(unit, str) or unit not in TIMES:
-        raise InputError(f"{called}: units.time = {unit!r}; known are {', '.join(TIMES)}")
-    return TIMES[unit]
+def _find_unit(called: str, request: Request, key: str, known: Mapping[str, float]) -> float:
+    """What is known of the unit of a log's time or temperatures; of the first if none is given."""
+    unit = request.units.get(key, next(iter(known)))
+    if not isinstance(unit, str) or unit not in known:
+        raise InputError(f"{called}: units.{key} = {unit!r}; known are {', '.join(known)}")
+    return known[unit]
 
 
 def _find_good_samples(
     request: Request,
-    columns: Sequence[tuple[Sequence[Spot], Array, bool]],
+    columns: Sequence[Columns],
     there: Booleans,
     stamps: Sequence[Array],
 ) -> tuple[Integers, tuple[str, ...]]:
     """The samples that are good, and a note on those that are not."""
-    (table, _), samples = columns[0][0][0], len(columns[0][1])
-    refuse = request.clocking.bad_rows == "refuse"
-    bad, late = np.zeros(samples, dtype=bool), np.zeros(samples, dtype=bool)
-    for origin, values, leaps in columns:
-        found = checks.find_bad_values(values, leaps=leaps)
-        if not found.any():
-            continue
-        found &= there[:, None]
-        if refuse:
-            checks.refuse_bad_values(values, found, origin)
-        bad |= found.any(axis=1)
+    (table, _), samples = columns[0][0][0], len(there)
+    bad = _find_bad_rows(request, columns, there)
     good = ~bad & there
-    if refuse:
-        return np.flatnonzero(good), ()
     kept = np.flatnonzero(good)
+    if request.clocking.bad_rows == "refuse":
+        return kept, ()
+    late = np.zeros(samples, dtype=bool)
     for time in stamps:
         late[kept[~find_ordered_samples(time[kept])]] = True
     note = checks.describe_cut_rows(
         request.name, table, np.flatnonzero(bad), np.flatnonzero(late), samples
     )
     return np.flatnonzero(good & ~late), note
+
+
+def _find_bad_rows(
+    request: Request, columns: Sequence[Columns], there: Booleans | None = None
+) -> Booleans:
+    """Rows with values that no sensor gave, of those that are there; or their refusal."""
+    bad = np.zeros(len(columns[0][1]), dtype=bool)
+    for origin, values, leaps in columns:
+        found = checks.find_bad_values(values, leaps=leaps)
+        if not found.any():
+            continue
+        if there is not None:
+            found &= there[:, None]
+        if request.clocking.bad_rows == "refuse":
+            checks.refuse_bad_values(values, found, origin)
+        bad |= found.any(axis=1)
+    return bad
 
 
 class _Merger:
@@ -353,16 +365,10 @@ class _Merger:
     def _moved(self, table: Table, values: Array, spots: Sequence[Spot]) -> Array:
         """Signals of another clock at the base's instants."""
         assert self.time is not None
-        clock = (table, (table.names or ()).index("time"))
+        clock = (table, table.titles.index("time"))
         time = _read_stamps(clock, self.request)
-        kept = np.arange(len(time))
-        bad = np.zeros(len(time), dtype=bool)
-        for origin, own in (([clock], time[:, None]), (spots, values)):
-            found = checks.find_bad_values(own, leaps=own is values)
-            if self.request.clocking.bad_rows == "refuse":
-                checks.refuse_bad_values(own, found, origin)
-            bad |= found.any(axis=1)
-        kept = kept[~bad]
+        columns = (([clock], time[:, None], False), (spots, values, True))
+        kept = np.flatnonzero(~_find_bad_rows(self.request, columns))
         kept = kept[find_ordered_samples(time[kept])]
         dropped = len(time) - len(kept)
         if dropped and self.request.clocking.bad_rows == "refuse":
@@ -385,10 +391,7 @@ class _Merger:
         self.others[id(table)] = (table, 1.0 / period)
         if not self.there.any():
             raise InputError(f"{table.called}: has no sample at the times of {self.base.called}")
-        moved = np.empty((len(self.time), values.shape[1]))
-        for column in range(values.shape[1]):
-            moved[:, column] = np.interp(self.time, time, values[:, column])
-        return moved
+        return np.column_stack([np.interp(self.time, time, column) for column in values.T])
 
     def notes(self) -> list[str]:
         """What was interpolated, and how many samples are lost by it."""
@@ -396,11 +399,8 @@ class _Merger:
             return []
         lost = int(np.sum(~self.there))
         said = ", ".join(f"{table.topic} ({rate:.4g} Hz)" for table, rate in self.others.values())
-        left = (
-            f"; {format_count(lost, 'sample')} before, behind or in its gaps left out"
-            if lost
-            else ""
-        )
+        left = f"; {format_count(lost, 'sample')} before, behind or in its gaps left out"
+        left = left if lost else ""
         return [
             f"{self.request.name}: {said} put on the clock of {self.base.topic} by linear "
             f"interpolation{left}"
@@ -413,14 +413,9 @@ class _Merger:
 def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     """A signal in SI units on the joints' side; `values` are the caller's to give away."""
     if signal == "time":
-        return values * _find_time_unit(request.name, request)
+        return values * _find_unit(request.name, request, "time", TIMES)
     if signal == "temp":
-        unit = request.units.get("temp", "degC")
-        if not isinstance(unit, str) or unit not in TEMPERATURES:
-            raise InputError(
-                f"{request.name}: units.temp = {unit!r}; known are {', '.join(TEMPERATURES)}"
-            )
-        values -= TEMPERATURES[unit]
+        values -= _find_unit(request.name, request, "temp", TEMPERATURES)
         return values
     if signal == "known" or signal in BASE or signal.startswith(("wrench_", "contact_")):
         return values  # in SI units, and of no drive
