@@ -71,6 +71,7 @@ def load_robot(
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     robot = loader(path, floating, dict(locked or {}))
+    robot = replace(robot, warnings=(*robot.warnings, *list_inertial_warnings(robot)))
     refuse_many_joints(robot.n, path)
     if gravity is not None:
         try:
@@ -81,10 +82,6 @@ def load_robot(
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=freeze_array(vector))
     return replace_drives(robot, drives, transmission, path)
-
-
-def _load_from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finish_loading(load_urdf(path, floating, locked), locked, path)
 
 
 def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
@@ -98,38 +95,28 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
     if floating and spec.base is not None:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
-    if spec.urdf is not None:
-        robot = _set_base_gravity(
-            load_urdf(_find_named_file(path, "urdf", spec.urdf), floating, locked), spec
-        )
-    elif spec.mjcf is not None:
-        robot = _set_base_gravity(
-            load_mjcf(_find_named_file(path, "mjcf", spec.mjcf), floating, locked), spec
-        )
-    else:
+    if spec.convention is not None:
         robot = _build_from_table(spec, floating, path)
+    else:
+        key, name = ("urdf", spec.urdf) if spec.urdf is not None else ("mjcf", spec.mjcf)
+        source = path.parent / str(name)
+        if not source.is_file():
+            raise InputError(f"{path}: key {key!r}: there is no file {source}")
+        load = load_urdf if key == "urdf" else load_mjcf
+        robot = _set_base_gravity(load(source, floating, locked), spec)
     if spec.name is not None:
         robot = replace(robot, name=spec.name)
-    robot = _finish_loading(robot, locked, path)
-    return replace_drives(robot, spec.drive, spec.transmission, path)
-
-
-def _find_named_file(path: Path, key: str, name: str) -> Path:
-    """The file that a robot file names."""
-    source = path.parent / name
-    if not source.is_file():
-        raise InputError(f"{path}: key {key!r}: there is no file {source}")
-    return source
-
-
-def _load_from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finish_loading(load_mjcf(path, floating, locked), locked, path)
+    return replace_drives(lock_joints(robot, locked, path), spec.drive, spec.transmission, path)
 
 
 LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
-    ".urdf": _load_from_urdf,
+    ".urdf": lambda path, floating, locked: lock_joints(
+        load_urdf(path, floating, locked), locked, path
+    ),
     ".toml": _load_from_toml,
-    ".xml": _load_from_mjcf,
+    ".xml": lambda path, floating, locked: lock_joints(
+        load_mjcf(path, floating, locked), locked, path
+    ),
 }
 """Readers of robot files by suffix: (path, floating, locked joints) to a robot."""
 
@@ -163,20 +150,8 @@ def _set_base_gravity(robot: Robot, spec: RobotSpec) -> Robot:
     return replace(robot, gravity=freeze_array(gravity))
 
 
-def _finish_loading(robot: Robot, locked: Mapping[str, float], path: Path) -> Robot:
-    robot = lock_joints(robot, locked, path)
-    return replace(robot, warnings=(*robot.warnings, *list_inertial_warnings(robot)))
-
-
 def list_inertial_warnings(robot: Robot) -> tuple[str, ...]:
-    """What is wrong with the file's inertials, body by body.
-
-    Returns
-    -------
-    tuple of str
-        One line for each massless or physically inconsistent body; nothing for a robot
-        without any inertials.
-    """
+    """A line for each massless or inconsistent body of a robot that has any inertials."""
     if not robot.has_nominal:
         return ()
     found = []
@@ -202,17 +177,7 @@ def _is_clearly_consistent(phi: Array) -> bool:
 def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     """Fix joints at a value; what they move becomes part of the body that carries them.
 
-    Parameters
-    ----------
-    locked : mapping of str to float
-        Joint names (or 1-based numbers as text) and positions [rad or m].
-    place : str or Path
-        The file, for messages.
-
-    Returns
-    -------
-    Robot
-        With the drives of the joints that are left.
+    Joints are named, or numbered from 1 as text; positions are in rad or m.
     """
     if not locked:
         return robot
@@ -247,14 +212,13 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
     drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
+    pairs = np.ix_(left, left)
+    kept = (drives.turns[pairs], drives.reduction[pairs], drives.zero[left], drives.gain[left])
     return replace(
         robot,
         joints=tuple(joints),
         nominal=freeze_array(nominal),
-        drives=Drives(
-            *(freeze_array(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
-            *(freeze_array(each[left]) for each in (drives.zero, drives.gain)),
-        ),
+        drives=Drives(*map(freeze_array, kept)),
         locked={names[i]: v for i, v in values.items()},
     )
 
@@ -263,13 +227,6 @@ def find_carrying_joints(
     robot: Robot, locked: Mapping[str, float]
 ) -> list[tuple[int, Array, Array]]:
     """What carries the base and each joint's frame once some joints are locked.
-
-    Parameters
-    ----------
-    robot : Robot
-        With all its joints.
-    locked : mapping of str to float
-        Names of joints and their positions [rad or m].
 
     Returns
     -------
@@ -313,17 +270,7 @@ def replace_drives(
     transmission: TransmissionSpec | None,
     place: str | Path,
 ) -> Robot:
-    """The robot with other drives.
-
-    Parameters
-    ----------
-    drives : sequence of DriveSpec
-        Joints that none is given for keep what they have.
-    transmission : TransmissionSpec or None
-        None keeps the robot's.
-    place : str or Path
-        The file, for messages.
-    """
+    """The robot with other drives; what is not given stays as it is."""
     if not drives and transmission is None:
         return robot
     n, names = robot.n, robot.joint_names
@@ -348,11 +295,12 @@ def replace_drives(
     reduction, zero = robot.drives.reduction, robot.drives.zero
     if transmission is not None:
         reduction = _read_reduction(transmission, n, place)
-        zero = _read_zero(transmission, n, place)
-    changed = Drives(
-        freeze_array(turns), freeze_array(reduction), freeze_array(zero), freeze_array(gain)
-    )
-    return replace(robot, drives=changed)
+        zero = np.zeros(n) if transmission.zero is None else np.array(transmission.zero)
+        if zero.shape != (n,):
+            raise InputError(
+                f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
+            )
+    return replace(robot, drives=Drives(*map(freeze_array, (turns, reduction, zero, gain))))
 
 
 def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
@@ -372,12 +320,3 @@ def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
     if np.linalg.matrix_rank(matrix) < n:
         raise InputError(f"{key} is singular: motor positions would not fix the joints'")
     return matrix
-
-
-def _read_zero(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
-    zero = np.zeros(n) if spec.zero is None else np.array(spec.zero)
-    if zero.shape != (n,):
-        raise InputError(
-            f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
-        )
-    return zero
