@@ -18,6 +18,7 @@ from dynident.core.schema import read_toml, validate_data
 from dynident.core.text import suggest_nearest
 from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
+from dynident.robot.geometry import freeze_placement
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
@@ -193,22 +194,17 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     nominal = [robot.nominal[0]] if robot.floating else []
     for index, joint in enumerate(robot.joints):
         phi = robot.nominal[index + 1 + offset]
-        number, rotation, translation = where[index + 1]
+        number, at = where[index + 1]
         if index not in values:
-            parent, turn, shift = where[joint.parent]
-            joints.append(
-                replace(
-                    joint,
-                    parent=parent,
-                    rotation=freeze_array(turn @ joint.rotation),
-                    translation=freeze_array(turn @ joint.translation + shift),
-                )
+            parent, at = where[joint.parent]
+            rotation, translation = freeze_placement(
+                at * pin.SE3(joint.rotation, joint.translation)
             )
+            joints.append(replace(joint, parent=parent, rotation=rotation, translation=translation))
             nominal.append(phi)
         elif number + offset >= 0:
-            nominal[number + offset] = nominal[number + offset] + transform_body(
-                phi, rotation, translation
-            )
+            more = transform_body(phi, at.rotation, at.translation)
+            nominal[number + offset] = nominal[number + offset] + more
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
     drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
@@ -223,33 +219,27 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     )
 
 
-def find_carrying_joints(
-    robot: Robot, locked: Mapping[str, float]
-) -> list[tuple[int, Array, Array]]:
-    """What carries the base and each joint's frame once some joints are locked.
+def find_carrying_joints(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, pin.SE3]]:
+    """What carries the base and each joint's frame once some joints of a whole robot are locked.
 
     Returns
     -------
-    list of (int, ndarray, ndarray)
+    list of (int, pin.SE3)
         For the base and then each joint the 1-based number, among those that are left, of the
-        joint that moves what it moves (0 is the base), and its frame's placement (rotation,
-        translation) in that one's.
+        joint that moves what it moves (0 is the base), and its frame in that one's.
     """
-    where = [(0, np.eye(3), np.zeros(3))]
+    where = [(0, pin.SE3.Identity())]
     count = 0
     for joint in robot.joints:
         if joint.name not in locked:
             count += 1
-            where.append((count, np.eye(3), np.zeros(3)))
+            where.append((count, pin.SE3.Identity()))
             continue
-        parent, turn, shift = where[joint.parent]
-        rotation = turn @ joint.rotation
-        translation = turn @ joint.translation + shift
-        if joint.kind == "revolute":
-            rotation = rotation @ pin.exp3(joint.axis * locked[joint.name])
-        else:
-            translation = translation + rotation @ joint.axis * locked[joint.name]
-        where.append((parent, rotation, translation))
+        parent, at = where[joint.parent]
+        step = joint.axis * locked[joint.name]
+        turning = joint.kind == "revolute"
+        moved = pin.SE3(pin.exp3(step), np.zeros(3)) if turning else pin.SE3(np.eye(3), step)
+        where.append((parent, at * pin.SE3(joint.rotation, joint.translation) * moved))
     return where
 
 
