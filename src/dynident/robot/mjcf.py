@@ -93,6 +93,7 @@ class Body:
     axes: list[Axis] = field(default_factory=list)
     free: Element | None = None
     geoms: list[tuple[Attributes, pin.SE3]] = field(default_factory=list)
+    sites: list[str | None] = field(default_factory=list)
     inertial: Attributes | None = None
     hidden: Element | None = None
 
@@ -353,6 +354,8 @@ def _gather_parts(
             body.geoms.append((own, around))
         elif child.tag == "inertial":
             body.inertial = own
+        elif child.tag == "site":
+            body.sites.append(child.own.get("name"))
         elif child.tag in ("composite", "attach", "flexcomp", "replicate"):
             _refuse_hidden(child)
             body.hidden = child
@@ -469,9 +472,8 @@ def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
             elif each.tag in ("connect", "weld"):
                 bodies = [carried.get(name, 0) for name in ends[2:]]
                 if "site1" in own:
-                    bodies = [
-                        _find_site_carrier(model, carried, own.text(f"site{k}")) for k in (1, 2)
-                    ]
+                    of_sites = {n: carried[body.name] for body in model.bodies for n in body.sites}
+                    bodies = [of_sites.get(own.text(f"site{k}"), 0) for k in (1, 2)]
                 if bodies[0] != bodies[1]:
                     raise InputError(
                         f"{each.place}: {each.name} closes a loop of bodies, which no tree has; "
@@ -519,19 +521,3 @@ def _find_carrying_joints(model: Model, locked: set[str]) -> dict[str, int]:
         numbers.append(number)
         found[body.name] = number
     return found
-
-
-def _find_site_carrier(model: Model, carried: dict[str, int], name: str) -> int:
-    """The same for the body that has a site."""
-    for body in model.bodies:
-        if any(site.own.get("name") == name for site in _find_own_sites(body.element)):
-            return carried[body.name]
-    return 0
-
-
-def _find_own_sites(element: Element) -> Iterator[Element]:
-    for child in element.children:
-        if child.tag == "site":
-            yield child
-        elif child.tag == "frame":
-            yield from _find_own_sites(child)
