@@ -119,7 +119,8 @@ def identify(
     watch = Stopwatch()
     given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
     common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
-    kind, scoring, doctor = (build_options(family, common) for family in EVERY_METHOD)
+    kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
+    doctor = build_options(Doctor, common)
     check_options(method, given)
     progress("rows", 0.0)
     held_out = problem.on(validation).samples if validation else ()

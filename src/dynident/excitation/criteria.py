@@ -19,7 +19,7 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import BaseParameters
-from dynident.excitation.prediction import add_nominal_friction
+from dynident.excitation.prediction import join_nominal_parameters
 
 RIDGE = 1e-10
 """Added to the scaled information, so that a motion which misses a parameter has a slope."""
@@ -207,7 +207,7 @@ def choose_si_units(given: Given) -> Asked:
 
 def choose_nominal_units(given: Given) -> Asked:
     """Each parameter in units of its nominal value, where it has one."""
-    values = [base.matrix @ add_nominal_friction(base) for base in given.bases]
+    values = [base.matrix @ join_nominal_parameters(base.idim) for base in given.bases]
     nominal = np.abs(np.concatenate(values))
     return Asked(np.where(nominal > 0.0, nominal, given.typical))
 

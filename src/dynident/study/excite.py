@@ -22,7 +22,9 @@ from dynident.study.study import (
     LogSection,
     PrepareSection,
     Study,
+    build_study_problem,
     load_study_robot,
+    read_study_logs,
     read_study_samples,
 )
 
@@ -48,19 +50,14 @@ def excite_study(
         File of the motion whose torques are to be predicted, instead of the study's.
     """
     robot = load_study_robot(study)
-    elements = build_elements(study.element, robot)
-    logs = [log for log in study.log if log.use == "identify"]
+    logs = read_study_logs(study, robot, "identify")
     earlier = [read_trajectory(path)[0] for path in after]
     for path, each in zip(after, earlier, strict=True):
         if each.C.shape[1] != robot.n:
             raise InputError(f"{path}: moves {each.C.shape[1]} joints, the robot has {robot.n}")
     known = None
     if logs:
-        samples = [read_study_samples(log, robot, study.prepare) for log in logs]
-        problem = Problem(
-            robot, samples, study.robot.friction, study.robot.rotor, elements=elements
-        )
-        known = compute_information_matrix(problem)
+        known = compute_information_matrix(build_study_problem(study, robot, logs))
     options = {**study.excitation.model_dump(exclude_none=True), **given}
     file = options.pop("task", None)
     if task is None and file is not None:
@@ -69,7 +66,7 @@ def excite_study(
         robot,
         study.robot.friction,
         rotor=study.robot.rotor,
-        elements=elements,
+        elements=build_elements(study.element, robot),
         obstacles=build_obstacles(study.obstacle),
         known=known,
         after=earlier,
