@@ -134,18 +134,7 @@ class Clearance:
         Never larger than the smallest of them:
         ``-log sum exp(-s d) / s`` (Kreisselmeier and Steinhauser 1979). Pairs that cannot
         have come near since they were measured are not measured again: their share is
-        below rounding.
-
-        Parameters
-        ----------
-        q : ndarray, shape (samples, n)
-        seen : Seen
-            What was measured of these samples before; brought up to date.
-
-        Returns
-        -------
-        least : ndarray, shape (samples,)
-        slope : ndarray, shape (samples, n)
+        below rounding. What was measured of these samples, `seen`, is brought up to date.
         """
         least, slope = np.empty(len(q)), np.zeros((len(q), len(self.columns)))
         objects, pairs = self.geometry.geometryObjects, self.geometry.collisionPairs

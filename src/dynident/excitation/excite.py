@@ -253,13 +253,7 @@ def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> 
 def predict_with_sensor(
     experiment: Experiment, trajectory: Trajectory, typical: Array
 ) -> tuple[Prediction, Prediction | None]:
-    """What to expect of a trajectory: of the robot's rows, and of a sensor's where there is one.
-
-    Parameters
-    ----------
-    typical : ndarray, shape (parameters,)
-        Values from which parameters count as known.
-    """
+    """What to expect of a trajectory: of the robot's rows, and of a sensor's where there is one."""
     exact, whole = replace(experiment, width=None), sample_fine_motion(trajectory)
     own = experiment.base.count
     prediction = predict_precision(exact.own, whole, typical[:own], experiment.base.names)

@@ -81,17 +81,8 @@ def minimise_program(
 ) -> Array:
     """Where the barrier method leads from a start inside of all constraints.
 
-    Parameters
-    ----------
-    z : ndarray, shape (N,)
-    iterations : int
-        At most.
-    seconds : float
-        After which no iteration is begun [s].
-    tolerance : float
-        Of stationarity and complementarity, over the gradient's size.
-    barrier : float
-        Weight of the barrier to begin with, likewise.
+    After `seconds` no iteration is begun. The tolerance is of stationarity and complementarity,
+    over the gradient's size, as is the barrier's weight to begin with.
     """
     begun = time.monotonic()
     sides = _Sides(program)

@@ -76,14 +76,8 @@ def predict_precision(
 ) -> Prediction:
     """What an experiment will know.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        With the exact sign of Coulomb friction (no width), and the rows that will be fitted.
-    typical : ndarray, shape (count,)
-        Sizes of the parameters that have no nominal value.
-    names : tuple of str
-        Of the parameters.
+    It has the exact sign of Coulomb friction (no width), and the rows that will be fitted. Typical
+    sizes are those of parameters that have no nominal value.
     """
     base = experiment.base
     M = experiment.information(motion)

@@ -132,14 +132,7 @@ def build_sensor(
 def insert_sensor_joints(
     robot: Robot, found: Cut, load: tuple[float, Array] = (0.0, np.zeros(3))
 ) -> tuple[Robot, Integers]:
-    """A robot with six joints at a cut: behind those before it, in front of those beyond.
-
-    Returns
-    -------
-    Robot
-    place : ndarray of int, shape (n,)
-        Of the robot's joints among its.
-    """
+    """A robot with six joints at a cut, behind those before it; and where its joints are in it."""
     seat, beyond = found.seat, found.numbers
     before = [number for number in range(1, robot.n + 1) if number not in beyond]
     first = len(before)

@@ -45,7 +45,7 @@ KNOWN = {
         "solimplimit", "solreffriction", "solimpfriction", "user",
     }),
 }  # fmt: skip
-"""Attributes of what is read whole; another one is a slip of the pen."""
+"""Attributes of what is read whole; others are refused as spelling errors."""
 Placed = tuple[int, pin.SE3]
 """A joint's number, and a placement in its frame."""
 EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
@@ -132,20 +132,10 @@ class Model:
 def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
     """Read an MJCF.
 
-    Parameters
-    ----------
-    floating : bool
-        Let the tree's first body move freely, whether or not it has a free joint. Without, it is
-        held where the file puts it.
-    locked : collection of str
-        Joints that the caller will lock: what couples them is not worth a word.
-
-    Returns
-    -------
-    Robot
-        Joints in the file's order; bodies without joints are part of the body that carries
-        them. A fixed base has the world's frame, a floating one that of its body. Gears of
-        actuators are the drives' reduction.
+    Joints are in the file's order; bodies without joints are part of the body that carries them.
+    A floating base has the frame of the first body, whether or not that has a free joint; a fixed
+    one is held where the file puts it and has the world's frame. Gears of actuators are the
+    drives' reduction. Nothing is said of what couples joints that will be locked.
     """
     model = read_model(path)
     document = model.document

@@ -225,14 +225,9 @@ class Document:
     def attributes(
         self, element: Element, childclass: str = "main", kind: str | None = None
     ) -> Attributes:
-        """An element's attributes over those of its class.
+        """An element's attributes over those of its class, or of `childclass` where it names none.
 
-        Parameters
-        ----------
-        childclass : str
-            The class where the element names none.
-        kind : str, optional
-            What defaults call such elements, where not by their tag.
+        `kind` is what defaults call such elements, where not by their tag.
         """
         values: dict[str, str] = {}
         for layer in self.layers(element, childclass, kind or element.tag):

@@ -60,19 +60,9 @@ def parse_xml(path: Path) -> etree._ElementTree:
 def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
     """Read a URDF.
 
-    Parameters
-    ----------
-    floating : bool
-        Put a free-flyer under the root link.
-    locked : collection of str
-        Joints that the caller will lock: a mimic among them is not worth a warning.
-
-    Returns
-    -------
-    Robot
-        Joints in Pinocchio's order; links behind fixed joints are part of the body that
-        carries them. A mimic joint is a joint of its own, with a warning. Simple transmissions
-        are the drives' reduction.
+    Joints are in Pinocchio's order; links behind fixed joints are part of the body that carries
+    them. A mimic joint is a joint of its own, with a warning unless it will be locked. Simple
+    transmissions are the drives' reduction.
     """
     root = parse_xml(path).getroot()
     if root.tag != "robot":

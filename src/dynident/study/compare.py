@@ -279,16 +279,7 @@ def sum_squared_errors(
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
-    Parameters
-    ----------
-    logs : sequence of Samples
-        To be scored.
-    kinds : sequence of str
-        Of rows, of which the logs may have some alone.
-
-    Returns
-    -------
-    tuple of ndarray, shapes (kinds,)
+    Each by kind of rows, of which the logs may have some alone.
     """
     problem = Problem.of(result.base, logs)
     beta = result.base.matrix @ result.theta

@@ -1,4 +1,4 @@
-"""The doctor on a study's logs, and a copy of the study in which they are mended."""
+"""The doctor on a study's logs, and a copy of the study in which they are repaired."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Report:
     Attributes
     ----------
     findings : tuple of Finding
-        Each of the log after those before it were mended.
+        Each of the log after those before it were repaired.
     mending : Mending
-        All that mends it, with what the study mends already.
+        All that repairs it, with what the study repairs already.
     unit : str, tuple of str, or None
         Of its positions, where that is to be changed.
     rate : float or None
@@ -149,15 +149,7 @@ def examine_generalised_logs(
 
 
 def render_mended_study(path: Path, reports: Sequence[Report]) -> str:
-    """The text of a study with its logs mended; all else, comments too, stays as it is.
-
-    Parameters
-    ----------
-    path : Path
-        The study, which has been read before.
-    reports : sequence of Report
-        Of its logs, in their order.
-    """
+    """The text of a study with its logs repaired; all else, comments too, stays as it is."""
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     for table, report in zip(document["log"], reports, strict=True):
         for undone in {option.name for option in list_options(Mending)} & {*table}:

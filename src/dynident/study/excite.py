@@ -95,13 +95,7 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
 
 
 def compute_information_matrix(problem: Problem) -> Array:
-    """What logs tell of the base parameters, under their own residuals.
-
-    Returns
-    -------
-    ndarray, shape (count, count)
-        ``X' W X`` of weighted least squares.
-    """
+    """``X' W X`` of logs' base parameters, weighted by their own residuals."""
     factors = problem.factors
     _, sigma, _ = solve_wls(factors)
     total = np.zeros((problem.base.count,) * 2)

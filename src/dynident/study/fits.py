@@ -157,12 +157,7 @@ def read_fit_log(
 ) -> Samples:
     """Another log, laid out as the first of a fit's study and prepared as that was.
 
-    Parameters
-    ----------
-    files : sequence of str
-        Side by side.
-    torque : bool, optional
-        Whether it has to have torque; as the fit's method by default.
+    Its files are side by side. It has to have torque where the fit's method needs it, by default.
     """
     study = find_study(fit)
     if study is not None and study.log:
@@ -229,14 +224,9 @@ def measure_log(
     lowpass_hz: float | None = None,
     layout: Layout = AS_FITTED,
 ) -> LogErrors:
-    """Errors of a fit, and of the robot file's inertials, on another log.
+    """Errors of a fit, and of the robot file's inertials, on another log: see `read_fit_log`.
 
-    Parameters
-    ----------
-    files : sequence of str
-        As of `read_fit_log`.
-    lowpass_hz : float, optional
-        As in the fit by default [Hz].
+    The low-pass is that of the fit by default [Hz].
     """
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)

@@ -117,13 +117,7 @@ def sample_position_fit(fit: Fit, wanted: Drawing) -> Draws:
 def measure_calibration(
     fit: Fit, draws: Draws, text: str, layout: Layout = AS_FITTED
 ) -> Calibration:
-    """How much of a log lies inside the band of the draws of a fit.
-
-    Parameters
-    ----------
-    text : str
-        The log's files, laid out as the fit's first log; commas between those side by side.
-    """
+    """How much of a log, files with commas between, lies inside the band of the draws of a fit."""
     if fit.estimate.fitted is None:
         samples = read_fit_log(fit, text.split(","), layout)
         problem = Problem.of(fit.base, samples)

@@ -35,12 +35,7 @@ def select_study(study: Study, progress: Progress = ignore_progress) -> Selectio
 def render_selected_study(path: Path, study: Study, found: Selection) -> str:
     """The text of a study that fits the chosen samples alone; all else stays as it is.
 
-    Parameters
-    ----------
-    path : Path
-        The study, which has been read before.
-    found : Selection
-        Fitted logs of which nothing was chosen are left out.
+    Fitted logs of which nothing was chosen are left out.
     """
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     fitted = [k for k, section in enumerate(study.log) if section.use == "identify"]

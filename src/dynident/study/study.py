@@ -422,7 +422,7 @@ def read_study_samples(
 
 
 def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
-    """Read and mend one log of a study; without torque only where that may be."""
+    """Read and repair one log of a study; without torque only where that may be."""
     recording = read_log(
         section.files,
         robot,

@@ -405,7 +405,7 @@ def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> 
 
 
 def refuse_mending(section: LogSection | None) -> None:
-    """Refuse to take a stream as a log that has to be mended, or of which a part counts."""
+    """Refuse to take a stream as a log that has to be repaired, or of which a part counts."""
     if section is None:
         return
     if read_options(Mending, section) != Mending() or section.rows is not None:
