@@ -110,14 +110,17 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
     return replace_drives(lock_joints(robot, locked, path), spec.drive, spec.transmission, path)
 
 
-LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
-    ".urdf": lambda path, floating, locked: lock_joints(
-        load_urdf(path, floating, locked), locked, path
-    ),
+Loader = Callable[[Path, bool, dict[str, float]], Robot]
+
+
+def _then_lock(load: Loader) -> Loader:
+    return lambda path, floating, locked: lock_joints(load(path, floating, locked), locked, path)
+
+
+LOADERS: dict[str, Loader] = {
+    ".urdf": _then_lock(load_urdf),
     ".toml": _load_from_toml,
-    ".xml": lambda path, floating, locked: lock_joints(
-        load_mjcf(path, floating, locked), locked, path
-    ),
+    ".xml": _then_lock(load_mjcf),
 }
 """Readers of robot files by suffix: (path, floating, locked joints) to a robot."""
 

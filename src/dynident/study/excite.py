@@ -13,6 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.excitation.excite import Excitation, excite
+from dynident.excitation.trajectories import Trajectory
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
@@ -51,10 +52,7 @@ def excite_study(
     """
     robot = load_study_robot(study)
     logs = read_study_logs(study, robot, "identify")
-    earlier = [read_trajectory(path)[0] for path in after]
-    for path, each in zip(after, earlier, strict=True):
-        if each.C.shape[1] != robot.n:
-            raise InputError(f"{path}: moves {each.C.shape[1]} joints, the robot has {robot.n}")
+    earlier = [read_robot_trajectory(path, robot)[0] for path in after]
     known = None
     if logs:
         known = compute_information_matrix(build_study_problem(study, robot, logs))
@@ -82,16 +80,20 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
     Of a log with gaps its runs one after another: of a task only its instants count.
     """
     if path.suffix.lower() == ".json":
-        found, rate, periods = read_trajectory(path)
-        reference = found.reference(rate, periods)
-        if reference.q.shape[1] != robot.n:
-            raise InputError(
-                f"{path}: moves {reference.q.shape[1]} joints, the robot has {robot.n}"
-            )
-        return reference
+        found, rate, periods = read_robot_trajectory(path, robot)
+        return found.reference(rate, periods)
     samples = read_study_samples(LogSection(files=(str(path),)), robot, settings, torque=False)
     chosen = np.concatenate([np.arange(start, stop) for start, stop in samples.segments])
     return Reference(samples.rate, samples.q[chosen], samples.dq[chosen], samples.ddq[chosen])
+
+
+def read_robot_trajectory(path: Path, robot: Robot) -> tuple[Trajectory, float, int]:
+    """A designed trajectory of a robot, with its rate [Hz] and its periods."""
+    found = read_trajectory(path)
+    joints = found[0].C.shape[1]
+    if joints != robot.n:
+        raise InputError(f"{path}: moves {joints} joints, the robot has {robot.n}")
+    return found
 
 
 def compute_information_matrix(problem: Problem) -> Array:
