@@ -261,7 +261,7 @@ def test_a_joint_that_never_moves_moves_no_torque():
     problem = Problem(toy.arm(N), prepare(replace(recording, q=q), 5.0))
     found = select_blocks(problem)
     words = {each.name: each.words for each in found.missing}
-    assert words["fv3"].startswith("moves no torque; wants joint_3 at several speeds")
+    assert words["fv3"].startswith("affects no torque; needs joint_3 at several speeds")
     assert not np.isfinite(found.after[found.names.index("fv3")])
     assert not np.isfinite(found.chains[0].condition)
 

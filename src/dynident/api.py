@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,8 @@ def identify(
     watch = Stopwatch()
     given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
     common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
-    kind, scoring, doctor = (build_options(family, common) for family in EVERY_METHOD)
+    kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
+    doctor = build_options(Doctor, common)
     check_options(method, given)
     progress("rows", 0.0)
     held_out = problem.on(validation).samples if validation else ()
@@ -227,22 +228,12 @@ def fit_model(
     progress: Progress,
     watch: Stopwatch,
 ) -> tuple[Problem, Problem, Estimate]:
-    """The estimate of a method.
+    """The problem with the shapes that were found, the same of the fitted rows, and the estimate.
 
     Parameters
     ----------
-    rows : callable
-        Which rows are fitted.
     own_shapes : bool
         Whether the method itself estimates what the torque is not linear in.
-    given : mapping
-        Options of the method.
-
-    Returns
-    -------
-    problem, fitted : Problem
-        With the shapes that were found; and the same, of the rows that were fitted.
-    found : Estimate
     """
     refuse_loads(problem, method)
     if problem.idim.nonlinear and not own_shapes:
@@ -261,20 +252,17 @@ def fit_model(
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """Errors of a model on the logs that were fitted, in the loop, and on others.
 
     Attributes
     ----------
-    lowpass_hz : float
-        Of the all-samples figures [Hz].
     model, nominal : tuple of FitFigure
         See `score_model`.
     simulated : tuple of SimulatedFigure
-        Of the motions that the model makes in the loop; empty of methods that do not simulate it.
+        Empty for methods that do not simulate the loop.
     stiff : list of str
-        What is to be said of these motions.
+        Warnings of drives that chatter in the loop.
     """
 
     lowpass_hz: float
@@ -293,17 +281,7 @@ def measure_estimate(
     theta: Array,
     scoring: Scoring,
 ) -> Measured:
-    """Measure an estimate.
-
-    Parameters
-    ----------
-    validation : sequence of Samples
-        Held-out logs.
-    simulation : Simulation or None
-        The loop of methods that simulate it.
-    theta : ndarray
-        Standard parameters.
-    """
+    """Measure an estimate; the loop is that of methods that simulate it."""
     lowpass_hz = scoring.lowpass_hz
     if lowpass_hz is None:
         lowpass_hz = max(f.cutoff for log in problem.samples for f in log.filters)
@@ -321,15 +299,7 @@ def measure_estimate(
 def measure_loop_errors(
     problem: Problem, simulation: Simulation | None, found: Estimate, theta: Array
 ) -> tuple[tuple[SimulatedFigure, ...], list[str]]:
-    """Errors of the motions that a model makes in the loop, and what is to be said of them.
-
-    Parameters
-    ----------
-    simulation : Simulation or None
-        The loop; none of methods that do not simulate it.
-    theta : ndarray
-        Standard parameters.
-    """
+    """Errors of the motions that a model makes in the loop, and what is to be said of them."""
     if simulation is None:
         return (), []
     auxiliary = build_auxiliary_model(problem, simulation)
@@ -343,14 +313,9 @@ def measure_loop_errors(
 def find_log_faults(
     problem: Problem, validation: Sequence[Samples], theta: Array
 ) -> tuple[Finding, ...]:
-    """What the doctor finds wrong with the logs, of which a limb's beyond a sensor are not read.
+    """What the doctor finds wrong with the logs.
 
-    Parameters
-    ----------
-    validation : sequence of Samples
-        Held-out logs.
-    theta : ndarray
-        Standard parameters: known torques are taken out of the logs by their factors.
+    Those of a limb beyond a sensor are not examined. Known torques are taken out by their factors.
     """
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
@@ -373,13 +338,6 @@ def fit_nonlinear(
     """The estimate of a method where friction has shapes or bears loads, and its problem.
 
     Methods that search ranges search the shapes; what is linear then is their exact optimum's.
-
-    Parameters
-    ----------
-    rows : callable
-        Which rows are fitted.
-    given : mapping
-        Options of the method.
     """
     linear, words = method, ""
     if Region in list_option_families(method).values():
@@ -425,21 +383,7 @@ def measure_held_out_log(
     lowpass_hz: float,
     score: str,
 ) -> ValidationFigures:
-    """Errors of a model on a held-out log.
-
-    Parameters
-    ----------
-    name : str
-        What the log is called.
-    problem : Problem
-        On that log alone.
-    simulation : Simulation or None
-        The loop, where the log is simulated freely, too.
-    theta : ndarray
-        Standard parameters.
-    lowpass_hz, score
-        See `score_model`.
-    """
+    """Errors of a model on the one log of a problem; of a free simulation too, given the loop."""
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
     return ValidationFigures(name, *figures, free, problem.samples[0].torque)

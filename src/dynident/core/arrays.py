@@ -30,7 +30,7 @@ def freeze_array(values: npt.ArrayLike) -> Array:
 def to_kernel_arrays(*arrays: npt.ArrayLike) -> tuple[Array, ...]:
     """C-ordered floats that are read alone: the one kind of array that kernels are compiled for.
 
-    A compiled function is compiled anew for every other kind: strided, Fortran's, writable.
+    A compiled function is compiled again for every other kind: strided, Fortran's, writable.
     """
     found = tuple(np.ascontiguousarray(values, dtype=float).view() for values in arrays)
     for array in found:

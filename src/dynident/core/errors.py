@@ -33,15 +33,7 @@ class InputError(DynidentError):
 
 
 def check_type(who: str, given: object, wanted: type, hint: str) -> None:
-    """Refuse what is of another type than a stage takes, at its door.
-
-    Parameters
-    ----------
-    who : str
-        What takes it.
-    hint : str
-        What makes one.
-    """
+    """Refuse what is of another type than a stage takes; the hint says what makes one."""
     if not isinstance(given, wanted):
         name = type(given).__name__
         raise InputError(f"{who} takes {wanted.__name__}, not {name}: {hint}")
@@ -76,10 +68,7 @@ def name_section_in_errors(name: str = "") -> Iterator[None]:
 def name_study_in_errors(path: Path | None) -> Iterator[None]:
     """Name the file of a study's section that does not fit, or say what a study is for.
 
-    Parameters
-    ----------
-    path : Path, optional
-        Of the study; None where flags take its place, which have no keys of logs.
+    Without a path flags take the study's place, which have no keys of logs.
     """
     try:
         yield
@@ -118,7 +107,7 @@ class InfeasibleError(ComputationError):
     Parameters
     ----------
     conflict : tuple of str
-        Names of constraints that cannot all hold, none of which could be spared.
+        Names of constraints that cannot all hold, of which none is redundant.
     """
 
     def __init__(self, conflict: tuple[str, ...]) -> None:

@@ -41,7 +41,7 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What libraries stumble over in damaged files, beyond what they document."""
+"""What libraries raise of damaged files, beyond what they document."""
 STAGE = ".dynident."
 """How the directories begin in which files are made."""
 NEW, OLD, JOURNAL = "new", "old", "journal"
@@ -117,12 +117,7 @@ def write_files(
 def replace_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> None:
     """Put files of an earlier set into a stage, and those that were made there into their places.
 
-    Parameters
-    ----------
-    files : sequence of str
-        Names of what was made; the head is the first.
-    stale : sequence of str
-        What has to go beside what these replace.
+    The head is the first of what was made; what is stale goes beside what these replace.
     """
     (stage / OLD).mkdir()
     write_through(stage / JOURNAL, json.dumps(files).encode())

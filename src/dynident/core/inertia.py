@@ -53,16 +53,7 @@ def to_pseudo_inertia(phi: npt.ArrayLike) -> Array:
 
 
 def to_inertial_parameters(matrix: npt.ArrayLike) -> Array:
-    """10-vectors of pseudo-inertia matrices, the inverse of `to_pseudo_inertia`.
-
-    Parameters
-    ----------
-    matrix : array_like, shape (..., 4, 4)
-
-    Returns
-    -------
-    ndarray, shape (..., 10)
-    """
+    """10-vectors (..., 10) of pseudo-inertia matrices: the inverse of `to_pseudo_inertia`."""
     j = np.asarray(matrix, dtype=float)
     sigma = j[..., :3, :3]
     trace = np.trace(sigma, axis1=-2, axis2=-1)
@@ -92,20 +83,9 @@ def to_inertia_matrix(phi: npt.ArrayLike) -> Array:
 
 
 def from_com(mass: float, com: npt.ArrayLike, inertia_com: npt.ArrayLike) -> Array:
-    """10-vector from mass, centre of mass and the inertia about it.
+    """10-vector from mass [kg], centre of mass [m] and the inertia about it [kg m^2].
 
-    Parameters
-    ----------
-    mass : float
-        [kg]
-    com : array_like, shape (3,)
-        Centre of mass in the joint frame [m].
-    inertia_com : array_like, shape (3, 3)
-        Rotational inertia about the centre of mass, axes of the joint frame [kg m^2].
-
-    Returns
-    -------
-    ndarray, shape (10,)
+    Both are in the joint frame and its axes.
     """
     c = np.asarray(com, dtype=float)
     i = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
@@ -126,19 +106,10 @@ def to_com(phi: npt.ArrayLike) -> tuple[float, Array, Array]:
 def transform_body(
     phi: npt.ArrayLike, rotation: npt.ArrayLike, translation: npt.ArrayLike
 ) -> Array:
-    """The same body seen from another frame.
+    """The same body seen from another frame, A.
 
-    Parameters
-    ----------
-    phi : array_like, shape (10,)
-        Parameters in frame B.
-    rotation, translation : array_like, shapes (3, 3) and (3,)
-        Placement of B in A: ``x_A = rotation x_B + translation``.
-
-    Returns
-    -------
-    ndarray, shape (10,)
-        Parameters in frame A (the pseudo-inertia transforms by congruence).
+    Its parameters are given in B, which is placed in A: ``x_A = rotation x_B + translation``. The
+    pseudo-inertia transforms by congruence.
     """
     placement = np.eye(4)
     placement[:3, :3] = rotation

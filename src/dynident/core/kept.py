@@ -116,12 +116,7 @@ def take_digest(document: Mapping[str, object], arrays: Arrays) -> str:
 def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
     """A state file; None where there is none yet.
 
-    Parameters
-    ----------
-    own : sequence of str
-        What it tells beside its origin.
-    what : str
-        Writes such files, in words.
+    `own` are the keys that it has beside its origin; `what` writes such files, in words.
     """
     if not path.exists():
         return None

@@ -67,13 +67,7 @@ class Argument:
 
 @cache
 def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
-    """Arguments of a maker by name, those of its ``**common: Unpack[...]`` last.
-
-    Parameters
-    ----------
-    leave : tuple of str
-        Those that no file gives.
-    """
+    """Arguments of a maker but for those to leave; those of ``**common: Unpack[...]`` last."""
     hints = get_type_hints(maker, include_extras=True)
     found = {}
     for name, parameter in inspect.signature(maker).parameters.items():
@@ -116,14 +110,7 @@ def build_maker_section(
 ) -> type[Spec]:
     """A table whose keys are what any of the makers takes; what is not given is None.
 
-    Parameters
-    ----------
-    section : type
-        With the keys of all kinds.
-    makers : mapping
-        By kind.
-    leave : tuple of str
-        Arguments that no file gives.
+    The section has the keys of all kinds; no file gives the arguments in `leave`.
     """
     known: dict[str, list[Any]] = {}
     for maker in makers.values():
@@ -140,14 +127,8 @@ def collect_arguments(
 ) -> dict[str, Any]:
     """The keys of a section that were given, refused where the maker does not take them.
 
-    Parameters
-    ----------
-    what : str
-        Names the table and its kind, for the message.
-    own : tuple of str
-        Keys of the section that are no arguments.
-    leave : tuple of str
-        Arguments that no file gives.
+    `what` names the table in messages; `own` are keys that are no arguments, and no file gives
+    the arguments in `leave`.
     """
     known = list_arguments(maker, leave)
     told = section.model_dump(exclude_none=True, exclude_unset=True, exclude=set(own))

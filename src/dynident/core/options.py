@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
@@ -26,6 +26,8 @@ def to_plain_values(values: object) -> object:
     """Arrays of numpy as numbers and lists."""
     return values.tolist() if isinstance(values, np.ndarray) else values
 
+
+F = TypeVar("F")
 
 HUGE = 1e9
 """Magnitude of a number, and the inverse of the smallest that is not zero, in SI units."""
@@ -194,10 +196,15 @@ def check_option(option: Option, value: object) -> Any:
         raise OptionError(option.name, f"{option.name} {words}") from error
 
 
-def build_options(family: type, given: Mapping[str, Any]) -> Any:
+def build_options(family: type[F], given: Mapping[str, Any]) -> F:
     """A family with what was given of its options."""
-    names = [option.name for option in list_options(family)]
+    names = [option.name for option in list_options(family)]  # type: ignore[arg-type]
     return family(**{name: given[name] for name in names if name in given})
+
+
+def read_options(family: type[F], section: Spec) -> F:
+    """A family with what a section of a study gives of its options."""
+    return build_options(family, section.model_dump(exclude_none=True))
 
 
 def build_all_options(

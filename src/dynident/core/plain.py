@@ -97,15 +97,7 @@ def to_plain(kind: Any, value: Any, forms: Forms | None = None) -> Any:
 
 
 def from_plain(kind: Any, data: Any, place: str, forms: Forms | None = None) -> Any:
-    """A value of its plain data.
-
-    Parameters
-    ----------
-    kind : type
-        As of `to_plain`.
-    place : str
-        File, and key of it, for the message.
-    """
+    """A value of its plain data; the place is the file and a key of it, for the message."""
     try:
         return read_plain(kind, data, {} if forms is None else forms)
     except Misfit as error:

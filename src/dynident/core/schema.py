@@ -145,15 +145,7 @@ def find_file_keys(table: type[BaseModel]) -> frozenset[str]:
 
 
 def replace_file_names(table: M, placed: Callable[[str], str]) -> M:
-    """A table, and those in it, with each name of a file put where `placed` says.
-
-    Parameters
-    ----------
-    table : BaseModel
-        Files are the keys whose type has `File` in it.
-    placed : callable
-        From a name to the name instead of it.
-    """
+    """A table, and those in it, with each name of a file put where `placed` says."""
 
     def put(value: Any, file: bool) -> Any:
         if isinstance(value, BaseModel):
@@ -183,17 +175,7 @@ def list_file_names(table: BaseModel) -> tuple[str, ...]:
 
 
 def validate_data(model: type[M], data: object, place: str | Path) -> M:
-    """Check data against a model.
-
-    Parameters
-    ----------
-    model : type
-        A pydantic model.
-    data : object
-        What a file says, as TOML gives it.
-    place : str or Path
-        The file (and table), for the message.
-    """
+    """Check what a file says against a pydantic model; the place names the file and table."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

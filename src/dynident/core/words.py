@@ -21,7 +21,7 @@ def format_number(value: float | None, digits: int = 4) -> str:
 
 
 def format_percent(value: float) -> str:
-    """A percentage that neither drowns in digits nor vanishes."""
+    """A percentage with as many digits as its size asks for."""
     if not math.isfinite(value):
         return "-"
     if 0.0 < abs(value) < 0.01 or abs(value) >= 1e5:

@@ -108,17 +108,8 @@ def certify_trajectory(
 ) -> Proof:
     """Prove, limit by limit, what a trajectory keeps.
 
-    Parameters
-    ----------
-    nominal : Nominal or None
-        None where nothing is known of the torques.
-    names : tuple of str
-        Of the joints.
-    step : float
-        Of the search's grid [s]; this one is `FINER` times finer.
-    end : float
-        Reading of the monotonic clock after which no grid is halved again: what is open then is
-        not proved [s].
+    The grid is `FINER` times finer than the step of the search [s]. After `end`, a reading of the
+    monotonic clock [s], no grid is halved again: what is open then is not proved.
     """
     fine = step / FINER
     times = trajectory.family.grid(fine)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
@@ -47,10 +48,13 @@ class Pair:
         Of their links, or of an obstacle.
     reach : ndarray, shape (n,)
         Their distance changes by at most ``reach @ |dq|`` in a second.
+    shapes : (int, int)
+        Their indices in the geometry.
     """
 
     names: tuple[str, str]
     reach: Array
+    shapes: tuple[int, int]
 
     @property
     def name(self) -> str:
@@ -116,8 +120,6 @@ class Clearance:
 
     def distances(self, q: Array) -> Array:
         """Distances of all pairs, negative where they overlap, shape (samples, pairs) [m]."""
-        import pinocchio as pin
-
         found = np.empty((len(q), len(self.pairs)))
         for t, each in enumerate(q):
             pin.computeDistances(
@@ -132,21 +134,8 @@ class Clearance:
         Never larger than the smallest of them:
         ``-log sum exp(-s d) / s`` (Kreisselmeier and Steinhauser 1979). Pairs that cannot
         have come near since they were measured are not measured again: their share is
-        below rounding.
-
-        Parameters
-        ----------
-        q : ndarray, shape (samples, n)
-        seen : Seen
-            What was measured of these samples before; brought up to date.
-
-        Returns
-        -------
-        least : ndarray, shape (samples,)
-        slope : ndarray, shape (samples, n)
+        below rounding. What was measured of these samples, `seen`, is brought up to date.
         """
-        import pinocchio as pin
-
         least, slope = np.empty(len(q)), np.zeros((len(q), len(self.columns)))
         objects, pairs = self.geometry.geometryObjects, self.geometry.collisionPairs
         chosen = [pairs[k] for k in range(self.near)]
@@ -186,8 +175,6 @@ class Clearance:
 
     def _rate(self, joint: int, point: Array, normal: Array) -> Array:
         """Speed of a joint's point along a normal per speed of the robot's joints, shape (n,)."""
-        import pinocchio as pin
-
         J = pin.getJointJacobian(self.model, self.data, joint, pin.ReferenceFrame.WORLD)
         x, y, z = point
         a, b, c = normal
@@ -204,12 +191,10 @@ def build_clearance(
     least: float = 0.0,
     drawing: Drawing | None = None,
 ) -> Clearance | None:
-    """What a robot has to keep clear of.
+    """What a robot has to keep clear of; None where that is nothing.
 
     Parameters
     ----------
-    robot : Robot
-        From a URDF with geometry.
     ignore : sequence of (str, str)
         Pairs of links, or of a link and an obstacle, that are not watched.
     srdf : Path, optional
@@ -218,13 +203,6 @@ def build_clearance(
     least : float
         That will be asked for: a shape that is nearer to an obstacle whatever the motion is
         left out [m].
-    drawing : Drawing, optional
-        Of the robot, where it was read before.
-
-    Returns
-    -------
-    Clearance or None
-        None where there is nothing to keep clear of.
     """
     if not self_collision and not obstacles:
         return None
@@ -240,16 +218,16 @@ def build_clearance(
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
     poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
     distances = watch_pairs(robot, drawing, pairs).distances(poses)
-    own = np.array([watch.second < len(drawing.names) for watch in pairs], dtype=bool)
-    reach = np.array([watch.pair.reach for watch in pairs]).reshape(len(pairs), robot.n)
+    own = np.array([pair.shapes[1] < len(drawing.names) for pair in pairs], dtype=bool)
+    reach = np.array([pair.reach for pair in pairs]).reshape(len(pairs), robot.n)
     resting = ~own & (reach @ (high - low) < STILL) & (distances.min(axis=0) < least + STILL)
     resting |= ~own & np.all((distances <= 0.0) & (distances > -SKIM), axis=0)
     inside = ~own & ~resting & np.all(distances <= 0.0, axis=0)
     if np.any(inside):
-        raise InputError(describe_inside(*pairs[int(np.argmax(inside))].pair.names))
+        raise InputError(describe_inside(*pairs[int(np.argmax(inside))].names))
     always = resting | (own & (np.mean(distances <= 0.0, axis=0) > ALWAYS))
-    free = [watch for watch, each in zip(pairs, always, strict=True) if not each]
-    stuck = tuple(watch.pair for watch, each in zip(pairs, always, strict=True) if each)
+    free = [pair for pair, each in zip(pairs, always, strict=True) if not each]
+    stuck = tuple(pair for pair, each in zip(pairs, always, strict=True) if each)
     if not free:
         return watch_pairs(robot, drawing, (), stuck)
     # the nearest first: a search looks at those that came near, the proof at all
@@ -272,18 +250,9 @@ def describe_inside(link: str, obstacle: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A pair, and the indices of its shapes in the geometry."""
-
-    first: int
-    second: int
-    pair: Pair
-
-
 def find_own_pairs(
     robot: Robot, drawing: Drawing, ignored: Collection[frozenset[str]]
-) -> list[Watched]:
+) -> list[Pair]:
     """Shapes of a robot that may meet each other: not those of neighbours."""
     names, owner = drawing.names, drawing.owner
     parents = [joint.parent - 1 for joint in robot.joints]
@@ -294,17 +263,15 @@ def find_own_pairs(
             a, b = owner[i], owner[k]
             neighbours = a == b or (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
             if not neighbours and frozenset((names[i], names[k])) not in ignored:
-                pair = Pair((names[k], names[i]), bound_relative_reach(far[i], far[k]))
-                found.append(Watched(k, i, pair))
+                reach = bound_relative_reach(far[i], far[k])
+                found.append(Pair((names[k], names[i]), reach, (k, i)))
     return found
 
 
 def add_obstacle(
     robot: Robot, drawing: Drawing, obstacle: Obstacle, ignored: Collection[frozenset[str]]
-) -> list[Watched]:
+) -> list[Pair]:
     """Shapes of a robot that may meet an obstacle, which is added to the geometry."""
-    import pinocchio as pin
-
     names, geometry, found = drawing.names, drawing.geometry, []
     for shape, where in obstacle.shapes:
         normal = where.rotation @ shape.n if type(shape).__name__ == "Halfspace" else None
@@ -316,24 +283,22 @@ def add_obstacle(
                 alone, _ = bound_reach(robot, body, drawing.radius[i])
                 if normal is not None:
                     alone = alone * bound_tilts(robot, body, normal)
-                found.append(Watched(i, index, Pair((name, obstacle.name), alone)))
+                found.append(Pair((name, obstacle.name), alone, (i, index)))
     return found
 
 
 def watch_pairs(
     robot: Robot,
     drawing: Drawing,
-    pairs: Sequence[Watched],
+    pairs: Sequence[Pair],
     touching: tuple[Pair, ...] = (),
     near: int = 0,
 ) -> Clearance:
     """The distances of some pairs."""
-    import pinocchio as pin
-
     model, geometry = drawing.model, drawing.geometry.copy()
     geometry.removeAllCollisionPairs()
     for each in pairs:
-        geometry.addCollisionPair(pin.CollisionPair(each.first, each.second))
+        geometry.addCollisionPair(pin.CollisionPair(*each.shapes))
     joints = [model.joints[j] for j in drawing.moving[int(robot.floating) :]]
     return Clearance(
         model,
@@ -343,7 +308,7 @@ def watch_pairs(
         tuple((joint.idx_q, joint.nq) for joint in joints),
         np.array([joint.idx_v for joint in joints]),
         build_locked_configuration(model, robot),
-        tuple(each.pair for each in pairs),
+        tuple(pairs),
         touching,
         near,
     )

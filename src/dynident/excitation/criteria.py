@@ -19,7 +19,7 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import BaseParameters
-from dynident.excitation.prediction import add_nominal_friction
+from dynident.excitation.prediction import join_nominal_parameters
 
 RIDGE = 1e-10
 """Added to the scaled information, so that a motion which misses a parameter has a slope."""
@@ -147,16 +147,22 @@ def evaluate_worst_variance(M: Array, asked: Asked) -> tuple[float, Array]:
     return float(-np.log(low)), unscale_gradient(-np.outer(v, v) / low, asked)
 
 
+def differentiate_log_condition(M: Array) -> tuple[float, Array]:
+    """Half the logarithm of a matrix's condition number, and its gradient."""
+    values, vectors = np.linalg.eigh(M)
+    low, high = max(float(values[0]), 1e-300), float(values[-1])
+    u, v = vectors[:, -1], vectors[:, 0]
+    slope = 0.5 * (np.outer(u, u) / high - np.outer(v, v) / low)
+    return 0.5 * float(np.log(high / low)), slope
+
+
 def condition(M: Array, asked: Asked) -> tuple[float, Array]:
     """Half the logarithm of the condition number of M: that of the weighted regressor's.
 
     zhang2018, eq. (26), with each column over its size; unscaled with scales of one.
     """
-    values, vectors = np.linalg.eigh(scale_information(M, asked))
-    low, high = max(float(values[0]), 1e-300), float(values[-1])
-    u, v = vectors[:, -1], vectors[:, 0]
-    slope = 0.5 * (np.outer(u, u) / high - np.outer(v, v) / low)
-    return 0.5 * float(np.log(high / low)), unscale_gradient(slope, asked)
+    value, slope = differentiate_log_condition(scale_information(M, asked))
+    return value, unscale_gradient(slope, asked)
 
 
 def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
@@ -164,14 +170,11 @@ def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
     bare = scale_information(M, asked)
     norms = np.sqrt(np.diag(bare))
     C = bare / np.outer(norms, norms)
-    values, vectors = np.linalg.eigh(C)
-    low, high = max(float(values[0]), 1e-300), float(values[-1])
-    u, v = vectors[:, -1], vectors[:, 0]
-    by_C = 0.5 * (np.outer(u, u) / high - np.outer(v, v) / low)
+    value, by_C = differentiate_log_condition(C)
     slope = by_C / np.outer(norms, norms)
     # the norms are those of the motion: d C_ij = ... - C_ij (d M_ii / M_ii + d M_jj / M_jj) / 2
     slope[np.diag_indices_from(slope)] -= np.sum(by_C * C, axis=1) / np.diag(bare)
-    return 0.5 * float(np.log(high / low)), unscale_gradient(slope, asked)
+    return value, unscale_gradient(slope, asked)
 
 
 def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
@@ -204,7 +207,7 @@ def choose_si_units(given: Given) -> Asked:
 
 def choose_nominal_units(given: Given) -> Asked:
     """Each parameter in units of its nominal value, where it has one."""
-    values = [base.matrix @ add_nominal_friction(base) for base in given.bases]
+    values = [base.matrix @ join_nominal_parameters(base.idim) for base in given.bases]
     nominal = np.abs(np.concatenate(values))
     return Asked(np.where(nominal > 0.0, nominal, given.typical))
 

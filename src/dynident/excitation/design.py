@@ -132,9 +132,14 @@ class Clock:
     seconds: float = np.inf
 
     @property
+    def spent(self) -> float:
+        """Since it was begun [s]."""
+        return time.monotonic() - self.begun
+
+    @property
     def left(self) -> float:
         """For further steps, negative afterwards [s]."""
-        return self.begun + self.seconds - time.monotonic()
+        return self.seconds - self.spent
 
     @property
     def end(self) -> float:
@@ -181,13 +186,13 @@ def design_trajectory(
     """
     refuse_size(task.family, len(task.names))
     compile_kernels(task)
-    begun = time.monotonic()
+    clock = Clock(time.monotonic(), seconds)
     rng = np.random.default_rng(seed)
     best: tuple[float, Trajectory, Proof] | None = None
     history: list[tuple[float, float]] = []
     stopped = f"all {starts} starts were searched"
     for k in range(starts):
-        if k > 0 and time.monotonic() - begun > seconds:
+        if k > 0 and clock.left < 0.0:
             stopped = f"the time ran out after {k} of {starts} starts"
             break
         words = f"start {k + 1} of {starts}"
@@ -196,7 +201,7 @@ def design_trajectory(
             own = task
             if k > 0 and task.redraw is not None:
                 own = replace(task, family=task.redraw(rng))
-            found = search_trajectory(own, rng, iterations, Clock(begun, seconds))
+            found = search_trajectory(own, rng, iterations, clock)
         except ComputationError:
             if best is None:
                 raise
@@ -212,8 +217,8 @@ def design_trajectory(
             if best is None or value < best[0]:
                 best = value, trajectory, certificate
         if best is not None:
-            history.append((time.monotonic() - begun, best[0]))
-    if best is None and time.monotonic() - begun > seconds:
+            history.append((clock.spent, best[0]))
+    if best is None and clock.left < 0.0:
         raise ComputationError(
             f"no trajectory was proved to keep the limits in {seconds:g} s; allow more time, or "
             "choose fewer harmonics, intervals or points"
@@ -226,11 +231,9 @@ def design_trajectory(
     task = replace(task, family=best[1].family)
     if polish:
         progress("polishing", 0.0)
-        left = seconds - (time.monotonic() - begun)
-        best = min(
-            best, polish_trajectory(task, best, seed, max(left, 1.0)), key=lambda each: each[0]
-        )
-        history.append((time.monotonic() - begun, best[0]))
+        polished = polish_trajectory(task, best, seed, max(clock.left, 1.0))
+        best = min(best, polished, key=lambda each: each[0])
+        history.append((clock.spent, best[0]))
     return Design(task, best[1], best[0], best[2], tuple(history), stopped)
 
 
@@ -289,9 +292,8 @@ def search_trajectory(
     barrier = 0.1
     for k in range(ROUNDS):
         most = iterations if k == 0 else iterations // 2
-        C = minimise_program(program, C.ravel(), most, clock.left, barrier=barrier).z.reshape(
-            C.shape
-        )
+        z = minimise_program(program, C.ravel(), most, clock.left, barrier=barrier)
+        C = z.reshape(C.shape)
         trajectory = Trajectory(task.family, C)
         certificate = prove_trajectory(task, trajectory, clock)
         if certificate.ok:
@@ -448,23 +450,28 @@ def can_stand(task: Task, place: Array) -> bool:
     limits = task.limits
     if np.any(place <= limits.lower) or np.any(place >= limits.upper):
         return False
-    if task.nominal is not None:
-        zero = np.zeros((1, len(place)))
-        tau = np.abs(task.nominal.torque(place[None], zero, zero))[0] + task.nominal.steady
-        if np.any(tau >= (1.0 - PROVABLE) * limits.torque):
-            return False
+    if np.any(compute_standing_torque(task, place) >= (1.0 - PROVABLE) * limits.torque):
+        return False
     if task.clearance is None:
         return True
     least, _ = task.clearance.smooth(place[None], task.clearance.unseen(1))
     return bool(least[0] > limits.clearance + 0.5 * PROVABLE)
 
 
+def compute_standing_torque(task: Task, place: Array) -> Array:
+    """What standing at a place takes at most, zero where nothing is known of the torques."""
+    if task.nominal is None:
+        return np.zeros(len(task.limits.torque))
+    zero = np.zeros((1, len(place)))
+    tau = np.abs(task.nominal.torque(place[None], zero, zero))[0]
+    return np.asarray(tau + task.nominal.steady)
+
+
 def describe_broken_limits(task: Task, place: Array) -> str:
     """What standing at a place breaks, in words."""
     words = []
     if task.nominal is not None:
-        zero = np.zeros((1, len(place)))
-        tau = np.abs(task.nominal.torque(place[None], zero, zero))[0] + task.nominal.steady
+        tau = compute_standing_torque(task, place)
         for name, value, most in zip(task.nominal.rows, tau, task.limits.torque, strict=True):
             if value > most:
                 words.append(f"{name} needs {value:.3g} of {most:.3g} Nm")

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.errors import InputError
 from dynident.excitation.obstacles import build_convex_hull
 from dynident.robot.geometry import (
-    keep_geometry,
-    list_moving_joints,
     load_urdf_model,
-    place_joints,
     place_shape_points,
     read_disabled_pairs,
-    read_shapes,
 )
 from dynident.robot.model import Robot
 
@@ -32,6 +29,8 @@ class Drawing:
         The geometry grows by what stands around the robot.
     moving : list of int
         Joints of the model that move the robot's links.
+    links : set of str
+        All of the file.
     names : list of str
         Of the link of each shape.
     owner : list of int
@@ -46,6 +45,7 @@ class Drawing:
     model: Any
     geometry: Any
     moving: list[int]
+    links: set[str]
     names: list[str]
     owner: list[int]
     radius: list[float]
@@ -54,24 +54,20 @@ class Drawing:
 
 def build_drawing(robot: Robot) -> Drawing:
     """The shapes of a robot."""
-    import pinocchio as pin
-
     advice = "so nothing is known of its shape; go without collisions (--no-collision)"
-    path, root, model, carriers = load_urdf_model(robot, advice)
+    urdf = load_urdf_model(robot, advice)
+    path, model, links = urdf.path, urdf.model, urdf.links
     try:
-        keep_geometry(root, list_link_names(model), path)
-        found = read_shapes(model, root, path)
+        found = urdf.read_shapes(links)
     except InputError as error:
         raise InputError(f"{error}; or go without collisions (--no-collision)") from error
     if not found:
         raise InputError(f"{path}: no link has any geometry, {advice}")
-    placements, moving = place_joints(model, robot), list_moving_joints(carriers)
     first, bottom = int(robot.floating), 0.0
-    drawing = Drawing(path, model, pin.GeometryModel(), moving, [], [], [])
+    drawing = Drawing(path, model, pin.GeometryModel(), urdf.moving, set(links), [], [], [])
     for each in found:
-        joint = carriers[each.parentJoint]
-        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
-        points = place_shape_points(offset, each)
+        joint = urdf.carriers[each.parentJoint]
+        points = place_shape_points(urdf.place(each), each)
         try:
             each.geometry = build_convex_hull(each.geometry)
         except (RuntimeError, ValueError) as error:
@@ -79,7 +75,7 @@ def build_drawing(robot: Robot) -> Drawing:
                 f"{path}: no convex hull can be made of {each.name}, {advice}"
             ) from error
         drawing.geometry.addGeometryObject(each)
-        drawing.owner.append(moving.index(joint) - first if joint else -1)
+        drawing.owner.append(urdf.moving.index(joint) - first if joint else -1)
         if not joint:
             bottom = min(bottom, float(points[:, 2].min()))
         drawing.names.append(model.frames[each.parentFrame].name)
@@ -87,17 +83,9 @@ def build_drawing(robot: Robot) -> Drawing:
     return replace(drawing, bottom=bottom)
 
 
-def list_link_names(model: Any) -> set[str]:
-    """Names of the links of a model of Pinocchio."""
-    import pinocchio as pin
-
-    return {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
-
-
 def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
     """Pairs of links that an SRDF does not watch."""
-    links = list_link_names(drawing.model)
     disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
-    if not any(pair <= links for pair in disabled):
+    if not any(pair <= drawing.links for pair in disabled):
         raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
     return disabled

@@ -25,7 +25,12 @@ from dynident.excitation.information import Experiment, WeightedMotion, sample_m
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
-from dynident.excitation.prediction import WEAK, Prediction, add_nominal_friction, predict_precision
+from dynident.excitation.prediction import (
+    WEAK,
+    Prediction,
+    join_nominal_parameters,
+    predict_precision,
+)
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Family, Trajectory
@@ -176,7 +181,7 @@ def excite(
         smooth,
         family,
         limits,
-        Nominal(base.idim, add_nominal_friction(base), bounds.base_wrench is not None)
+        Nominal(base.idim, join_nominal_parameters(base.idim), bounds.base_wrench is not None)
         if knows
         else None,
         around.clearance,
@@ -248,13 +253,7 @@ def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> 
 def predict_with_sensor(
     experiment: Experiment, trajectory: Trajectory, typical: Array
 ) -> tuple[Prediction, Prediction | None]:
-    """What to expect of a trajectory: of the robot's rows, and of a sensor's where there is one.
-
-    Parameters
-    ----------
-    typical : ndarray, shape (parameters,)
-        Values from which parameters count as known.
-    """
+    """What to expect of a trajectory: of the robot's rows, and of a sensor's where there is one."""
     exact, whole = replace(experiment, width=None), sample_fine_motion(trajectory)
     own = experiment.base.count
     prediction = predict_precision(exact.own, whole, typical[:own], experiment.base.names)

@@ -184,17 +184,7 @@ class Experiment:
         return M
 
     def pull(self, motion: WeightedMotion, slope: Array) -> tuple[Array, Array, Array]:
-        """Gradient of a function of M by the motion, for its gradient by M.
-
-        Parameters
-        ----------
-        slope : ndarray, shape (count, count)
-            ``d f / d M``, symmetric.
-
-        Returns
-        -------
-        by_q, by_dq, by_ddq : ndarray, shape (instants, n)
-        """
+        """Gradient of a function of M by q, dq and ddq, from its symmetric gradient by M."""
         if self.sensor is not None and self.beyond is not None:
             p = self.base.count
             own = self.own.pull(motion, slope[:p, :p])

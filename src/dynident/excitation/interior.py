@@ -50,19 +50,6 @@ class Program:
     unit: Array
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Where the search stopped.
-
-    Attributes
-    ----------
-    z : ndarray, shape (N,)
-    """
-
-    z: Array
-    value: float
-
-
 class _Sides:
     """Both sides of the constraints as ``g = sign * c - edge >= 0``, over their units."""
 
@@ -91,20 +78,11 @@ def minimise_program(
     seconds: float = np.inf,
     tolerance: float = 1e-4,
     barrier: float = 0.1,
-) -> Solution:
+) -> Array:
     """Where the barrier method leads from a start inside of all constraints.
 
-    Parameters
-    ----------
-    z : ndarray, shape (N,)
-    iterations : int
-        At most.
-    seconds : float
-        After which no iteration is begun [s].
-    tolerance : float
-        Of stationarity and complementarity, over the gradient's size.
-    barrier : float
-        Weight of the barrier to begin with, likewise.
+    After `seconds` no iteration is begun. The tolerance is of stationarity and complementarity,
+    over the gradient's size, as is the barrier's weight to begin with.
     """
     begun = time.monotonic()
     sides = _Sides(program)
@@ -139,7 +117,7 @@ def minimise_program(
         step, found = _find_longest_step(s, ds), None
         for _ in range(25):
             if time.monotonic() - begun > seconds:
-                return Solution(z, f)
+                return z
             trial = program.evaluate(z + step * dz)
             inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
             if np.all(inside > (1.0 - BOUNDARY) * s):
@@ -163,7 +141,7 @@ def minimise_program(
         still = abs(f_new - f) < 0.1 * tolerance * max(1.0, abs(f)) and gap < 100.0 * tolerance
         calm = calm + 1 if still else 0
         z, f, gradient, J = z + step * dz, f_new, gradient_new, J_new
-    return Solution(z, f)
+    return z
 
 
 def _solve_regularised(K: Array, right: Array) -> Array:

@@ -140,15 +140,7 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
 
 
 def add_point_mass(robot: Robot, mass: float, centre: Array, link: str | None = None) -> Robot:
-    """The robot with a point mass on a link, its last by default.
-
-    Parameters
-    ----------
-    mass : float
-        [kg]
-    centre : ndarray, shape (3,)
-        In the link's joint frame [m].
-    """
+    """The robot with a point mass [kg] on a link, its last by default, in its joint frame [m]."""
     if link is not None and link not in robot.links:
         raise InputError(f"{robot.name}: there is no link {link!r} that could carry the load")
     index = robot.links.index(link) if link is not None else len(robot.links) - 1

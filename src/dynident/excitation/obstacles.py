@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import coal
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -26,8 +28,6 @@ FLOOR = "floor"
 
 def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[Shape, Any]]:
     """A box of three lengths [m] with its centre at a place of the base frame, turned [rad]."""
-    import coal
-
     lengths = check_three_numbers("size", size)
     refuse_outside("size", lengths, SMALLEST)
     return [(coal.Box(*lengths), build_placement(at, rpy))]
@@ -35,16 +35,12 @@ def box(size: Vector, at: Vector, rpy: Vector = (0.0, 0.0, 0.0)) -> list[tuple[S
 
 def sphere(radius: float, at: Vector) -> list[tuple[Shape, Any]]:
     """A ball [m]."""
-    import coal
-
     refuse_outside("radius", radius, SMALLEST)
     return [(coal.Sphere(radius), build_placement(at))]
 
 
 def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
     """All of space where ``normal . x < offset``: a floor, a wall [m]."""
-    import coal
-
     up = check_three_numbers("normal", normal)
     length = float(np.linalg.norm(up))
     if length <= 0.0:
@@ -73,8 +69,6 @@ def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
 
 def mesh(file: str, at: Vector = (0.0, 0.0, 0.0), rpy: Vector = (0.0, 0.0, 0.0)) -> list[Any]:
     """The convex hull of a mesh file."""
-    import coal
-
     if not Path(file).is_file():
         raise InputError(f"obstacle: there is no mesh {file}")
     try:
@@ -144,8 +138,6 @@ def build_floor(height: float) -> Obstacle:
 
 def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
     """A frame at a place, turned by roll, pitch and yaw."""
-    import pinocchio as pin
-
     return pin.SE3(
         pin.rpy.rpyToMatrix(check_three_numbers("rpy", rpy)), check_three_numbers("at", at)
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
 from dynident.excitation.information import Experiment, WeightedMotion
 
 WEAK = 0.5
@@ -75,14 +76,8 @@ def predict_precision(
 ) -> Prediction:
     """What an experiment will know.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        With the exact sign of Coulomb friction (no width), and the rows that will be fitted.
-    typical : ndarray, shape (count,)
-        Sizes of the parameters that have no nominal value.
-    names : tuple of str
-        Of the parameters.
+    It has the exact sign of Coulomb friction (no width), and the rows that will be fitted. Typical
+    sizes are those of parameters that have no nominal value.
     """
     base = experiment.base
     M = experiment.information(motion)
@@ -95,7 +90,7 @@ def predict_precision(
     enough = values > 1e-13 * values.max(initial=0.0)
     variances = (vectors**2 / np.where(enough, values, np.nan)).sum(axis=1)
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
-    nominal = base.matrix @ add_nominal_friction(base)
+    nominal = base.matrix @ join_nominal_parameters(base.idim)
     physical = np.where(np.abs(nominal) > 0.0, np.abs(nominal), typical)
     return Prediction(
         base,
@@ -108,14 +103,13 @@ def predict_precision(
     )
 
 
-def add_nominal_friction(base: BaseParameters) -> Array:
-    """A full set with the file's inertials, armature, damping and friction."""
-    idim = base.idim
+def join_nominal_parameters(idim: Idim) -> Array:
+    """A full set with the file's inertials, armature, damping and friction, else zeros."""
     theta = np.array(idim.nominal)
-    for k, parameter in enumerate(idim.drives):
+    for k, parameter in enumerate(idim.drives, idim.inertial):
         joint = idim.robot.joints[parameter.number - 1]
         known = {"Ia": joint.armature, "fv": joint.damping, "fc": joint.friction}
-        theta[idim.inertial + k] = known.get(parameter.symbol, 0.0)
+        theta[k] = known.get(parameter.symbol, 0.0)
     return theta
 
 

@@ -535,17 +535,11 @@ OTHERS = "{joint} over its whole range of speeds and loads"
 def find_poor_parameters(
     problem: Problem, blocks: Sequence[Block], system: System, beta: Array
 ) -> tuple[Missing, ...]:
-    """Base parameters that the rows of some blocks know poorly, the worst first.
+    """Base parameters that the weighted rows of some blocks know poorly, the worst first.
 
     One is poor where it is open, where motion does not tell it apart from others (its standard
     deviation is `INFLATED` times what it would be were they known), or where even then it would be
     above `POOR` percent of its value: it is small, or hardly moves any torque.
-
-    Parameters
-    ----------
-    system : System
-        Their weighted rows.
-    beta : ndarray, shape (base parameters,)
     """
     base, robot = problem.base, problem.robot
     inverse = system.inverse()
@@ -569,26 +563,20 @@ def find_poor_parameters(
         order = np.argsort(-correlation[k], kind="stable")
         partners = [base.names[i] for i in order if i != k and correlation[k, i] > PARTNER][:2]
         if not np.isfinite(alone[k]):
-            state = "moves no torque"
+            state = "affects no torque"
         elif inflation >= INFLATED:
             beside = f" from {' and '.join(partners)}" if partners else ""
-            state = f"is not told apart{beside}"
+            state = f"cannot be separated{beside}"
         else:
-            state = "is small, or hardly moves a torque"
+            state = "is small, or has little effect on any torque"
         joint = name_joint(robot, parameter.number - 1)
-        words = f"{state}; wants {describe_wanted_motion(robot, parameter, fastest)}"
+        words = f"{state}; needs {describe_wanted_motion(robot, parameter, fastest)}"
         found.append((-float(min(inflation, 1e300)), k, Missing(name, joint, words)))
     return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
 
 
 def describe_wanted_motion(robot: Robot, parameter: Parameter, fastest: Array) -> str:
-    """Motion that would tell a parameter, beside the speed that was reached.
-
-    Parameters
-    ----------
-    fastest : ndarray, shape (dof,)
-        [m/s or rad/s]
-    """
+    """Motion that would tell a parameter, beside the speed that was reached [m/s or rad/s]."""
     place = parameter.number - 1
     name = name_joint(robot, place)
     if not 0 <= place < robot.n:

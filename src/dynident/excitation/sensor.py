@@ -21,8 +21,9 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.structure import split_friction_names
 from dynident.friction import DEFAULT_FRICTION
-from dynident.robot.cut import Cut, locate_cut
+from dynident.robot.cut import Cut, locate_cut, place_behind
 from dynident.robot.drives import Drives
+from dynident.robot.geometry import freeze_placement
 from dynident.robot.model import Joint, Robot
 
 AXES = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -79,8 +80,6 @@ def build_sensor(
     ----------
     robot : Robot
         From a URDF, without a load.
-    link : str
-        That the sensor holds.
     noise : tuple of float
         Standard deviations of its forces and of its moments [N, Nm].
     sigma : ndarray, shape (n,)
@@ -133,14 +132,7 @@ def build_sensor(
 def insert_sensor_joints(
     robot: Robot, found: Cut, load: tuple[float, Array] = (0.0, np.zeros(3))
 ) -> tuple[Robot, Integers]:
-    """A robot with six joints at a cut: behind those before it, in front of those beyond.
-
-    Returns
-    -------
-    Robot
-    place : ndarray of int, shape (n,)
-        Of the robot's joints among its.
-    """
+    """A robot with six joints at a cut, behind those before it; and where its joints are in it."""
     seat, beyond = found.seat, found.numbers
     before = [number for number in range(1, robot.n + 1) if number not in beyond]
     first = len(before)
@@ -154,7 +146,7 @@ def insert_sensor_joints(
     for k, axis in enumerate(AXES):
         name = f"{seat.frame} {axis}"
         kind: Literal["revolute", "prismatic"] = "prismatic" if k < 3 else "revolute"
-        at = freeze_array(here.rotation), freeze_array(here.translation)
+        at = freeze_placement(here)
         joints.append(Joint(name, name, kind, parent, *at, freeze_array(np.eye(3)[k % 3])))
         here, parent = pin.SE3.Identity(), first + k + 1
     for number in beyond:
@@ -162,9 +154,8 @@ def insert_sensor_joints(
         if joint.parent in beyond:
             joints.append(replace(joint, parent=numbers[joint.parent]))
             continue
-        rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
-        at = freeze_array(rest.rotation), freeze_array(rest.translation)
-        joints.append(replace(joint, parent=parent, rotation=at[0], translation=at[1]))
+        rotation, translation = place_behind(seat, joint)
+        joints.append(replace(joint, parent=parent, rotation=rotation, translation=translation))
     place = np.array([numbers[number] - 1 for number in range(1, robot.n + 1)], dtype=np.int64)
     nominal = np.zeros((len(joints), 10))
     nominal[place] = robot.nominal

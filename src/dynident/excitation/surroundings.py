@@ -37,13 +37,7 @@ class Lowest:
 def find_lowest_point(
     robot: Robot, drawing: Drawing, trajectory: Trajectory, step: float
 ) -> Lowest | None:
-    """The lowest point of all shapes that move, on a grid; None where nothing moves that is drawn.
-
-    Parameters
-    ----------
-    step : float
-        Of the grid [s].
-    """
+    """The lowest point that moves, on a grid; None where nothing moves that is drawn."""
     whole = replace(drawing, geometry=drawing.geometry.copy())
     pairs = add_obstacle(robot, whole, build_floor(0.0), ())
     if not pairs:
@@ -51,7 +45,7 @@ def find_lowest_point(
     times = trajectory.family.grid(step)
     heights = watch_pairs(robot, whole, pairs).distances(trajectory.at(times))
     sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
-    return Lowest(float(heights[sample, k]), pairs[k].pair.names[0], float(times[sample]))
+    return Lowest(float(heights[sample, k]), pairs[k].names[0], float(times[sample]))
 
 
 @dataclass(frozen=True)

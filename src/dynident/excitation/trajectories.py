@@ -8,15 +8,16 @@ and one line in `TRAJECTORIES`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import comb, factorial
-from typing import TYPE_CHECKING, Protocol
+from math import factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+from scipy.linalg import null_space
 
 from dynident.control.reference import MOST_SAMPLES, Reference, check_sample_count
 from dynident.core.arrays import Array
@@ -30,30 +31,35 @@ STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
 
-class Part(Protocol):
+class Part(ABC):
     """Functions of time between two instants."""
+
+    @property
+    @abstractmethod
+    def knots(self) -> Array:
+        """Instants between which all derivatives are continuous, the ends among them [s]."""
 
     @property
     def start(self) -> float:
         """Where it begins [s]."""
+        return float(self.knots[0])
 
     @property
     def stop(self) -> float:
         """Where it ends [s]."""
+        return float(self.knots[-1])
 
-    @property
-    def knots(self) -> Array:
-        """Instants between which all derivatives are continuous [s]."""
-
+    @abstractmethod
     def values(self, times: Array, order: int) -> Array:
         """Derivatives of the functions, shape (times, functions)."""
 
+    @abstractmethod
     def bound(self, C: Array, order: int) -> Array:
         """What no instant exceeds in magnitude, shape (n,): of ``Phi^(order) C``."""
 
 
 @dataclass(frozen=True)
-class Harmonics:
+class Harmonics(Part):
     """An offset, then sine and cosine of each frequency; of one period.
 
     Attributes
@@ -69,16 +75,6 @@ class Harmonics:
     period: float
     omega: Array
     mix: Array
-
-    @property
-    def start(self) -> float:
-        """A period begins at zero."""
-        return 0.0
-
-    @property
-    def stop(self) -> float:
-        """The period [s]."""
-        return self.period
 
     @property
     def knots(self) -> Array:
@@ -103,7 +99,7 @@ class Harmonics:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Pieces(Part):
     """Polynomials between knots.
 
     Attributes
@@ -113,16 +109,6 @@ class Pieces:
     """
 
     polynomial: PPoly
-
-    @property
-    def start(self) -> float:
-        """The first knot [s]."""
-        return float(self.polynomial.x[0])
-
-    @property
-    def stop(self) -> float:
-        """The last knot [s]."""
-        return float(self.polynomial.x[-1])
 
     @property
     def knots(self) -> Array:
@@ -137,17 +123,15 @@ class Pieces:
         """See `Part`."""
         return np.asarray(self._derivatives[order](times))
 
+    @cached_property
+    def _bernstein(self) -> tuple[Array, ...]:
+        from scipy.interpolate import BPoly
+
+        return tuple(BPoly.from_power_basis(each).c for each in self._derivatives)
+
     def bound(self, C: Array, order: int) -> Array:
         """The largest Bernstein coefficient: a polynomial is in the hull of them."""
-        each = self._derivatives[order]
-        powers = each.c[::-1] @ C  # rising powers of the time since the knot
-        degree = len(powers) - 1
-        length = np.diff(each.x)[:, None]
-        bernstein = np.zeros_like(powers)
-        for i in range(degree + 1):
-            for k in range(i + 1):
-                bernstein[i] += comb(i, k) / comb(degree, k) * powers[k] * length**k
-        return np.asarray(np.abs(bernstein).max(axis=(0, 1)))
+        return np.asarray(np.abs(self._bernstein[order] @ C).max(axis=(0, 1)))
 
 
 @dataclass(frozen=True)
@@ -217,29 +201,6 @@ class Family:
         return float(np.diff(part.knots).max() / np.pi)
 
 
-def find_resting_combinations(
-    values: Callable[[Array, int], Array], times: Array, free: Array
-) -> Array:
-    """Combinations of functions whose speed and acceleration vanish at some instants.
-
-    Parameters
-    ----------
-    values : callable
-        ``values(times, order)``, shape (times, functions).
-    free : ndarray, shape (functions,)
-        Sizes of the functions, so that the combinations are of their like.
-
-    Returns
-    -------
-    ndarray, shape (functions, combinations)
-        Orthonormal but for `free`.
-    """
-    asked = np.vstack([values(times, 1), values(times, 2)]) * free
-    _, singular, right = np.linalg.svd(asked / np.linalg.norm(asked, axis=1, keepdims=True))
-    rank = int(np.sum(singular > 1e-9))
-    return np.asarray(free[:, None] * right[rank:].T)
-
-
 def fourier(
     duration: float = 10.0,
     harmonics: int = 5,
@@ -283,7 +244,10 @@ def fourier(
     # unit speed of all waves together
     size = np.concatenate([[1.0], *([1.0 / (omega * np.sqrt(len(omega)))] * 2)])
     if ramp <= 0.0:
-        mix = find_resting_combinations(bare.values, np.array([0.0]), size)
+        # of the functions at their sizes, those without speed and acceleration at the ends
+        ends = np.vstack([bare.values(np.zeros(1), order) for order in (1, 2)]) * size
+        unit = ends / np.linalg.norm(ends, axis=1, keepdims=True)
+        mix = size[:, None] * null_space(unit, rcond=1e-9)
         family = Harmonics(duration, omega, mix)
         return Family("fourier", (family,), np.ones(mix.shape[1]), duration)
     main = Harmonics(duration, omega, np.diag(size))
@@ -304,24 +268,24 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
     """
     when = np.array([at])
     position, speed, bend = (main.values(when, order)[0] for order in range(3))
-    length = stop - start
-    rest = position + (0.5 if at == start else -0.5) * length * speed
+    rest = position + (0.5 if at == start else -0.5) * (stop - start) * speed
     zero = np.zeros_like(rest)
     ends = [rest, zero, zero], [position, speed, bend]
-    (p0, v0, a0), (p1, v1, a1) = ends if at == stop else ends[::-1]
-    h = length
-    gap = p1 - p0 - h * v0 - 0.5 * h * h * a0
-    rise = h * (v1 - v0 - h * a0)
-    turn = h * h * (a1 - a0)
-    rows = [
-        (6.0 * gap - 3.0 * rise + 0.5 * turn) / h**5,
-        (-15.0 * gap + 7.0 * rise - turn) / h**4,
-        (10.0 * gap - 4.0 * rise + 0.5 * turn) / h**3,
-        0.5 * a0,
-        v0,
-        p0,
-    ]
-    return Pieces(build_piecewise(np.array(rows)[:, None, :], np.array([start, stop])))
+    states = np.array(ends if at == stop else ends[::-1])
+    return Pieces(build_quintic_pieces(np.array([start, stop]), states))
+
+
+def build_quintic_pieces(x: Array, states: Array) -> PPoly:
+    """Polynomials of fifth order through states at knots.
+
+    Parameters
+    ----------
+    states : ndarray, shape (knots, 3, functions)
+        Values and their first two derivatives.
+    """
+    from scipy.interpolate import BPoly, PPoly  # a tenth of a second that few runs need
+
+    return PPoly.from_bernstein_basis(BPoly.from_derivatives(x, states))
 
 
 def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
@@ -336,7 +300,7 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
     knots : array_like, optional
         Increasing instants inside of the duration instead [s].
     """
-    from scipy.interpolate import BSpline  # a tenth of a second that few runs need
+    from scipy.interpolate import BSpline, PPoly
 
     inner = np.linspace(0.0, duration, intervals + 1)[1:-1]
     if knots is not None:
@@ -356,7 +320,7 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
     x = np.concatenate([[0.0], inner, [duration]])
     functions = BSpline(t, join, 5)
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
-    polynomial = build_piecewise(np.array(taylor[::-1]), x)
+    polynomial = PPoly(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
     return Family("spline", (Pieces(polynomial),), scale)
 
@@ -379,6 +343,8 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
     ------
     InputError
     """
+    from scipy.interpolate import PPoly
+
     if points < 2 or not 0.0 < smoothing <= 1.0:
         raise InputError("excitation: bang-bang needs two or more points and smoothing in (0, 1]")
     move = duration / (points - 1)
@@ -389,46 +355,18 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
     jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
     lasting = np.diff(edges) > 1e-12 * move  # without flats there are four pieces
     edges = edges[np.concatenate([[True], lasting])]
-    return build_from_jerk_steps("bang-bang", points, move, edges, jerk[lasting])
-
-
-def build_from_jerk_steps(kind: str, points: int, move: float, edges: Array, jerk: Array) -> Family:
-    """Moves from point to point whose way is the threefold integral of steps of jerk."""
-    c = np.zeros((4, len(jerk)))
-    state = np.zeros(3)  # position, speed, acceleration
-    for k, (h, j) in enumerate(zip(np.diff(edges), jerk, strict=True)):
-        c[:, k] = j / 6.0, 0.5 * state[2], state[1], state[0]
-        p, v, a = state
-        state = np.array(
-            [p + h * v + h * h * a / 2 + h**3 * j / 6, v + h * a + h * h * j / 2, a + h * j]
-        )
-    return chain_moves(kind, points, move, build_piecewise(c, edges))
-
-
-def build_piecewise(c: npt.NDArray[np.floating], x: npt.NDArray[np.floating]) -> PPoly:
-    """Polynomials between breakpoints."""
-    from scipy.interpolate import PPoly  # a tenth of a second that few runs need
-
-    return PPoly(c, x)
-
-
-def chain_moves(kind: str, points: int, move: float, way: PPoly) -> Family:
-    """Point after point, along one way from 0 to 1."""
-    degree, pieces = len(way.c), way.c.shape[1]
-    c = np.zeros((degree, pieces * (points - 1), points))
-    x = [0.0]
-    for m in range(points - 1):
-        here = slice(m * pieces, (m + 1) * pieces)
-        c[:, here, m + 1] += way.c
-        c[:, here, m] -= way.c
-        c[-1, here, m] += 1.0
-        x.extend(m * move + way.x[1:])
-    scale = np.full(points, move)
-    return Family(kind, (Pieces(build_piecewise(c, np.array(x))),), scale)
+    way = PPoly(jerk[lasting][None], edges).antiderivative(3)  # from 0 to 1
+    c = np.einsum("dp,mf->dmpf", way.c, np.diff(np.eye(points), axis=0)).reshape(4, -1, points)
+    c[-1] += np.repeat(np.eye(points)[:-1], way.c.shape[1], axis=0)
+    x = np.add.outer(move * np.arange(points - 1), way.x[1:]).ravel()
+    polynomial = PPoly(c, np.concatenate([[0.0], x]))
+    return Family("bang-bang", (Pieces(polynomial),), np.full(points, move))
 
 
 def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
+
+    At the points they have no acceleration.
 
     Parameters
     ----------
@@ -445,25 +383,12 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
     if points < 2:
         raise InputError("excitation: quintic needs two or more points")
     h = duration / (points - 1)
-    # Hermite functions of an interval without acceleration at its ends, in rising powers
-    hermite = {
-        "p0": [1.0, 0.0, 0.0, -10.0, 15.0, -6.0],
-        "v0": [0.0, 1.0, 0.0, -6.0, 8.0, -3.0],
-        "p1": [0.0, 0.0, 0.0, 10.0, -15.0, 6.0],
-        "v1": [0.0, 0.0, 0.0, -4.0, 7.0, -3.0],
-    }
-    power = h ** np.arange(6.0)
-    c = np.zeros((6, points - 1, 2 * points - 2))
-    for m in range(points - 1):
-        c[:, m, m] += (np.array(hermite["p0"]) / power)[::-1]
-        c[:, m, m + 1] += (np.array(hermite["p1"]) / power)[::-1]
-        if m > 0:
-            c[:, m, points + m - 1] += (h * np.array(hermite["v0"]) / power)[::-1]
-        if m + 1 < points - 1:
-            c[:, m, points + m] += (h * np.array(hermite["v1"]) / power)[::-1]
-    x = h * np.arange(points)
+    states = np.zeros((points, 3, 2 * points - 2))
+    states[:, 0, :points] = np.eye(points)
+    states[1:-1, 1, points:] = np.eye(points - 2)
+    polynomial = build_quintic_pieces(np.linspace(0.0, duration, points), states)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
-    return Family("quintic", (Pieces(build_piecewise(c, x)),), scale)
+    return Family("quintic", (Pieces(polynomial),), scale)
 
 
 TRAJECTORIES: dict[str, Callable[..., Family]] = {
@@ -514,7 +439,7 @@ class Trajectory:
             When it would have more samples than can be held.
         """
         family = self.family
-        again = measure_repeats(family, periods)
+        again = 0.0 if family.period is None else (periods - 1) * family.period
         length = (family.stop - family.start + again) * rate
         samples = check_sample_count(int(np.floor(min(length, 2.0 * MOST_SAMPLES) + 1e-6)) + 1)
         times = family.start + np.arange(samples) / rate
@@ -525,8 +450,3 @@ class Trajectory:
             times = np.where(times < part.start, times, np.where(late >= part.stop, late, inside))
         q, dq, ddq = (self.at(times, order) for order in range(3))
         return Reference(rate, q, dq, ddq)
-
-
-def measure_repeats(family: Family, periods: int) -> float:
-    """How long the periods after the first are [s]."""
-    return 0.0 if family.period is None else (periods - 1) * family.period

@@ -252,12 +252,16 @@ def _refuse_changed(robot: Robot, joints: Sequence[Joint]) -> None:
 
 def _place_in_frame(frames: Sequence[Placed], placed: Placed) -> Placed:
     """A body's placement in the frame of the moving joint that carries it."""
-    number, turn, shift = frames[placed[0]]
-    return number, turn @ placed[1], turn @ placed[2] + shift
+    number, at = frames[placed[0]]
+    return number, at * placed[1]
 
 
 def _find_axis(model: Model, name: str) -> Element:
     return next(a.own.element for body in model.bodies for a in body.axes if a.name == name)
+
+
+def _transform_by(placement: pin.SE3, phi: Array) -> Array:
+    return transform_body(phi, placement.rotation, placement.translation)
 
 
 def _patch_link(
@@ -273,7 +277,7 @@ def _patch_link(
         return []  # the first joints of a body with several
     host, *others = members
     rest = phi - sum(
-        (transform_body(nominal[b.name], *places[b.name][1:]) for b in others), np.zeros(10)
+        (_transform_by(places[b.name][1], nominal[b.name]) for b in others), np.zeros(10)
     )
     notes = []
     # a remainder of rounding errors alone is no body
@@ -289,8 +293,7 @@ def _patch_link(
     for body in others:
         if np.any(nominal[body.name]) and (explicit or not keeps):
             _write_inertial(patch, body, keeps * nominal[body.name])
-    _, rotation, translation = places[host.name]
-    _write_inertial(patch, host, transform_body(rest, rotation.T, -rotation.T @ translation))
+    _write_inertial(patch, host, _transform_by(places[host.name][1].inverse(), rest))
     return notes
 
 

@@ -14,11 +14,7 @@ from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
-    keep_geometry,
-    list_moving_joints,
     load_urdf_model,
-    place_joints,
-    read_shapes,
     sample_circles,
     surround_shape,
 )
@@ -146,26 +142,21 @@ def find_hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array],
 
 def draw_links(robot: Robot, most: int) -> list[Piece]:
     """Triangles of a URDF's links, in their bodies' joint frames."""
-    import pinocchio as pin
-
-    path, root, model, carriers = load_urdf_model(robot, "so its shape is not known")
-    names = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
-    keep_geometry(root, names, path)
-    drawn = read_shapes(model, root, path)
-    placements = place_joints(model, robot)
-    moving = list_moving_joints(carriers)
+    urdf = load_urdf_model(robot, "so its shape is not known")
+    drawn = urdf.read_shapes(urdf.links)
     share = max(FEWEST, most // max(1, len(drawn)))
     found = []
     for each in drawn:
-        joint = carriers[each.parentJoint]
-        offset = placements[joint].actInv(placements[each.parentJoint] * each.placement)
+        joint, offset = urdf.carriers[each.parentJoint], urdf.place(each)
         points, faces = triangulate_shape(each.geometry, each.name, share)
         if not np.all(np.abs(points) < HUGE):
-            raise InputError(f"{path}: the geometry {each.name} has corners that are no numbers")
+            raise InputError(
+                f"{urdf.path}: the geometry {each.name} has corners that are no numbers"
+            )
         if len(faces):
             points = points @ offset.rotation.T + offset.translation
-            name = model.frames[each.parentFrame].name
-            body = moving.index(joint) if joint else -1
+            name = urdf.model.frames[each.parentFrame].name
+            body = urdf.moving.index(joint) if joint else -1
             found.append(Piece(name, "link", body, points, faces, make_empty_lines()))
     return found
 

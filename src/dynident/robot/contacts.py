@@ -14,32 +14,21 @@ from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.core.schema import Name, Number, Spec
 from dynident.core.text import suggest_nearest
-from dynident.robot.geometry import list_moving_joints, load_urdf_model, place_joints
+from dynident.robot.geometry import load_urdf_model
 from dynident.robot.model import Contact, Robot, Unknown
 
 
 class ContactSpec(Spec):
-    """One contact, as a robot file or a study has it.
+    """One contact, as a robot file or a study has it: see `Contact`.
 
     Attributes
     ----------
-    name : str
-        As the log's columns have it: ``fx_<name>``, ``contact_<name>``.
     frame : str, optional
         The link whose frame it is; its name when left out.
     kind : {"surface", "point"}
         Whether it bears moments, too.
-    axes : {"frame", "world"}
-        In which its wrench is logged.
     bias : tuple of floats
-        What its sensor reads unloaded [N, Nm].
-    sign : {1, -1}
-        -1 where the log has what acts on the world, and not on the robot.
-    rpy : tuple of floats
-        How the sensor is turned in the frame: roll, pitch, yaw about its axes [rad].
-    estimate : tuple of {"bias", "orientation"}
-        Of its sensor, beside the bodies: what `bias` misses [N, Nm], by which angles its axes
-        are turned from the stated ones [rad].
+        Three of a force, or six of a wrench [N, Nm].
     """
 
     name: Name
@@ -63,19 +52,14 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
     """The robot with contacts at frames of its URDF."""
     if not contacts:
         return robot
-    path, _, model, carriers = load_urdf_model(robot, "in which contacts could be found")
-    placements = place_joints(model, robot)
-    moving = list_moving_joints(carriers)
-    links = {
-        frame.name: frame
-        for frame in model.frames
-        if frame.name not in model.names  # links, and no joints
-    }
+    urdf = load_urdf_model(robot, "in which contacts could be found")
+    path, model, links = urdf.path, urdf.model, urdf.frames
     found: list[Contact] = []
     for spec in contacts:
         wanted = spec.frame or spec.name
         if wanted in model.names:
-            moved = next(f.name for f in links.values() if model.names[f.parentJoint] == wanted)
+            joint = model.getJointId(wanted)
+            moved = next(f for f, k in links.items() if model.frames[k].parentJoint == joint)
             raise InputError(
                 f"{path}: contact {spec.name!r}: {wanted!r} is a joint; name a link in frame, "
                 f"such as {moved!r}, which it moves"
@@ -87,20 +71,19 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
             )
         if spec.name in [each.name for each in found]:
             raise InputError(f"{path}: contact {spec.name!r} is there twice")
-        frame = links[wanted]
-        joint = int(frame.parentJoint)
-        carrier = carriers[joint]
-        if carrier not in moving:
+        frame = model.frames[links[wanted]]
+        carrier = urdf.carriers[frame.parentJoint]
+        if carrier not in urdf.moving:
             raise InputError(
                 f"{path}: contact {spec.name!r} is on the fixed base, where no wrench moves the "
                 "robot; read it as floating (floating = true, base = 'fixed') to weigh its base"
             )
-        placement = placements[carrier].inverse() * placements[joint] * frame.placement
+        placement = urdf.place(frame)
         found.append(
             Contact(
                 name=spec.name,
                 frame=wanted,
-                body=moving.index(carrier) + (0 if robot.floating else 1),
+                body=robot.numbers[urdf.moving.index(carrier)],
                 rotation=freeze_array(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
                 translation=freeze_array(placement.translation),
                 surface=spec.kind == "surface",

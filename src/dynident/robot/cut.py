@@ -17,8 +17,8 @@ from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.robot.drives import Drives
-from dynident.robot.geometry import list_moving_joints, load_urdf_model, place_joints
-from dynident.robot.model import Contact, Robot
+from dynident.robot.geometry import freeze_placement, load_urdf_model
+from dynident.robot.model import Contact, Joint, Robot
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,6 @@ class Cut:
 
     Attributes
     ----------
-    path : Path
-        The robot's URDF.
     seat : Contact
         The sensor on the body that carries it, in the axes of the link that it holds.
     numbers : tuple of int
@@ -47,52 +45,39 @@ class Cut:
 
 
 def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
-    """What a sensor at a link holds.
-
-    Parameters
-    ----------
-    robot, frame, name
-        See `cut_off_limb`.
-    """
-    path, _, model, carriers = load_urdf_model(robot, "at whose links it could be cut")
-    links = {each.name: k for k, each in enumerate(model.frames) if each.name not in model.names}
-    if frame not in links:
+    """What a sensor at a link holds; see `cut_off_limb`."""
+    urdf = load_urdf_model(robot, "at whose links it could be cut")
+    path, model, frames = urdf.path, urdf.model, urdf.frames
+    if frame not in frames:
         raise InputError(
-            f"{path}: there is no link {frame!r} to cut at{suggest_nearest(frame, links)}"
+            f"{path}: there is no link {frame!r} to cut at{suggest_nearest(frame, frames)}"
         )
-    hanging = find_frames_beyond(model, links[frame])
-    placements = place_joints(model, robot)
-    moving = list_moving_joints(carriers)
-    seat = model.frames[links[frame]]
-    root = placements[int(seat.parentJoint)] * seat.placement
-    base = carriers[int(seat.parentJoint)]
-    chosen = [
-        k
-        for k, joint in enumerate(moving)
-        if joint != base and bool(hanging & {find_joint_frame(model, joint)})
+    hanging = find_frames_beyond(model, frames[frame])
+    seat = model.frames[frames[frame]]
+    root = urdf.placements[seat.parentJoint] * seat.placement
+    base = urdf.carriers[seat.parentJoint]
+    beyond = [
+        joint
+        for joint in urdf.moving
+        if joint != base
+        and int(model.getFrameId(model.names[joint])) in hanging
         and not (robot.floating and joint == 1)
-    ]  # fmt: skip
-    inside = {moving[k] for k in chosen}
+    ]
     inertia = np.zeros(10)
-    for k in hanging:
-        each = model.frames[k]
-        if carriers[int(each.parentJoint)] not in inside:
-            placed = root.inverse() * placements[int(each.parentJoint)] * each.placement
+    for each in (model.frames[k] for k in hanging):
+        if urdf.carriers[each.parentJoint] not in beyond:
+            placed = root.actInv(urdf.placements[each.parentJoint] * each.placement)
             inertia += placed.act(each.inertia).toDynamicParameters()
-    offset = 0 if robot.floating else 1
-    numbers = tuple(k + offset for k in chosen)
+    numbers = tuple(robot.numbers[urdf.moving.index(joint)] for joint in beyond)
     turns = robot.drives.turns
     own = [number - 1 for number in numbers]
     rest_of = [k for k in range(robot.n) if k not in own]
     if np.any(turns[np.ix_(own, rest_of)]) or np.any(turns[np.ix_(rest_of, own)]):
         raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
-    on = (placements[base].inverse() * root) if base in moving else root
-    body = moving.index(base) + offset if base in moving else 0
-    at = freeze_array(on.rotation), freeze_array(on.translation)
-    names = frozenset(model.frames[k].name for k in hanging)
-    return Cut(
-        path, Contact(name or frame, frame, body, *at), numbers, freeze_array(inertia), names
-    )
+    body = robot.numbers[urdf.moving.index(base)] if base else 0
+    on = Contact(name or frame, frame, body, *freeze_placement(urdf.place(seat)))
+    links = frozenset(model.frames[k].name for k in hanging)
+    return Cut(path, on, numbers, freeze_array(inertia), links)
 
 
 def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
@@ -117,18 +102,13 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     if not found.numbers:
         raise InputError(f"{found.path}: no joint moves beyond {frame}; cut nearer to the base")
     order = {number: new for new, number in enumerate(found.numbers, start=1)}
-    on = pin.SE3(found.seat.rotation, found.seat.translation)
     joints, nominal = [], [found.inertia]
     for number in found.numbers:
         joint = robot.joints[number - 1]
         parent = order.get(joint.parent, 0)
         if parent == 0:
-            rest = on.inverse() * pin.SE3(joint.rotation, joint.translation)
-            joint = replace(
-                joint,
-                rotation=freeze_array(rest.rotation),
-                translation=freeze_array(rest.translation),
-            )
+            rotation, translation = place_behind(found.seat, joint)
+            joint = replace(joint, rotation=rotation, translation=translation)
         joints.append(replace(joint, parent=parent))
         nominal.append(robot.nominal[robot.body_index(number)])
     further = []
@@ -136,10 +116,9 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         if contact.frame in found.links and contact.body in order:
             further.append(replace(contact, body=order[contact.body]))
         elif contact.frame in found.links:
-            placed = on.inverse() * pin.SE3(contact.rotation, contact.translation)
-            at = freeze_array(placed.rotation), freeze_array(placed.translation)
-            further.append(replace(contact, body=0, rotation=at[0], translation=at[1]))
-    unit = freeze_array(np.eye(3)), freeze_array(np.zeros(3))
+            rotation, translation = place_behind(found.seat, contact)
+            further.append(replace(contact, body=0, rotation=rotation, translation=translation))
+    sensor = Contact(found.seat.name, frame, 0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
     return Robot(
         name=f"{robot.name} beyond {frame}",
         joints=tuple(joints),
@@ -148,17 +127,17 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         floating=True,
         base_link=frame,
         gravity=robot.gravity,
-        locked={},
         source=robot.source,
-        contacts=(Contact(found.seat.name, frame, 0, *unit), *further),
+        contacts=(sensor, *further),
         carrier=robot,
         seat=found.seat,
     )
 
 
-def find_joint_frame(model: pin.Model, joint: int) -> int:
-    """The frame of a joint."""
-    return int(model.getFrameId(model.names[joint]))
+def place_behind(seat: Contact, item: Joint | Contact) -> tuple[Array, Array]:
+    """Placement in a sensor's frame of what is on the same body: rotation and translation."""
+    on = pin.SE3(seat.rotation, seat.translation)
+    return freeze_placement(on.actInv(pin.SE3(item.rotation, item.translation)))
 
 
 def find_frames_beyond(model: pin.Model, root: int) -> set[int]:

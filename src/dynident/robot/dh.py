@@ -26,7 +26,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.core.text import suggest_nearest
 from dynident.robot.model import Joint
-from dynident.robot.spec import BaseSpec, DHJointSpec, InertialSpec
+from dynident.robot.spec import BaseSpec, DHJointSpec
 
 Convention = Literal["modified", "standard"]
 Angles = Literal["deg", "rad"]
@@ -46,19 +46,9 @@ def build_dh_joints(
     base: BaseSpec | None = None,
     place: str | Path = "DH table",
 ) -> tuple[Joint, ...]:
-    """Joints of a DH table, a tree through `parent`.
+    """Joints of a DH table, a tree through `parent`: parents come before children.
 
-    Parameters
-    ----------
-    table : sequence of DHJointSpec
-        Parents come before children.
-    convention : {"modified", "standard"}
-    angles : {"deg", "rad"}
-        Unit of the table's angles.
-    base : BaseSpec, optional
-        Pose of the table's frame 0 in the world.
-    place : str or Path
-        The file, for messages.
+    `base` is the pose of the table's frame 0 in the world.
     """
     unit = UNIT[angles]
     pose = base or BaseSpec()
@@ -83,17 +73,13 @@ def build_dh_joints(
 
 def read_dh_inertials(table: Sequence[DHJointSpec], floating: bool) -> Array:
     """Inertial parameters that the table states, shape (bodies, 10); zeros where none."""
-    stated = [convert_inertial_spec(row.inertial) for row in table]
-    return freeze_array([np.zeros(10), *stated] if floating else stated)
-
-
-def convert_inertial_spec(inertial: InertialSpec | None) -> Array:
-    """10-vector of a stated inertia, zeros where there is none."""
-    if inertial is None:
-        return np.zeros(10)
-    xx, xy, yy, xz, yz, zz = inertial.inertia
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return from_com(inertial.mass, inertial.com, matrix)
+    found = np.zeros((len(table) + floating, 10))
+    for body, row in enumerate(table, start=int(floating)):
+        if row.inertial is not None:
+            xx, xy, yy, xz, yz, zz = row.inertial.inertia
+            matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+            found[body] = from_com(row.inertial.mass, row.inertial.com, matrix)
+    return freeze_array(found)
 
 
 def _find_parent(row: DHJointSpec, number: int, names: list[str], place: str | Path) -> int:

@@ -44,7 +44,7 @@ class Drives:
 
     def position_to_joint(self, motor: Array) -> Array:
         """Joint positions from motor positions, shape (samples, n)."""
-        return np.asarray(np.linalg.solve(self.reduction, motor.T).T) + self.zero
+        return self.rate_to_joint(motor) + self.zero
 
     def rate_to_joint(self, motor: Array) -> Array:
         """Joint velocities or accelerations from the motors', shape (samples, n)."""

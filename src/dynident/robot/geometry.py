@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from lxml import etree
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.robot.model import HUGE, Robot
-from dynident.robot.urdf import capture_library_messages, parse_xml
-
-if TYPE_CHECKING:
-    import pinocchio as pin
+from dynident.robot.urdf import (
+    build_pinocchio_model,
+    capture_library_messages,
+    list_library_errors,
+    parse_xml,
+)
 
 SIDES = 10
 """Sides of the polygon around a circle: with its two ends a cylinder has twelve facets."""
@@ -47,28 +51,15 @@ def load_link_points(robot: Robot, link: str) -> Array:
     ndarray, shape (points, 3)
         In the body's joint frame [m].
     """
-    import pinocchio as pin
-
     if link not in robot.links:
         raise InputError(
             f"{robot.name}: there is no link {link!r}{suggest_nearest(link, robot.links)}"
         )
     advice = f"so the shape of {link} is not known; give the points of its hull"
-    path, root, model, carriers = load_urdf_model(robot, advice)
-    body = list_moving_joints(carriers)[robot.links.index(link)]
-    members = {
-        frame.name
-        for frame in model.frames
-        if frame.type == pin.FrameType.BODY and carriers[frame.parentJoint] == body
-    }
-    keep_geometry(root, members, path)
-    placements = place_joints(model, robot)
-    clouds = [
-        place_shape_points(
-            placements[body].actInv(placements[shape.parentJoint] * shape.placement), shape
-        )
-        for shape in read_shapes(model, root, path)
-    ]
+    urdf = load_urdf_model(robot, advice)
+    path, body = urdf.path, urdf.moving[robot.links.index(link)]
+    members = {each for each, f in urdf.links.items() if urdf.carriers[f.parentJoint] == body}
+    clouds = [place_shape_points(urdf.place(shape), shape) for shape in urdf.read_shapes(members)]
     if not clouds:
         raise InputError(
             f"{path}: link {link!r} has neither collision nor visual geometry; give the points "
@@ -100,19 +91,15 @@ def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
     """
     if name in robot.links:
         return name, np.eye(3), np.zeros(3)
-    _, _, model, carriers = load_urdf_model(robot, f"so the place of frame {name!r} is not known")
-    moving = list_moving_joints(carriers)
-    frames = {f.name: f for f in model.frames if carriers[f.parentJoint] in moving}
+    urdf = load_urdf_model(robot, f"so the place of frame {name!r} is not known")
+    frames = {f.name: f for f in urdf.model.frames if urdf.carriers[f.parentJoint] in urdf.moving}
     if name not in frames:
         raise InputError(
             f"{robot.name}: there is no moving frame {name!r}{suggest_nearest(name, frames)}"
         )
-    frame = frames[name]
-    body = carriers[frame.parentJoint]
-    placements = place_joints(model, robot)
-    found = placements[body].actInv(placements[frame.parentJoint] * frame.placement)
-    link = robot.links[moving.index(body)]
-    return link, np.array(found.rotation), np.array(found.translation)
+    found = urdf.place(frames[name])
+    body = urdf.moving.index(urdf.carriers[frames[name].parentJoint])
+    return robot.links[body], np.array(found.rotation), np.array(found.translation)
 
 
 def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
@@ -133,68 +120,82 @@ def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def load_urdf_model(robot: Robot, advice: str) -> tuple[Path, etree._Element, pin.Model, list[int]]:
-    """The robot's URDF as the library reads it.
+@dataclass(frozen=True)
+class UrdfModel:
+    """A robot's URDF as the library reads it, with all joints, locked ones at their values.
 
-    Parameters
+    Attributes
     ----------
-    advice : str
-        What follows from there being none.
-
-    Returns
-    -------
-    path : Path
     root : element
         Of the file, as it is now.
-    model : pin.Model
-        With all joints, locked ones too.
+    placements : list of pin.SE3
+        Of all joints in the base frame.
     carriers : list of int
-        For each of its joints the one that moves what it carries.
+        For each joint the one that moves what it carries: itself, or the first that is not locked.
+    moving : list of int
+        Joints that move the robot's bodies, in the bodies' order.
     """
-    import pinocchio as pin
 
+    path: Path
+    root: etree._Element
+    model: pin.Model
+    placements: list[pin.SE3]
+    carriers: list[int]
+    moving: list[int]
+
+    @property
+    def links(self) -> dict[str, pin.Frame]:
+        """Frames of links by name."""
+        return {each.name: each for each in self.model.frames if each.type == pin.FrameType.BODY}
+
+    @property
+    def frames(self) -> dict[str, int]:
+        """Frames of links and fixed joints by name."""
+        moved = set(self.model.names)
+        return {f.name: k for k, f in enumerate(self.model.frames) if f.name not in moved}
+
+    def place(self, item: pin.Frame | pin.GeometryObject) -> pin.SE3:
+        """Placement of a frame or a shape in that of the joint that carries it."""
+        joint = item.parentJoint
+        carrier = self.placements[self.carriers[joint]]
+        return carrier.actInv(self.placements[joint] * item.placement)
+
+    def read_shapes(self, links: Collection[str]) -> list[pin.GeometryObject]:
+        """What the file draws of some links: collision geometry, or visual one without.
+
+        What is not asked for is not loaded, so that its meshes may be missing.
+        """
+        keep_geometry(self.root, links, self.path)
+        return read_shapes(self.model, self.root, self.path)
+
+
+def load_urdf_model(robot: Robot, advice: str) -> UrdfModel:
+    """The robot's URDF; the advice is what follows from there being none."""
     path = robot.source
     root = None if path is None or path.suffix.lower() == ".toml" else parse_xml(path).getroot()
     if path is None or root is None or root.tag == "mujoco":
         raise InputError(f"{robot.name}: the robot has no URDF, {advice}")
-    free = (pin.JointModelFreeFlyer(),) if robot.floating else ()
-    with capture_library_messages():
-        try:
-            model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
-    carriers = [find_carrier(model, robot, joint) for joint in range(model.njoints)]
-    names = [model.names[j] for j in list_moving_joints(carriers)[int(robot.floating) :]]
+    model = build_pinocchio_model(root, path, robot.floating)
+    carriers: list[int] = []
+    for joint in range(model.njoints):  # parents come first
+        locked = model.names[joint] in robot.locked
+        carriers.append(carriers[model.parents[joint]] if locked else joint)
+    moving = [joint for joint in range(1, model.njoints) if carriers[joint] == joint]
+    names = [model.names[joint] for joint in moving[int(robot.floating) :]]
     if names != list(robot.joint_names) or not set(robot.locked) <= set(model.names):
         raise InputError(f"{path}: its joints are no longer those of the robot; read it again")
-    return path, root, model, carriers
-
-
-def list_moving_joints(carriers: list[int]) -> list[int]:
-    """Joints of the model that move bodies, in the bodies' order, after the universe."""
-    return [j for j in range(1, len(carriers)) if carriers[j] == j]
-
-
-def find_carrier(model: pin.Model, robot: Robot, joint: int) -> int:
-    """The joint that moves what a joint carries: itself, or the first that is not locked."""
-    while model.names[joint] in robot.locked:
-        joint = int(model.parents[joint])
-    return joint
-
-
-def place_joints(model: pin.Model, robot: Robot) -> list[pin.SE3]:
-    """Placements of all joints in the base frame, locked ones at their values."""
-    import pinocchio as pin
-
     data = model.createData()
     pin.forwardKinematics(model, data, build_locked_configuration(model, robot))
-    return list(data.oMi)
+    return UrdfModel(path, root, model, list(data.oMi), carriers, moving)
+
+
+def freeze_placement(placement: pin.SE3) -> tuple[Array, Array]:
+    """Rotation and translation that nobody can change."""
+    return freeze_array(placement.rotation), freeze_array(placement.translation)
 
 
 def build_locked_configuration(model: pin.Model, robot: Robot) -> Array:
     """The model's configuration with all joints at zero, but for the locked ones."""
-    import pinocchio as pin
-
     q = np.asarray(pin.neutral(model))
     for name, value in robot.locked.items():
         joint = model.joints[model.getJointId(name)]
@@ -205,20 +206,8 @@ def build_locked_configuration(model: pin.Model, robot: Robot) -> Array:
     return q
 
 
-def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:
-    """Leave one kind of geometry of some links, its meshes with their paths, and no other.
-
-    What is not asked for is not loaded, so that its meshes may be missing.
-
-    Parameters
-    ----------
-    root : element
-        The URDF's, changed in place.
-    members : set of str
-        The links.
-    path : Path
-        The URDF.
-    """
+def keep_geometry(root: etree._Element, members: Collection[str], path: Path) -> None:
+    """Leave one kind of geometry of some links in a URDF, its meshes with their paths, no other."""
     for link in root.iterchildren("link"):
         collisions, visuals = link.findall("collision"), link.findall("visual")
         if link.get("name") not in members:
@@ -233,18 +222,10 @@ def keep_geometry(root: etree._Element, members: set[str], path: Path) -> None:
 
 
 def find_mesh_file(name: str, path: Path, place: str) -> Path:
-    """Where a mesh is.
+    """Where a mesh is: ``package://name/...``, ``file://...``, or a path relative to the URDF.
 
-    Parameters
-    ----------
-    name : str
-        As the URDF has it: ``package://name/...``, ``file://...``, or a path, which is
-        relative to the URDF. A package is a folder with its name in one of the URDF's
-        parents, or in one of ROS_PACKAGE_PATH.
-    path : Path
-        The URDF.
-    place : str
-        Where it says so, for messages.
+    A package is a folder with its name in one of the URDF's parents, or in one of
+    ROS_PACKAGE_PATH.
     """
     folders = [path.resolve().parent]
     tail, advice = name.removeprefix("file://"), ""
@@ -265,8 +246,6 @@ def find_mesh_file(name: str, path: Path, place: str) -> Path:
 
 def read_shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.GeometryObject]:
     """Everything that a URDF draws, on the joints of a model."""
-    import pinocchio as pin
-
     text = etree.tostring(root, encoding="unicode")
     found: list[pin.GeometryObject] = []
     reason = ""
@@ -280,8 +259,8 @@ def read_shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.
     drawn = len(root.findall("link/collision")) + len(root.findall("link/visual"))
     if not reason and len(found) < drawn:
         # the library leaves out what it does not know; the hull would be too small
-        told = [line.removeprefix("Error:") for line in said if line.startswith("Error:")]
-        reason = told[0] if told else f"{drawn - len(found)} shapes are of no known kind"
+        unknown = f"{drawn - len(found)} shapes are of no known kind"
+        reason = next(list_library_errors(said), unknown)
     if reason:
         raise InputError(f"{path}: its geometry cannot be read: {' '.join(reason.split())}")
     return found
@@ -316,32 +295,15 @@ def surround_cylinder(cylinder: Shape) -> Array:
     return revolve_profile(np.full(2, cylinder.radius), cylinder.halfLength * np.array([-1.0, 1.0]))
 
 
-def surround_capsule(capsule: Shape) -> Array:
-    """A polyhedron around a cylinder along z with half spheres on its ends."""
-    radius = capsule.radius / np.cos(np.pi / 12.0)
-    ends = capsule.halfLength * np.sign(LATITUDES)
+def surround_round(shape: Shape, half: float) -> Array:
+    """A polyhedron around a sphere, or the half spheres on the ends of a cylinder along z."""
+    radius = shape.radius / np.cos(np.pi / 12.0)
+    ends = half * np.sign(LATITUDES)
     return revolve_profile(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES) + ends)
 
 
-def surround_sphere(sphere: Shape) -> Array:
-    """A polyhedron around a sphere."""
-    radius = sphere.radius / np.cos(np.pi / 12.0)
-    return revolve_profile(radius * np.cos(LATITUDES), radius * np.sin(LATITUDES))
-
-
 def revolve_profile(radii: Array, heights: Array) -> Array:
-    """Corners of a polyhedron around a solid of revolution about z.
-
-    Parameters
-    ----------
-    radii, heights : ndarray, shape (corners,)
-        Corners of its convex profile [m].
-
-    Returns
-    -------
-    ndarray, shape (corners * SIDES, 3)
-        Polygons whose sides touch the circles of the profile's corners from outside.
-    """
+    """Polygons whose sides touch the circles of a profile's corners about z from outside."""
     return sample_circles(radii / np.cos(np.pi / SIDES), heights, SIDES)
 
 
@@ -357,8 +319,8 @@ def sample_circles(radii: Array, heights: Array, points: int) -> Array:
 SHAPES: dict[str, Callable[..., Array]] = {
     "Box": surround_box,
     "Cylinder": surround_cylinder,
-    "Capsule": surround_capsule,
-    "Sphere": surround_sphere,
+    "Capsule": lambda capsule: surround_round(capsule, capsule.halfLength),
+    "Sphere": lambda sphere: surround_round(sphere, 0.0),
     "Convex": lambda mesh: np.array(mesh.points()),
     "BVHModel": lambda mesh: np.array(mesh.vertices()),
 }

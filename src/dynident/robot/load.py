@@ -18,6 +18,7 @@ from dynident.core.schema import read_toml, validate_data
 from dynident.core.text import suggest_nearest
 from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
+from dynident.robot.geometry import freeze_placement
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
@@ -71,6 +72,7 @@ def load_robot(
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     robot = loader(path, floating, dict(locked or {}))
+    robot = replace(robot, warnings=(*robot.warnings, *list_inertial_warnings(robot)))
     refuse_many_joints(robot.n, path)
     if gravity is not None:
         try:
@@ -81,10 +83,6 @@ def load_robot(
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=freeze_array(vector))
     return replace_drives(robot, drives, transmission, path)
-
-
-def _load_from_urdf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finish_loading(load_urdf(path, floating, locked), locked, path)
 
 
 def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
@@ -98,38 +96,31 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
     if floating and spec.base is not None:
         raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
-    if spec.urdf is not None:
-        robot = _set_base_gravity(
-            load_urdf(_find_named_file(path, "urdf", spec.urdf), floating, locked), spec
-        )
-    elif spec.mjcf is not None:
-        robot = _set_base_gravity(
-            load_mjcf(_find_named_file(path, "mjcf", spec.mjcf), floating, locked), spec
-        )
-    else:
+    if spec.convention is not None:
         robot = _build_from_table(spec, floating, path)
+    else:
+        key, name = ("urdf", spec.urdf) if spec.urdf is not None else ("mjcf", spec.mjcf)
+        source = path.parent / str(name)
+        if not source.is_file():
+            raise InputError(f"{path}: key {key!r}: there is no file {source}")
+        load = load_urdf if key == "urdf" else load_mjcf
+        robot = _set_base_gravity(load(source, floating, locked), spec)
     if spec.name is not None:
         robot = replace(robot, name=spec.name)
-    robot = _finish_loading(robot, locked, path)
-    return replace_drives(robot, spec.drive, spec.transmission, path)
+    return replace_drives(lock_joints(robot, locked, path), spec.drive, spec.transmission, path)
 
 
-def _find_named_file(path: Path, key: str, name: str) -> Path:
-    """The file that a robot file names."""
-    source = path.parent / name
-    if not source.is_file():
-        raise InputError(f"{path}: key {key!r}: there is no file {source}")
-    return source
+Loader = Callable[[Path, bool, dict[str, float]], Robot]
 
 
-def _load_from_mjcf(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
-    return _finish_loading(load_mjcf(path, floating, locked), locked, path)
+def _then_lock(load: Loader) -> Loader:
+    return lambda path, floating, locked: lock_joints(load(path, floating, locked), locked, path)
 
 
-LOADERS: dict[str, Callable[[Path, bool, dict[str, float]], Robot]] = {
-    ".urdf": _load_from_urdf,
+LOADERS: dict[str, Loader] = {
+    ".urdf": _then_lock(load_urdf),
     ".toml": _load_from_toml,
-    ".xml": _load_from_mjcf,
+    ".xml": _then_lock(load_mjcf),
 }
 """Readers of robot files by suffix: (path, floating, locked joints) to a robot."""
 
@@ -163,20 +154,8 @@ def _set_base_gravity(robot: Robot, spec: RobotSpec) -> Robot:
     return replace(robot, gravity=freeze_array(gravity))
 
 
-def _finish_loading(robot: Robot, locked: Mapping[str, float], path: Path) -> Robot:
-    robot = lock_joints(robot, locked, path)
-    return replace(robot, warnings=(*robot.warnings, *list_inertial_warnings(robot)))
-
-
 def list_inertial_warnings(robot: Robot) -> tuple[str, ...]:
-    """What is wrong with the file's inertials, body by body.
-
-    Returns
-    -------
-    tuple of str
-        One line for each massless or physically inconsistent body; nothing for a robot
-        without any inertials.
-    """
+    """A line for each massless or inconsistent body of a robot that has any inertials."""
     if not robot.has_nominal:
         return ()
     found = []
@@ -202,17 +181,7 @@ def _is_clearly_consistent(phi: Array) -> bool:
 def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) -> Robot:
     """Fix joints at a value; what they move becomes part of the body that carries them.
 
-    Parameters
-    ----------
-    locked : mapping of str to float
-        Joint names (or 1-based numbers as text) and positions [rad or m].
-    place : str or Path
-        The file, for messages.
-
-    Returns
-    -------
-    Robot
-        With the drives of the joints that are left.
+    Joints are named, or numbered from 1 as text; positions are in rad or m.
     """
     if not locked:
         return robot
@@ -228,71 +197,52 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     nominal = [robot.nominal[0]] if robot.floating else []
     for index, joint in enumerate(robot.joints):
         phi = robot.nominal[index + 1 + offset]
-        number, rotation, translation = where[index + 1]
+        number, at = where[index + 1]
         if index not in values:
-            parent, turn, shift = where[joint.parent]
-            joints.append(
-                replace(
-                    joint,
-                    parent=parent,
-                    rotation=freeze_array(turn @ joint.rotation),
-                    translation=freeze_array(turn @ joint.translation + shift),
-                )
+            parent, at = where[joint.parent]
+            rotation, translation = freeze_placement(
+                at * pin.SE3(joint.rotation, joint.translation)
             )
+            joints.append(replace(joint, parent=parent, rotation=rotation, translation=translation))
             nominal.append(phi)
         elif number + offset >= 0:
-            nominal[number + offset] = nominal[number + offset] + transform_body(
-                phi, rotation, translation
-            )
+            more = transform_body(phi, at.rotation, at.translation)
+            nominal[number + offset] = nominal[number + offset] + more
     if not joints and not robot.floating:
         raise InputError(f"{place}: locked leaves no moving joint")
     drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
+    pairs = np.ix_(left, left)
+    kept = (drives.turns[pairs], drives.reduction[pairs], drives.zero[left], drives.gain[left])
     return replace(
         robot,
         joints=tuple(joints),
         nominal=freeze_array(nominal),
-        drives=Drives(
-            *(freeze_array(each[np.ix_(left, left)]) for each in (drives.turns, drives.reduction)),
-            *(freeze_array(each[left]) for each in (drives.zero, drives.gain)),
-        ),
+        drives=Drives(*map(freeze_array, kept)),
         locked={names[i]: v for i, v in values.items()},
     )
 
 
-def find_carrying_joints(
-    robot: Robot, locked: Mapping[str, float]
-) -> list[tuple[int, Array, Array]]:
-    """What carries the base and each joint's frame once some joints are locked.
-
-    Parameters
-    ----------
-    robot : Robot
-        With all its joints.
-    locked : mapping of str to float
-        Names of joints and their positions [rad or m].
+def find_carrying_joints(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, pin.SE3]]:
+    """What carries the base and each joint's frame once some joints of a whole robot are locked.
 
     Returns
     -------
-    list of (int, ndarray, ndarray)
+    list of (int, pin.SE3)
         For the base and then each joint the 1-based number, among those that are left, of the
-        joint that moves what it moves (0 is the base), and its frame's placement (rotation,
-        translation) in that one's.
+        joint that moves what it moves (0 is the base), and its frame in that one's.
     """
-    where = [(0, np.eye(3), np.zeros(3))]
+    where = [(0, pin.SE3.Identity())]
     count = 0
     for joint in robot.joints:
         if joint.name not in locked:
             count += 1
-            where.append((count, np.eye(3), np.zeros(3)))
+            where.append((count, pin.SE3.Identity()))
             continue
-        parent, turn, shift = where[joint.parent]
-        rotation = turn @ joint.rotation
-        translation = turn @ joint.translation + shift
-        if joint.kind == "revolute":
-            rotation = rotation @ pin.exp3(joint.axis * locked[joint.name])
-        else:
-            translation = translation + rotation @ joint.axis * locked[joint.name]
-        where.append((parent, rotation, translation))
+        parent, at = where[joint.parent]
+        step = joint.axis * locked[joint.name]
+        turning = joint.kind == "revolute"
+        moved = pin.SE3(pin.exp3(step), np.zeros(3)) if turning else pin.SE3(np.eye(3), step)
+        where.append((parent, at * pin.SE3(joint.rotation, joint.translation) * moved))
     return where
 
 
@@ -313,17 +263,7 @@ def replace_drives(
     transmission: TransmissionSpec | None,
     place: str | Path,
 ) -> Robot:
-    """The robot with other drives.
-
-    Parameters
-    ----------
-    drives : sequence of DriveSpec
-        Joints that none is given for keep what they have.
-    transmission : TransmissionSpec or None
-        None keeps the robot's.
-    place : str or Path
-        The file, for messages.
-    """
+    """The robot with other drives; what is not given stays as it is."""
     if not drives and transmission is None:
         return robot
     n, names = robot.n, robot.joint_names
@@ -348,11 +288,12 @@ def replace_drives(
     reduction, zero = robot.drives.reduction, robot.drives.zero
     if transmission is not None:
         reduction = _read_reduction(transmission, n, place)
-        zero = _read_zero(transmission, n, place)
-    changed = Drives(
-        freeze_array(turns), freeze_array(reduction), freeze_array(zero), freeze_array(gain)
-    )
-    return replace(robot, drives=changed)
+        zero = np.zeros(n) if transmission.zero is None else np.array(transmission.zero)
+        if zero.shape != (n,):
+            raise InputError(
+                f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
+            )
+    return replace(robot, drives=Drives(*map(freeze_array, (turns, reduction, zero, gain))))
 
 
 def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
@@ -372,12 +313,3 @@ def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
     if np.linalg.matrix_rank(matrix) < n:
         raise InputError(f"{key} is singular: motor positions would not fix the joints'")
     return matrix
-
-
-def _read_zero(spec: TransmissionSpec, n: int, place: str | Path) -> Array:
-    zero = np.zeros(n) if spec.zero is None else np.array(spec.zero)
-    if zero.shape != (n,):
-        raise InputError(
-            f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
-        )
-    return zero

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
@@ -19,6 +20,7 @@ from dynident.robot.mjcf_document import (
     Document,
     Element,
     make_axis_rotation,
+    normalise_direction,
     read_document,
 )
 from dynident.robot.mjcf_inertia import read_body_inertia
@@ -43,10 +45,9 @@ KNOWN = {
         "solimplimit", "solreffriction", "solimpfriction", "user",
     }),
 }  # fmt: skip
-"""Attributes of what is read whole; another one is a slip of the pen."""
-Placed = tuple[int, Array, Array]
-"""A joint's number, and a placement (rotation, translation) in its frame."""
-BASE: Placed = (0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
+"""Attributes of what is read whole; others are refused as spelling errors."""
+Placed = tuple[int, pin.SE3]
+"""A joint's number, and a placement in its frame."""
 EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
 
 
@@ -56,14 +57,13 @@ class Axis:
 
     Attributes
     ----------
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Of the frames around it, within the body.
+    around : pin.SE3
+        Placement of the frames around it, within the body.
     """
 
     name: str
     own: Attributes
-    rotation: Array
-    translation: Array
+    around: pin.SE3
 
 
 @dataclass
@@ -74,13 +74,13 @@ class Body:
     ----------
     parent : int
         Its place in the list of bodies; -1 is the world.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Its placement in its parent's frame.
+    placement : pin.SE3
+        In its parent's frame.
     axes : list of Axis
         Joints that move it, those nearest to the parent first.
     free : Element or None
         Its free joint.
-    geoms : list of (Attributes, ndarray, ndarray)
+    geoms : list of (Attributes, pin.SE3)
         With the placement of the frames around each.
     hidden : Element or None
         What may hold geoms that are not read.
@@ -89,11 +89,11 @@ class Body:
     name: str
     element: Element
     parent: int
-    rotation: Array
-    translation: Array
+    placement: pin.SE3
     axes: list[Axis] = field(default_factory=list)
     free: Element | None = None
-    geoms: list[tuple[Attributes, Array, Array]] = field(default_factory=list)
+    geoms: list[tuple[Attributes, pin.SE3]] = field(default_factory=list)
+    sites: list[str | None] = field(default_factory=list)
     inertial: Attributes | None = None
     hidden: Element | None = None
 
@@ -132,20 +132,10 @@ class Model:
 def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
     """Read an MJCF.
 
-    Parameters
-    ----------
-    floating : bool
-        Let the tree's first body move freely, whether or not it has a free joint. Without, it is
-        held where the file puts it.
-    locked : collection of str
-        Joints that the caller will lock: what couples them is not worth a word.
-
-    Returns
-    -------
-    Robot
-        Joints in the file's order; bodies without joints are part of the body that carries
-        them. A fixed base has the world's frame, a floating one that of its body. Gears of
-        actuators are the drives' reduction.
+    Joints are in the file's order; bodies without joints are part of the body that carries them.
+    A floating base has the frame of the first body, whether or not that has a free joint; a fixed
+    one is held where the file puts it and has the world's frame. Gears of actuators are the
+    drives' reduction. Nothing is said of what couples joints that will be locked.
     """
     model = read_model(path)
     document = model.document
@@ -165,16 +155,15 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     joints, placed = assemble_joints(model, floating)
     nominal = np.zeros((len(joints) + 1, 10))
     weights = read_body_inertias(model)
-    for body, (number, rotation, translation) in zip(model.bodies, placed, strict=True):
-        nominal[number] += transform_body(weights[body.name], rotation, translation)
+    for body, (number, at) in zip(model.bodies, placed, strict=True):
+        nominal[number] += transform_body(weights[body.name], at.rotation, at.translation)
     if not joints and not floating:
         raise InputError(f"{path}: the robot has no moving joint")
     refuse_many_joints(len(joints) - len(locked), path)
-    name = document.root.own.get("model") or path.stem
     driven = read_actuators(document)
     gears = [driven[each.name].gear if each.name in driven else 1.0 for each in joints]
     return Robot(
-        name=name,
+        name=document.root.own.get("model") or path.stem,
         joints=tuple(joints),
         nominal=freeze_array(nominal[0 if floating else 1 :]),
         drives=replace(Drives.direct(len(joints)), reduction=freeze_array(np.diag(gears))),
@@ -187,40 +176,29 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
 
 
 def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
-    """The joints of a model, and where its bodies are.
-
-    Returns
-    -------
-    joints : list of Joint
-    placed : list of (int, ndarray, ndarray)
-        For each body the 1-based number of the joint that moves it, 0 for the base, and its
-        placement (rotation, translation) in that joint's frame.
-    """
+    """The joints of a model; for each body the 1-based number of its own, 0 for the base."""
     driven = read_actuators(model.document)
     joints: list[Joint] = []
     placed: list[Placed] = []
     for body in model.bodies:
-        number, rotation, translation = placed[body.parent] if placed else BASE
+        number, at = placed[body.parent] if placed else (0, pin.SE3.Identity())
         if placed or not floating:
-            translation = translation + rotation @ body.translation
-            rotation = rotation @ body.rotation
+            at = at * body.placement
         for axis, link in zip(body.axes, model.links_of(body), strict=False):
-            joint, (rotation, translation) = _build_joint(
-                model.document, axis, link, number, rotation, translation
-            )
+            joint, at = _build_joint(model.document, axis, link, number, at)
             if axis.name in driven:
                 drive = driven[axis.name]
                 effort = min(joint.effort, drive.effort)
                 joint = replace(joint, effort=effort, kp=drive.kp, kd=drive.kd)
             joints.append(joint)
             number = len(joints)
-        placed.append((number, rotation, translation))
+        placed.append((number, at))
     return joints, placed
 
 
 def _build_joint(
-    document: Document, axis: Axis, link: str, parent: int, rotation: Array, translation: Array
-) -> tuple[Joint, tuple[Array, Array]]:
+    document: Document, axis: Axis, link: str, parent: int, at: pin.SE3
+) -> tuple[Joint, pin.SE3]:
     """A joint of a body that stands at a placement, and the body's placement in its frame.
 
     The file places a body as it is when its joints are at their reference (`ref`): the joint
@@ -229,14 +207,11 @@ def _build_joint(
     own = axis.own
     kind = own.text("type", "hinge")
     hinge = kind == "hinge"
-    unit = own.vector("axis", (0.0, 0.0, 1.0))
-    size = float(np.linalg.norm(unit))
-    if size < 1e-14:
-        raise InputError(f"{own.shown('axis')} has no direction")
-    unit = axis.rotation @ unit / size
+    unit = axis.around.rotation @ normalise_direction(
+        own.vector("axis", (0.0, 0.0, 1.0)), own, "axis"
+    )
     # where a slide has its axis does not matter
-    anchor = axis.translation + axis.rotation @ own.vector("pos", (0.0, 0.0, 0.0))
-    anchor = anchor if hinge else np.zeros(3)
+    anchor = axis.around.act(own.vector("pos", (0.0, 0.0, 0.0))) if hinge else np.zeros(3)
     compiler = document.compiler
     lower, upper = own.limited("range", "limited", compiler.automatic)
     ref = own.number("ref")
@@ -244,14 +219,14 @@ def _build_joint(
         ref, lower, upper = (
             compiler.angle(value) if np.isfinite(value) else value for value in (ref, lower, upper)
         )
-    at = translation + rotation @ anchor
+    turned, there = at.rotation, at.act(anchor)
     joint = Joint(
         name=axis.name,
         link=link,
         kind="revolute" if hinge else "prismatic",
         parent=parent,
-        rotation=freeze_array(rotation @ make_axis_rotation(unit, -ref) if hinge else rotation),
-        translation=freeze_array(at if hinge else at - rotation @ unit * ref),
+        rotation=freeze_array(turned @ make_axis_rotation(unit, -ref) if hinge else turned),
+        translation=freeze_array(there if hinge else there - turned @ unit * ref),
         axis=freeze_array(unit),
         lower=lower,
         upper=upper,
@@ -260,7 +235,7 @@ def _build_joint(
         friction=own.number("frictionloss"),
         armature=own.number("armature"),
     )
-    return joint, (np.eye(3), -anchor)
+    return joint, pin.SE3(np.eye(3), -anchor)
 
 
 def _read_first_coefficient(own: Attributes, key: str) -> float:
@@ -305,11 +280,14 @@ def read_model(path: Path) -> Model:
     """Read an MJCF and find its one tree of moving bodies."""
     document = read_document(path)
     bodies: list[Body] = []
-    world = Body(WORLD, document.root, -1, np.eye(3), np.zeros(3))
+    still = pin.SE3.Identity()
+    world = Body(WORLD, document.root, -1, still)
     for section in document.sections("worldbody"):
-        _gather_parts(document, section, world, -1, "main", np.eye(3), np.zeros(3), bodies)
+        _gather_parts(document, section, world, -1, "main", still, bodies)
     _name_unnamed(bodies)
-    tops = [_find_top_body(bodies, index) for index in range(len(bodies))]
+    tops: list[int] = []
+    for index, body in enumerate(bodies):  # parents come first
+        tops.append(index if body.parent < 0 else tops[body.parent])
     moving = {
         top for top, body in zip(tops, bodies, strict=True) if body.axes or body.free is not None
     }
@@ -340,8 +318,7 @@ def _gather_parts(
     body: Body,
     place: int,
     childclass: str,
-    rotation: Array,
-    translation: Array,
+    around: pin.SE3,
     bodies: list[Body],
 ) -> None:
     """Gather what stands in a body, or in a frame of it whose placement is given."""
@@ -349,25 +326,26 @@ def _gather_parts(
         _refuse_unknown(child)
         own = document.attributes(child, childclass)
         if child.tag in ("body", "frame"):
-            turned, shifted = document.placement(own)
-            turned, shifted = rotation @ turned, translation + rotation @ shifted
+            placement = around * document.placement(own)
             inner = child.own.get("childclass", childclass)
             document.known_class(inner, child)
             if child.tag == "frame":
-                _gather_parts(document, child, body, place, inner, turned, shifted, bodies)
+                _gather_parts(document, child, body, place, inner, placement, bodies)
                 continue
-            new = Body(child.own.get("name", ""), child, place, turned, shifted)
+            new = Body(child.own.get("name", ""), child, place, placement)
             bodies.append(new)
             here = len(bodies) - 1
-            _gather_parts(document, child, new, here, inner, np.eye(3), np.zeros(3), bodies)
+            _gather_parts(document, child, new, here, inner, pin.SE3.Identity(), bodies)
         elif child.tag == "joint" and own.text("type") != "free":
-            body.axes.append(Axis(child.own.get("name", ""), own, rotation, translation))
+            body.axes.append(Axis(child.own.get("name", ""), own, around))
         elif child.tag in ("joint", "freejoint"):
             body.free = child
         elif child.tag == "geom":
-            body.geoms.append((own, rotation, translation))
+            body.geoms.append((own, around))
         elif child.tag == "inertial":
             body.inertial = own
+        elif child.tag == "site":
+            body.sites.append(child.own.get("name"))
         elif child.tag in ("composite", "attach", "flexcomp", "replicate"):
             _refuse_hidden(child)
             body.hidden = child
@@ -391,8 +369,7 @@ def _refuse_unknown(element: Element) -> None:
 
 def _refuse_hidden(element: Element) -> None:
     """Refuse what stands for bodies and joints that the file does not spell out."""
-    plain = element.tag == "replicate" and not any(element.inside("body", "joint", "attach"))
-    if not plain:
+    if element.tag != "replicate" or any(element.inside("body", "joint", "attach")):
         raise InputError(
             f"{element.place}: <{element.tag}> makes bodies that the file does not spell out; "
             f"{EXPAND}"
@@ -442,12 +419,6 @@ def _find_free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _find_top_body(bodies: list[Body], index: int) -> int:
-    while bodies[index].parent >= 0:
-        index = bodies[index].parent
-    return index
-
-
 def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
     """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each."""
     document = model.document
@@ -491,9 +462,8 @@ def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
             elif each.tag in ("connect", "weld"):
                 bodies = [carried.get(name, 0) for name in ends[2:]]
                 if "site1" in own:
-                    bodies = [
-                        _find_site_carrier(model, carried, own.text(f"site{k}")) for k in (1, 2)
-                    ]
+                    of_sites = {n: carried[body.name] for body in model.bodies for n in body.sites}
+                    bodies = [of_sites.get(own.text(f"site{k}"), 0) for k in (1, 2)]
                 if bodies[0] != bodies[1]:
                     raise InputError(
                         f"{each.place}: {each.name} closes a loop of bodies, which no tree has; "
@@ -541,19 +511,3 @@ def _find_carrying_joints(model: Model, locked: set[str]) -> dict[str, int]:
         numbers.append(number)
         found[body.name] = number
     return found
-
-
-def _find_site_carrier(model: Model, carried: dict[str, int], name: str) -> int:
-    """The same for the body that has a site."""
-    for body in model.bodies:
-        if any(site.own.get("name") == name for site in _find_own_sites(body.element)):
-            return carried[body.name]
-    return 0
-
-
-def _find_own_sites(element: Element) -> Iterator[Element]:
-    for child in element.children:
-        if child.tag == "site":
-            yield child
-        elif child.tag == "frame":
-            yield from _find_own_sites(child)

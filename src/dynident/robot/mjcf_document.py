@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 from lxml import etree
 
 from dynident.core.arrays import Array
@@ -224,14 +225,9 @@ class Document:
     def attributes(
         self, element: Element, childclass: str = "main", kind: str | None = None
     ) -> Attributes:
-        """An element's attributes over those of its class.
+        """An element's attributes over those of its class, or of `childclass` where it names none.
 
-        Parameters
-        ----------
-        childclass : str
-            The class where the element names none.
-        kind : str, optional
-            What defaults call such elements, where not by their tag.
+        `kind` is what defaults call such elements, where not by their tag.
         """
         values: dict[str, str] = {}
         for layer in self.layers(element, childclass, kind or element.tag):
@@ -286,30 +282,26 @@ class Document:
         key = given[-1]
         values = np.array(own.numbers(key, {"quat": 4, "axisangle": 4, "xyaxes": 6}.get(key, 3)))
         if key == "euler":
-            return self._euler(values)
+            rotation = np.eye(3)
+            for letter, value in zip(self.compiler.euler, values, strict=True):
+                axis = np.eye(3)["xyz".index(letter.lower())]
+                step = make_axis_rotation(axis, self.compiler.angle(float(value)))
+                rotation = rotation @ step if letter.islower() else step @ rotation
+            return rotation
         if key == "quat":
-            return convert_quaternion(normalise_direction(values, own, key))
+            return np.array(pin.Quaternion(*normalise_direction(values, own, key)).matrix())
         if key == "axisangle":
-            return make_axis_rotation(
-                normalise_direction(values[:3], own, key), self.compiler.angle(float(values[3]))
-            )
+            axis = normalise_direction(values[:3], own, key)
+            return make_axis_rotation(axis, self.compiler.angle(float(values[3])))
         if key == "zaxis":
             return make_upright_rotation(normalise_direction(values, own, key))
         x = normalise_direction(values[:3], own, key)
         y = normalise_direction(values[3:] - x * (x @ values[3:]), own, key)
         return np.column_stack([x, y, np.cross(x, y)])
 
-    def _euler(self, angles: Array) -> Array:
-        rotation = np.eye(3)
-        for letter, value in zip(self.compiler.euler, angles, strict=True):
-            axis = np.eye(3)["xyz".index(letter.lower())]
-            step = make_axis_rotation(axis, self.compiler.angle(float(value)))
-            rotation = rotation @ step if letter.islower() else step @ rotation
-        return rotation
-
-    def placement(self, own: Attributes) -> tuple[Array, Array]:
-        """Orientation and position of an element's frame in the one around it."""
-        return self.rotation(own), own.vector("pos", (0.0, 0.0, 0.0))
+    def placement(self, own: Attributes) -> pin.SE3:
+        """An element's frame in the one around it."""
+        return pin.SE3(self.rotation(own), own.vector("pos", (0.0, 0.0, 0.0)))
 
 
 def read_document(path: Path) -> Document:
@@ -375,22 +367,9 @@ def normalise_direction(vector: Array, own: Attributes, key: str) -> Array:
 
 def make_axis_rotation(axis: Array, angle: float) -> Array:
     """Rotation about a unit axis, shape (3, 3)."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
-
-
-def convert_quaternion(quaternion: Array) -> Array:
-    """Rotation of a unit quaternion w, x, y, z, shape (3, 3)."""
-    w, v = quaternion[0], quaternion[1:]
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.asarray(np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross)
+    return np.array(pin.AngleAxis(angle, axis).matrix())
 
 
 def make_upright_rotation(axis: Array) -> Array:
     """The smallest rotation that takes z to a unit axis, shape (3, 3)."""
-    side = np.array([-axis[1], axis[0], 0.0])
-    size = float(np.linalg.norm(side))
-    if size < 1e-10:
-        return make_axis_rotation(np.array([1.0, 0.0, 0.0]), float(np.arctan2(0.0, axis[2])))
-    return make_axis_rotation(side / size, float(np.arctan2(size, axis[2])))
+    return np.array(pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).matrix())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -33,23 +34,12 @@ def read_body_inertia(
     document: Document,
     name: str,
     inertial: Attributes | None,
-    geoms: Sequence[tuple[Attributes, Array, Array]],
+    geoms: Sequence[tuple[Attributes, pin.SE3]],
     hidden: Element | None = None,
 ) -> Array:
-    """Inertial parameters of a body about its frame, as the compiler's settings have them.
+    """The 10-vector of a body about its frame, as the compiler's settings have it.
 
-    Parameters
-    ----------
-    name : str
-        Of the body, for messages.
-    geoms : sequence of (Attributes, ndarray, ndarray)
-        With the placement of the frames around each.
-    hidden : Element, optional
-        What may hold geoms that are not read.
-
-    Returns
-    -------
-    ndarray, shape (10,)
+    Geoms come with the placement of the frames around each; `hidden` may hold some unread.
     """
     compiler = document.compiler
     of_geoms = compiler.from_geoms == "true" or (inertial is None and compiler.from_geoms == "auto")
@@ -76,7 +66,8 @@ def read_stated_inertia(document: Document, own: Attributes) -> Array:
     mass = own.number("mass")
     if mass < 0.0 or 0.0 < mass < TINY:
         raise InputError(f"{own.shown('mass')} is no mass; write 0 for none")
-    rotation, com = document.placement(own)
+    placement = document.placement(own)
+    rotation, com = placement.rotation, placement.translation
     if "fullinertia" not in own:
         moments = np.diag(own.vector("diaginertia", (0.0, 0.0, 0.0)))
         return from_com(mass, com, rotation @ moments @ rotation.T)
@@ -99,9 +90,7 @@ def bound_inertia(phi: Array, compiler: Compiler) -> Array:
     return from_com(max(mass, compiler.least_mass), com, axes @ np.diag(moments) @ axes.T)
 
 
-def _read_geom_inertia(
-    document: Document, body: str, own: Attributes, rotation: Array, translation: Array
-) -> Array:
+def _read_geom_inertia(document: Document, body: str, own: Attributes, around: pin.SE3) -> Array:
     """The 10-vector of a geom in its body's frame."""
     low, high = document.compiler.groups
     if not low <= own.number("group") <= high:
@@ -119,22 +108,21 @@ def _read_geom_inertia(
             f"{own.element.place}: body {body!r} has the inertia of its geoms, of which one is "
             f"{what}; give the body an <inertial>"
         )
-    size, turned, shifted = _read_geom_extent(document, own, shape)
+    size, placement = _read_geom_extent(document, own, shape)
     volume, moments = _compute_solid_moments(shape, size)
     mass = stated if stated >= 0.0 else density * volume
-    turned, shifted = rotation @ turned, translation + rotation @ shifted
-    return from_com(mass, shifted, turned @ np.diag(mass * moments) @ turned.T)
+    placement = around * placement
+    turned = placement.rotation
+    return from_com(mass, placement.translation, turned @ np.diag(mass * moments) @ turned.T)
 
 
-def _read_geom_extent(
-    document: Document, own: Attributes, shape: str
-) -> tuple[Array, Array, Array]:
+def _read_geom_extent(document: Document, own: Attributes, shape: str) -> tuple[Array, pin.SE3]:
     """Half sizes and placement of a geom."""
     if "fromto" not in own:
         least = SIZES[shape]
         size = np.array(own.numbers("size", 3, least) if "size" in own else np.zeros(3))[:least]
         _refuse_flat(own, size)
-        return size, *document.placement(own)
+        return size, document.placement(own)
     if shape not in SPANNED:
         raise InputError(f"{own.shown('fromto')}: a {shape} has no two ends")
     ends = np.reshape(own.numbers("fromto", 6), (2, 3))
@@ -144,7 +132,7 @@ def _read_geom_extent(
     sides = 1 if shape in ("capsule", "cylinder") else 2
     size = np.array([radius] * sides + [0.5 * length])
     _refuse_flat(own, size)
-    return size, make_upright_rotation(along / length), ends.mean(axis=0)
+    return size, pin.SE3(make_upright_rotation(along / length), ends.mean(axis=0))
 
 
 def _refuse_flat(own: Attributes, size: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -60,19 +60,9 @@ def parse_xml(path: Path) -> etree._ElementTree:
 def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
     """Read a URDF.
 
-    Parameters
-    ----------
-    floating : bool
-        Put a free-flyer under the root link.
-    locked : collection of str
-        Joints that the caller will lock: a mimic among them is not worth a warning.
-
-    Returns
-    -------
-    Robot
-        Joints in Pinocchio's order; links behind fixed joints are part of the body that
-        carries them. A mimic joint is a joint of its own, with a warning. Simple transmissions
-        are the drives' reduction.
+    Joints are in Pinocchio's order; links behind fixed joints are part of the body that carries
+    them. A mimic joint is a joint of its own, with a warning unless it will be locked. Simple
+    transmissions are the drives' reduction.
     """
     root = parse_xml(path).getroot()
     if root.tag != "robot":
@@ -101,25 +91,31 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     warnings += coupled
     moving = sum(joint.get("type") != "fixed" for joint in root.iterchildren("joint"))
     refuse_many_joints(moving - len(locked), path)
-    # as UTF-8 and without its document type, whatever the file is written in
-    text = etree.tostring(root, encoding="unicode")
-    with capture_library_messages() as said:
-        try:
-            if floating:
-                model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
-            else:
-                model = pin.buildModelFromXML(text)
-        except (ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-        else:
-            reason = ""
-    if reason:
-        told = [line.removeprefix("Error:").strip() for line in said if line.startswith("Error:")]
-        raise InputError(f"{path}: {told[0] if told else reason}")
+    model = build_pinocchio_model(root, path, floating)
     robot = convert_pinocchio_model(model, path, floating)
     reduction = np.diag([ratios.get(name, 1.0) for name in robot.joint_names])
     drives = replace(robot.drives, reduction=freeze_array(reduction))
     return replace(robot, drives=drives, warnings=tuple(warnings))
+
+
+def build_pinocchio_model(root: etree._Element, path: Path, floating: bool) -> pin.Model:
+    """Pinocchio's model of a URDF, whose complaints are an `InputError`."""
+    free = (pin.JointModelFreeFlyer(),) if floating else ()
+    reason = ""
+    with capture_library_messages() as said:
+        try:
+            # as UTF-8 and without its document type, whatever the file is written in
+            model = pin.buildModelFromXML(etree.tostring(root, encoding="unicode"), *free)
+        except (ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+    if reason:
+        raise InputError(f"{path}: {next(list_library_errors(said), reason)}")
+    return model
+
+
+def list_library_errors(said: Sequence[str]) -> Iterator[str]:
+    """Errors among the lines that the library wrote."""
+    return (line.removeprefix("Error:").strip() for line in said if line.startswith("Error:"))
 
 
 def make_xacro_error(path: Path, place: str | Path) -> InputError:
@@ -138,21 +134,7 @@ def refuse_macros(root: etree._Element, path: Path) -> None:
 
 
 def read_transmissions(root: etree._Element, path: Path) -> tuple[dict[str, float], list[str]]:
-    """Reductions of joints that have a transmission of their own, and words on the other ones.
-
-    Parameters
-    ----------
-    root : element
-        Of the URDF.
-    path : Path
-        The file, for messages.
-
-    Returns
-    -------
-    ratios : dict of str to float
-        Turns of the motor for one of the joint.
-    warnings : list of str
-    """
+    """Turns of the motor for one of the joint, by name, and words on transmissions of several."""
     ratios: dict[str, float] = {}
     warnings = []
     for each in root.iter("transmission"):
@@ -192,8 +174,8 @@ def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
             place = f'{path}, line {element.sourceline}: <{element.tag} {attribute}="{text}">'
             try:
                 values = [float(word) for word in text.split()]
-            except ValueError as error:
-                raise InputError(f"{place} should hold {count} finite numbers") from error
+            except ValueError:
+                values = []
             if len(values) != count or not all(abs(value) < HUGE for value in values):
                 raise InputError(f"{place} should hold {count} finite numbers")
             if element.tag == "mass" and 0.0 < abs(values[0]) < TINY:
@@ -215,21 +197,19 @@ def refuse_many_joints(joints: int, path: Path) -> None:
 
 def refuse_circles(root: etree._Element, path: Path) -> None:
     """Refuse links that carry themselves, alone or through others, and those of two joints."""
+    movers: dict[str | None, etree._Element] = {}
     carriers: dict[str | None, str | None] = {}
-    lines: dict[str | None, object] = {}
-    movers: dict[str | None, str | None] = {}
     for joint in root.iterchildren("joint"):
         parent, child = joint.find("parent"), joint.find("child")
         if parent is not None and child is not None:
             link = child.get("link")
-            if link in carriers:
+            if link in movers:
                 raise InputError(
                     f"{path}, line {joint.sourceline}: link {link!r} is the child of joint "
-                    f"{movers[link]!r} and of joint {joint.get('name')!r}; a closed loop has to be "
-                    "cut, so that one joint leads to every link"
+                    f"{movers[link].get('name')!r} and of joint {joint.get('name')!r}; a closed "
+                    "loop has to be cut, so that one joint leads to every link"
                 )
-            carriers[link], movers[link] = parent.get("link"), joint.get("name")
-            lines[link] = joint.sourceline
+            movers[link], carriers[link] = joint, parent.get("link")
     settled: set[str | None] = set()
     for start in carriers:
         way: set[str | None] = set()
@@ -237,8 +217,8 @@ def refuse_circles(root: etree._Element, path: Path) -> None:
         while link in carriers and link not in settled:
             if link in way:
                 raise InputError(
-                    f"{path}, line {lines[link]}: link {link!r} carries itself; joints have to "
-                    "lead from one root to every link"
+                    f"{path}, line {movers[link].sourceline}: link {link!r} carries itself; joints "
+                    "have to lead from one root to every link"
                 )
             way.add(link)
             link = carriers[link]
@@ -269,12 +249,7 @@ def capture_library_messages() -> Iterator[list[str]]:
 def convert_pinocchio_model(model: pin.Model, path: Path, floating: bool) -> Robot:
     """`Robot` of a Pinocchio model whose joints turn or slide about one axis each.
 
-    Parameters
-    ----------
-    model : pin.Model
-        With a free-flyer as its first joint when `floating`.
-    path : Path
-        The file, for messages.
+    When `floating` its first joint is a free-flyer.
     """
     first = 2 if floating else 1
     data = model.createData()

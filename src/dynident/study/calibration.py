@@ -77,13 +77,7 @@ def measure_position_calibration(
 
 
 def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:
-    """How many of the measured are inside the band, without noise and with it.
-
-    Parameters
-    ----------
-    drawn : ndarray, shape (rows, draws)
-    measured : ndarray, shape (rows,)
-    """
+    """How many of the measured rows are inside the band of draws, without noise and with it."""
     low, high = np.quantile(drawn, BAND, axis=1)
     half = NORMAL * np.sqrt(np.var(drawn, axis=1) + sigma**2)
     off = np.abs(measured - np.mean(drawn, axis=1))

@@ -27,8 +27,7 @@ from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure, Scores
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
-from dynident.study.loop import build_simulation
-from dynident.study.study import Study, load_study_robot, read_study_samples
+from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
@@ -79,13 +78,12 @@ def compare(
     check_names("friction", frictions, FRICTIONS)
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
-    progress("reading", 0.0)
     robot = load_study_robot(study)
-    logs: dict[str, list[Samples]] = {"identify": [], "validate": []}
-    for k, section in enumerate(study.log):
-        logs[section.use].append(read_study_samples(section, robot, study.prepare))
-        progress("reading", (k + 1) / len(study.log))
-    fitted, held_out = tuple(logs["identify"]), tuple(logs["validate"])
+    logs = list(zip(study.log, read_study_logs(study, robot, progress=progress), strict=True))
+    fitted, held_out = (
+        tuple(log for section, log in logs if section.use == use)
+        for use in ("identify", "validate")
+    )
     if held_out:
         folds = [
             (fitted, cut_logs(held_out, spans)) for spans in split_into_blocks(held_out, blocks)
@@ -272,9 +270,7 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
     if study.constraint and CONSTRAINTS in names:
         options[CONSTRAINTS] = build_constraints(study.constraint)
     if SIMULATION in names and study.controller is not None:
-        options[SIMULATION] = build_simulation(
-            study.controller, study.reference, study.simulation, problem.robot, problem.samples
-        )
+        options[SIMULATION] = build_study_simulation(study, problem.robot, problem.samples)
     return options
 
 
@@ -283,16 +279,7 @@ def sum_squared_errors(
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
-    Parameters
-    ----------
-    logs : sequence of Samples
-        To be scored.
-    kinds : sequence of str
-        Of rows, of which the logs may have some alone.
-
-    Returns
-    -------
-    tuple of ndarray, shapes (kinds,)
+    Each by kind of rows, of which the logs may have some alone.
     """
     problem = Problem.of(result.base, logs)
     beta = result.base.matrix @ result.theta

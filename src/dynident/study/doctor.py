@@ -1,4 +1,4 @@
-"""The doctor on a study's logs, and a copy of the study in which they are mended."""
+"""The doctor on a study's logs, and a copy of the study in which they are repaired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tomlkit
 
 from dynident.api import remove_known_torques
 from dynident.core.errors import InputError
-from dynident.core.options import list_options
+from dynident.core.options import list_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.examine import USUAL, Finding, examine
@@ -25,8 +25,13 @@ from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
-from dynident.study.elements import build_elements
-from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
+from dynident.study.study import (
+    Study,
+    build_study_idim,
+    build_study_problem,
+    load_study_robot,
+    read_study_logs,
+)
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,9 @@ class Report:
     Attributes
     ----------
     findings : tuple of Finding
-        Each of the log after those before it were mended.
+        Each of the log after those before it were repaired.
     mending : Mending
-        All that mends it, with what the study mends already.
+        All that repairs it, with what the study repairs already.
     unit : str, tuple of str, or None
         Of its positions, where that is to be changed.
     rate : float or None
@@ -63,10 +68,7 @@ class Report:
 def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
     """Look for everything in every log of a study, one report each in their order."""
     robot = load_study_robot(study)
-    logs = []
-    for k, section in enumerate(study.log):
-        progress("reading", k / len(study.log))
-        logs.append(read_study_samples(section, robot, study.prepare))
+    logs = read_study_logs(study, robot, progress=progress)
     progress("doctor", 0.0)
     reports = []
     if all(has_only_joint_torques(robot, log) for log in logs):
@@ -76,14 +78,15 @@ def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[R
     else:
         every, notes = examine_generalised_logs(study, robot, logs)
     for section, samples, findings, beside in zip(study.log, logs, every, notes, strict=True):
-        mending, unit, rate, gravity = section.mending(), None, None, None
+        given = read_options(Mending, section)
+        mending, unit, rate, gravity = given, None, None, None
         for found in findings:
             if found.mending is not None:
                 mending = mending.then(found.mending, robot.n)
             unit, gravity = found.unit or unit, found.gravity or gravity
             if section.rate is not None:
                 rate = found.rate or rate
-        mendable = mending != section.mending() or any((unit, rate, gravity))
+        mendable = mending != given or any((unit, rate, gravity))
         reports.append(
             Report(
                 samples.name,
@@ -129,9 +132,7 @@ def examine_generalised_logs(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
             f"{robot.base_link!r} to look at these logs"
         )
-    friction, rotor = study.robot.friction, study.robot.rotor
-    elements = build_elements(study.element, robot)
-    problem = Problem(robot, logs, friction, rotor, elements=elements)
+    problem = build_study_problem(study, robot, logs)
     every = list(examine(problem.base, problem.samples, thorough=True))
     notes: list[tuple[Sign, ...]] = []
     for k, log in enumerate(problem.samples):
@@ -148,15 +149,7 @@ def examine_generalised_logs(
 
 
 def render_mended_study(path: Path, reports: Sequence[Report]) -> str:
-    """The text of a study with its logs mended; all else, comments too, stays as it is.
-
-    Parameters
-    ----------
-    path : Path
-        The study, which has been read before.
-    reports : sequence of Report
-        Of its logs, in their order.
-    """
+    """The text of a study with its logs repaired; all else, comments too, stays as it is."""
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     for table, report in zip(document["log"], reports, strict=True):
         for undone in {option.name for option in list_options(Mending)} & {*table}:

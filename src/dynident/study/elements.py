@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from dynident.core.errors import InputError, SectionError
+from dynident.core.errors import SectionError, name_section_in_errors
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.schema import Name, Number, Spec, make_choice_validator
 from dynident.core.text import suggest_nearest
@@ -54,7 +54,7 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
         if section.ratio is not None and section.over is None:
             raise SectionError(f"element[{k}].ratio is of an element over another joint")
         maker = ELEMENTS[section.kind]
-        try:
+        with name_section_in_errors(f"element[{k}]"):
             what = f"[[element]] {section.kind}"
             given = collect_arguments(maker, section, what, ("joint", "kind", "over", "ratio"))
             over = None if section.over is None else joints.index(section.over)
@@ -62,7 +62,5 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
             before = seen.get((section.joint, section.kind), 0)
             joint = joints.index(section.joint)
             built.append(attach(joint, section.kind, given, over, ratio, before))
-        except InputError as error:
-            raise SectionError(f"element[{k}]: {error}") from error
         seen[section.joint, section.kind] = before + 1
     return tuple(built)

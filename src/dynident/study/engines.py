@@ -275,7 +275,7 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> EngineMotion
 
 
 def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
-    """Refuse a simulation that has run away."""
+    """Refuse a simulation that has diverged."""
     if not np.all(np.abs(dq) < HUGE):
         joint = names[int(np.argmax(~(np.abs(dq) < HUGE)))]
         raise RolloutError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from dynident.control.reference import Reference
-from dynident.core.errors import InputError, SectionError
+from dynident.core.errors import InputError, name_section_in_errors
 from dynident.core.files import read_file
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.options import build_option_section, collect_options
@@ -72,11 +72,9 @@ def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ..
     built = []
     for k, section in enumerate(sections, 1):
         maker = OBSTACLES[section.kind]
-        try:
+        with name_section_in_errors(f"obstacle[{k}]"):
             what = f"[[obstacle]] {section.kind}"
             shapes = maker(**collect_arguments(maker, section, what, ("kind", "name", "links")))
-        except InputError as error:
-            raise SectionError(f"obstacle[{k}]: {error}") from error
         built.append(Obstacle(section.name or f"{section.kind} {k}", shapes, section.links))
     return tuple(built)
 

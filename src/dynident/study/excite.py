@@ -13,6 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.excitation.excite import Excitation, excite
+from dynident.excitation.trajectories import Trajectory
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
@@ -22,7 +23,9 @@ from dynident.study.study import (
     LogSection,
     PrepareSection,
     Study,
+    build_study_problem,
     load_study_robot,
+    read_study_logs,
     read_study_samples,
 )
 
@@ -48,19 +51,11 @@ def excite_study(
         File of the motion whose torques are to be predicted, instead of the study's.
     """
     robot = load_study_robot(study)
-    elements = build_elements(study.element, robot)
-    logs = [log for log in study.log if log.use == "identify"]
-    earlier = [read_trajectory(path)[0] for path in after]
-    for path, each in zip(after, earlier, strict=True):
-        if each.C.shape[1] != robot.n:
-            raise InputError(f"{path}: moves {each.C.shape[1]} joints, the robot has {robot.n}")
+    logs = read_study_logs(study, robot, "identify")
+    earlier = [read_robot_trajectory(path, robot)[0] for path in after]
     known = None
     if logs:
-        samples = [read_study_samples(log, robot, study.prepare) for log in logs]
-        problem = Problem(
-            robot, samples, study.robot.friction, study.robot.rotor, elements=elements
-        )
-        known = compute_information_matrix(problem)
+        known = compute_information_matrix(build_study_problem(study, robot, logs))
     options = {**study.excitation.model_dump(exclude_none=True), **given}
     file = options.pop("task", None)
     if task is None and file is not None:
@@ -69,7 +64,7 @@ def excite_study(
         robot,
         study.robot.friction,
         rotor=study.robot.rotor,
-        elements=elements,
+        elements=build_elements(study.element, robot),
         obstacles=build_obstacles(study.obstacle),
         known=known,
         after=earlier,
@@ -85,26 +80,24 @@ def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:
     Of a log with gaps its runs one after another: of a task only its instants count.
     """
     if path.suffix.lower() == ".json":
-        found, rate, periods = read_trajectory(path)
-        reference = found.reference(rate, periods)
-        if reference.q.shape[1] != robot.n:
-            raise InputError(
-                f"{path}: moves {reference.q.shape[1]} joints, the robot has {robot.n}"
-            )
-        return reference
+        found, rate, periods = read_robot_trajectory(path, robot)
+        return found.reference(rate, periods)
     samples = read_study_samples(LogSection(files=(str(path),)), robot, settings, torque=False)
     chosen = np.concatenate([np.arange(start, stop) for start, stop in samples.segments])
     return Reference(samples.rate, samples.q[chosen], samples.dq[chosen], samples.ddq[chosen])
 
 
-def compute_information_matrix(problem: Problem) -> Array:
-    """What logs tell of the base parameters, under their own residuals.
+def read_robot_trajectory(path: Path, robot: Robot) -> tuple[Trajectory, float, int]:
+    """A designed trajectory of a robot, with its rate [Hz] and its periods."""
+    found = read_trajectory(path)
+    joints = found[0].C.shape[1]
+    if joints != robot.n:
+        raise InputError(f"{path}: moves {joints} joints, the robot has {robot.n}")
+    return found
 
-    Returns
-    -------
-    ndarray, shape (count, count)
-        ``X' W X`` of weighted least squares.
-    """
+
+def compute_information_matrix(problem: Problem) -> Array:
+    """``X' W X`` of logs' base parameters, weighted by their own residuals."""
     factors = problem.factors
     _, sigma, _ = solve_wls(factors)
     total = np.zeros((problem.base.count,) * 2)

@@ -28,8 +28,14 @@ from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit, read_document, restore_fit
 from dynident.report.repair import describe_base_shift
 from dynident.robot.model import Robot
-from dynident.study.loop import build_simulation
-from dynident.study.study import LogSection, PrepareSection, Study, read_study_samples
+from dynident.study.study import (
+    LogSection,
+    PrepareSection,
+    Study,
+    build_study_simulation,
+    read_study_logs,
+    read_study_samples,
+)
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,7 @@ class StudyLogs:
 
     def _read(self, use: Use) -> tuple[GeneralisedSamples, ...]:
         study, robot = self.study, self.base.idim.robot
-        found = [
-            read_study_samples(section, robot, study.prepare, self.torque)
-            for section in study.log
-            if section.use == use
-        ]
+        found = read_study_logs(study, robot, use, self.torque)
         if not self.torque and study.controller is not None and found:
             loop = build_study_loop(study, robot, found)
             found = [fill_missing_torque(log, loop) for log in found]
@@ -103,11 +105,7 @@ def read_result(path: str | Path) -> Fit:
 
 def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
     """The loop of a study along logs without torque."""
-    assert study.controller is not None
-    simulation: Simulation = build_simulation(
-        study.controller, study.reference, study.simulation, robot, tuple(logs)
-    ).of_encoders(robot.floating)
-    return simulation
+    return build_study_simulation(study, robot, logs).of_encoders(robot.floating)
 
 
 def find_study(fit: Fit) -> Study | None:
@@ -159,12 +157,7 @@ def read_fit_log(
 ) -> Samples:
     """Another log, laid out as the first of a fit's study and prepared as that was.
 
-    Parameters
-    ----------
-    files : sequence of str
-        Side by side.
-    torque : bool, optional
-        Whether it has to have torque; as the fit's method by default.
+    Its files are side by side. It has to have torque where the fit's method needs it, by default.
     """
     study = find_study(fit)
     if study is not None and study.log:
@@ -231,14 +224,9 @@ def measure_log(
     lowpass_hz: float | None = None,
     layout: Layout = AS_FITTED,
 ) -> LogErrors:
-    """Errors of a fit, and of the robot file's inertials, on another log.
+    """Errors of a fit, and of the robot file's inertials, on another log: see `read_fit_log`.
 
-    Parameters
-    ----------
-    files : sequence of str
-        As of `read_fit_log`.
-    lowpass_hz : float, optional
-        As in the fit by default [Hz].
+    The low-pass is that of the fit by default [Hz].
     """
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)

@@ -145,13 +145,7 @@ else:
 def build_controller(
     section: ControllerSection, robot: Robot, logs: tuple[Samples, ...]
 ) -> tuple[Controller, str | None]:
-    """The controller of a study, and what was assumed of it.
-
-    Parameters
-    ----------
-    logs : tuple of Samples
-        For gains that are to be identified.
-    """
+    """The controller of a study, and what was assumed of it; gains are identified from the logs."""
     if section.gains == "identify":
         with placed("[controller]"):
             return identify_controller(section, robot, logs)

@@ -16,6 +16,7 @@ from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
+from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
@@ -226,17 +227,11 @@ def measure_nominal_error(fit: Fit, log: Samples) -> tuple[Array | None, tuple[s
     simulation = build_study_loop(study, robot, [log]) if told and study else fit.simulation
     assert simulation is not None  # rebuild_loop refuses fits without
     idim = build_idim(robot, "coulomb-viscous-symmetric")
-    drives = {
-        "Ia": [joint.armature for joint in robot.joints],
-        "fv": [joint.damping for joint in robot.joints],
-        "fc": [joint.friction for joint in robot.joints],
-    }
-    own = [drives.get(p.symbol, [0.0] * robot.n)[p.number - 1] for p in idim.drives]
     problem = Problem.of(base_parameters(idim), log)
     squares, count = np.zeros(robot.n), 0
     try:
         for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
-            motion = rollout(loop, idim.join(robot.nominal, np.array(own)))
+            motion = rollout(loop, join_nominal_parameters(idim))
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:

@@ -9,16 +9,17 @@ from dynident.core.errors import check_type
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators.closed_loop import Simulation
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import SIMULATION, check_options, list_option_names
-from dynident.recording.prepare import Samples
-from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
-from dynident.study.elements import build_elements
-from dynident.study.loop import build_simulation
-from dynident.study.study import Study, load_study_robot, read_study_samples
+from dynident.study.study import (
+    Study,
+    build_study_problem,
+    build_study_simulation,
+    load_study_robot,
+    read_study_logs,
+)
 
 
 @limit_to_one_thread
@@ -41,32 +42,26 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     of_method = {
         key: value for key, value in options.items() if key not in collect_options(EVERY_METHOD)
     }
-    check_options(chosen.method, {**of_method, SIMULATION: can_study_simulate(study)})
+    simulates = (
+        study.controller is not None and SIMULATION in list_option_names(chosen.method)
+    ) or None
+    check_options(chosen.method, {**of_method, SIMULATION: simulates})
     progress("reading", 0.0)
     robot = load_study_robot(study)
     watch.lap("robot")
-    fitted: list[Samples] = []
-    held_out: list[Samples] = []
-    for k, section in enumerate(study.log):
-        torque = chosen.method not in TORQUE_FREE
-        samples = read_study_samples(section, robot, study.prepare, torque)
-        (fitted if section.use == "identify" else held_out).append(samples)
-        progress("reading", (k + 1) / len(study.log))
+    torque = chosen.method not in TORQUE_FREE
+    logs = read_study_logs(study, robot, torque=torque, progress=progress)
+    uses = [section.use for section in study.log]
     watch.lap("logs")
-    problem = Problem(
-        robot,
-        fitted,
-        study.robot.friction,
-        study.robot.rotor,
-        elements=build_elements(study.element, robot),
-        progress=progress,
-    )
+    fitted = [log for log, use in zip(logs, uses, strict=True) if use == "identify"]
+    held_out = [log for log, use in zip(logs, uses, strict=True) if use == "validate"]
+    problem = build_study_problem(study, robot, fitted, progress)
     watch.lap("base parameters")
     result = identify(
         problem,
         chosen.method,
         **options,
-        simulation=build_study_simulation(study, problem) if can_study_simulate(study) else None,
+        simulation=build_study_simulation(study, robot, problem.samples) if simulates else None,
         validation=held_out,
         progress=progress,
     )
@@ -84,18 +79,3 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         )
         return replace(again, warnings=(words, *again.warnings))
     return replace(result, timings=timings, study=study)
-
-
-def can_study_simulate(study: Study) -> bool | None:
-    """Whether a study's method simulates, and can; None of a method that does not."""
-    if SIMULATION not in list_option_names(study.identify.method):
-        return None
-    return None if study.controller is None else True
-
-
-def build_study_simulation(study: Study, problem: Problem) -> Simulation:
-    """The closed loop behind a study's logs."""
-    assert study.controller is not None
-    return build_simulation(
-        study.controller, study.reference, study.simulation, problem.robot, problem.samples
-    )

@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynident.conic.cones import Cone
 from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints import ON_BASE
 from dynident.consistency.draws import (
@@ -21,9 +20,7 @@ from dynident.consistency.draws import (
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import build_measured_system, nearest_to_base
-from dynident.core.arrays import Array
 from dynident.core.options import Options
-from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import fill_missing_torque
 from dynident.regression.problem import Problem
 from dynident.report.draws import Calibration, Draws, certify_draws
@@ -44,45 +41,6 @@ class Drawing(Options):
     def generator(self) -> np.random.Generator:
         """The random numbers, from their beginning."""
         return np.random.default_rng(self.seed)
-
-
-@dataclass(frozen=True)
-class Torques:
-    """What a fit of torques leaves open.
-
-    Attributes
-    ----------
-    beta, covariance : ndarray
-        Of the base parameters.
-    knowledge : Knowledge
-        What was known beside the log.
-    """
-
-    base: BaseParameters
-    beta: Array
-    covariance: Array
-    theta: Array | None
-    knowledge: Knowledge
-
-
-@dataclass(frozen=True)
-class Positions:
-    """What a fit of positions leaves open: drives, loop, and links where these were fitted.
-
-    Attributes
-    ----------
-    theta : ndarray
-        The estimate.
-    values, covariance : ndarray
-        Of the names, which end the list of standard parameters, then shapes and loop.
-    """
-
-    base: BaseParameters
-    theta: Array
-    names: tuple[str, ...]
-    values: Array
-    covariance: Array
-    cones: tuple[Cone, ...]
 
 
 def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool = False) -> Draws:
@@ -106,53 +64,52 @@ def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool 
         Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
     fit.require_trust("draws", anyway)
-    wanted, found, base = Drawing(n, seed), fit.estimate, fit.base
-    if found.fitted is not None:
-        own = found.fitted
-        draws = sample_position_fit(
-            Positions(base, fit.theta, own.names, own.values, own.matrix, own.cones), wanted
-        )
-        return replace(draws, width=fit.width)
-    knowledge = NO_PRIOR if found.knowledge is None else found.knowledge
-    return sample_torque_fit(
-        Torques(base, found.beta, found.covariance.matrix, found.theta, knowledge), wanted
-    )
+    wanted = Drawing(n, seed)
+    if fit.estimate.fitted is not None:
+        return replace(sample_position_fit(fit, wanted), width=fit.width)
+    return sample_torque_fit(fit, wanted)
 
 
-def sample_torque_fit(known: Torques, wanted: Drawing) -> Draws:
+def sample_torque_fit(fit: Fit, wanted: Drawing) -> Draws:
     """Draws of standard parameters about those of a fit of torques."""
-    base, knowledge = known.base, known.knowledge
-    if knowledge.consistency in ON_BASE:
+    base, found = fit.base, fit.estimate
+    covariance, knowledge = found.covariance.matrix, found.knowledge
+    if knowledge is None or knowledge.consistency in ON_BASE:
         knowledge = NO_PRIOR
     knowledge = replace(knowledge, consistency="pseudo-inertia")
-    std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
-    theta = known.theta
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    theta = found.theta
     if theta is None:
-        theta = nearest_to_base(base, known.beta, std).theta
+        theta = nearest_to_base(base, found.beta, std).theta
         assert theta is not None
-    feasible = build_feasible_set(base, build_measured_system(known.beta, std), knowledge)
-    normal = build_posterior(feasible, theta, known.beta, known.covariance)
-    found = draw_within_cones(normal, feasible.cones, wanted.n, wanted.generator())
+    feasible = build_feasible_set(base, build_measured_system(found.beta, std), knowledge)
+    normal = build_posterior(feasible, theta, found.beta, covariance)
+    drawn = draw_within_cones(normal, feasible.cones, wanted.n, wanted.generator())
     return certify_draws(
-        base, found.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
-        seed=wanted.seed, share=found.share, way=found.way,
+        base, drawn.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
+        seed=wanted.seed, share=drawn.share, way=drawn.way,
     )  # fmt: skip
 
 
-def sample_position_fit(known: Positions, wanted: Drawing) -> Draws:
-    """Draws of drives and loop, and of the links where these were fitted."""
-    std = np.sqrt(np.maximum(np.diag(known.covariance), 0.0))
+def sample_position_fit(fit: Fit, wanted: Drawing) -> Draws:
+    """Draws of drives and loop, and of the links where these were fitted.
+
+    What was fitted ends the list of standard parameters; then come shapes and loop.
+    """
+    idim, known = fit.base.idim, fit.estimate.fitted
+    assert known is not None
+    std = np.sqrt(np.maximum(np.diag(known.matrix), 0.0))
     size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), 1e-9)
     inside = project_into_cones(known.cones, known.values, 1.0 / size)
-    factor = factor_covariance(known.covariance)
+    factor = factor_covariance(known.matrix)
     normal = Normal(inside, factor, np.zeros(factor.shape[1]))
     found = draw_within_cones(normal, known.cones, wanted.n, wanted.generator())
-    parameters = len(known.base.idim.parameters)
-    linear = parameters - known.base.idim.names.index(known.names[0])
-    theta = np.tile(known.theta, (wanted.n, 1))
-    theta[:, parameters - linear :] = found.x[:, :linear]
+    first = idim.names.index(known.names[0])
+    linear = len(idim.parameters) - first
+    theta = np.tile(fit.theta, (wanted.n, 1))
+    theta[:, first:] = found.x[:, :linear]
     return certify_draws(
-        known.base, theta, known.names[linear:], found.x[:, linear:],
+        fit.base, theta, known.names[linear:], found.x[:, linear:],
         seed=wanted.seed, share=found.share, way=found.way,
     )  # fmt: skip
 
@@ -160,13 +117,7 @@ def sample_position_fit(known: Positions, wanted: Drawing) -> Draws:
 def measure_calibration(
     fit: Fit, draws: Draws, text: str, layout: Layout = AS_FITTED
 ) -> Calibration:
-    """How much of a log lies inside the band of the draws of a fit.
-
-    Parameters
-    ----------
-    text : str
-        The log's files, laid out as the fit's first log; commas between those side by side.
-    """
+    """How much of a log, files with commas between, lies inside the band of the draws of a fit."""
     if fit.estimate.fitted is None:
         samples = read_fit_log(fit, text.split(","), layout)
         problem = Problem.of(fit.base, samples)

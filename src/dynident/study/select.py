@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from dynident.core.options import build_options
+from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import format_count
 from dynident.core.words import (
@@ -18,9 +18,7 @@ from dynident.core.words import (
     format_table,
 )
 from dynident.excitation.selection import Selecting, Selection, select_blocks
-from dynident.regression.problem import Problem
-from dynident.study.elements import build_elements
-from dynident.study.study import Study, load_study_robot, read_study_samples
+from dynident.study.study import Study, build_study_problem, load_study_robot, read_study_logs
 
 MOST = 8
 """Missing parameters that are printed; JSON has all."""
@@ -28,34 +26,16 @@ MOST = 8
 
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
-    progress("reading", 0.0)
     robot = load_study_robot(study)
-    fitted = [section for section in study.log if section.use == "identify"]
-    logs = []
-    for k, section in enumerate(fitted):
-        logs.append(read_study_samples(section, robot, study.prepare))
-        progress("reading", (k + 1) / len(fitted))
-    problem = Problem(
-        robot,
-        logs,
-        study.robot.friction,
-        study.robot.rotor,
-        elements=build_elements(study.element, robot),
-        progress=progress,
-    )
-    options: Selecting = build_options(Selecting, study.select.model_dump(exclude_none=True))
-    return select_blocks(problem, options)
+    logs = read_study_logs(study, robot, "identify", progress=progress)
+    problem = build_study_problem(study, robot, logs, progress)
+    return select_blocks(problem, read_options(Selecting, study.select))
 
 
 def render_selected_study(path: Path, study: Study, found: Selection) -> str:
     """The text of a study that fits the chosen samples alone; all else stays as it is.
 
-    Parameters
-    ----------
-    path : Path
-        The study, which has been read before.
-    found : Selection
-        Fitted logs of which nothing was chosen are left out.
+    Fitted logs of which nothing was chosen are left out.
     """
     document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
     fitted = [k for k, section in enumerate(study.log) if section.use == "identify"]

@@ -14,6 +14,7 @@ from dynident.core.errors import InputError, SectionError, name_section_in_error
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, extract_logged_reference
+from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
@@ -28,10 +29,15 @@ from dynident.study.loop import (
     build_ground,
     build_reference,
     build_sensors,
-    build_simulation,
     replace_parameters,
 )
-from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
+from dynident.study.study import (
+    Study,
+    build_study_idim,
+    build_study_simulation,
+    load_study_robot,
+    read_study_samples,
+)
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         # all of it is simulated, at its own rate: a mean period would not be
         own = study.log[0].model_copy(update={"period": "none"})
         logs = (read_study_samples(own, robot, study.prepare, torque=False),)
-        simulation = build_simulation(
-            study.controller, study.reference, study.simulation, robot, logs
-        )
+        simulation = build_study_simulation(study, robot, logs)
         if logs[0].torque != "measured":
             simulation = simulation.of_log(logs[0])
         reference = choose_log_reference(simulation.references, logs[0])
@@ -150,10 +154,5 @@ def choose_simulated_model(study: Study, robot: Robot) -> tuple[Idim, Array]:
             raise InputError(
                 f"{study.robot.file}: has no inertials; give [simulation] a result, or parameters"
             )
-        theta = idim.join(robot.nominal)
-        stated = {"Ia": "armature", "fv": "damping", "fc": "friction"}
-        for index, parameter in enumerate(idim.parameters):
-            if parameter.symbol in stated:
-                joint = robot.joints[parameter.number - 1]
-                theta[index] = getattr(joint, stated[parameter.symbol])
+        theta = join_nominal_parameters(idim)
     return idim, replace_parameters(idim.names, settings.parameters, theta)

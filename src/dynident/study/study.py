@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from dynident.api import EVERY_METHOD
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
-from dynident.core.options import build_option_section, build_options, collect_options
+from dynident.core.options import build_option_section, collect_options, read_options
+from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import (
     File,
     Flag,
@@ -29,6 +31,7 @@ from dynident.core.schema import (
     validate_data,
 )
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
 from dynident.export.mjcf import list_model_files
 from dynident.friction import DEFAULT_FRICTION
@@ -48,6 +51,7 @@ from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
@@ -63,6 +67,7 @@ from dynident.study.loop import (
     NoiseSection,
     ReferenceSection,
     SimulationSection,
+    build_simulation,
 )
 
 
@@ -173,21 +178,6 @@ class LogFiles(Spec):
     period: Period | None = None
     warmup: Count | None = None
     name: Name | None = None
-
-    def mending(self) -> Mending:
-        """What is to be mended."""
-        found: Mending = build_options(Mending, self.model_dump(exclude_none=True))
-        return found
-
-    def floating(self) -> Floating:
-        """How its base and contacts are meant."""
-        found: Floating = build_options(Floating, self.model_dump(exclude_none=True))
-        return found
-
-    def clocking(self) -> Clocking:
-        """How its rows become samples."""
-        found: Clocking = build_options(Clocking, self.model_dump(exclude_none=True))
-        return found
 
 
 class MethodSection(Spec):
@@ -382,6 +372,39 @@ def build_study_idim(study: Study, robot: Robot) -> Idim:
     return build_idim(robot, study.robot.friction, study.robot.rotor, elements=elements)
 
 
+def build_study_problem(
+    study: Study, robot: Robot, logs: Sequence[Samples], progress: Progress = ignore_progress
+) -> Problem:
+    """The problem of a study's model on logs."""
+    section, elements = study.robot, build_elements(study.element, robot)
+    return Problem(
+        robot, logs, section.friction, section.rotor, elements=elements, progress=progress
+    )
+
+
+def build_study_simulation(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
+    """The closed loop behind logs, of a study with a controller."""
+    assert study.controller is not None
+    return build_simulation(study.controller, study.reference, study.simulation, robot, tuple(logs))
+
+
+def read_study_logs(
+    study: Study,
+    robot: Robot,
+    use: str | None = None,
+    torque: bool = True,
+    progress: Progress = ignore_progress,
+) -> list[Samples]:
+    """Read and prepare a study's logs: all, or those of one use."""
+    sections = [section for section in study.log if use in (None, section.use)]
+    found = []
+    progress("reading", 0.0)
+    for k, section in enumerate(sections, 1):
+        found.append(read_study_samples(section, robot, study.prepare, torque))
+        progress("reading", k / len(sections))
+    return found
+
+
 def read_study_samples(
     section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
 ) -> Samples:
@@ -399,7 +422,7 @@ def read_study_samples(
 
 
 def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
-    """Read and mend one log of a study; without torque only where that may be."""
+    """Read and repair one log of a study; without torque only where that may be."""
     recording = read_log(
         section.files,
         robot,
@@ -410,10 +433,10 @@ def read_study_recording(section: LogSection, robot: Robot, torque: bool = True)
         name=section.name,
         stack=section.stack,
         torque=torque,
-        floating=section.floating(),
-        **asdict(section.clocking()),
+        floating=read_options(Floating, section),
+        **asdict(read_options(Clocking, section)),
     )
-    recording = mend(recording, section.mending())
+    recording = mend(recording, read_options(Mending, section))
     if section.rows is not None:
         recording = recording.rows(*section.rows)
     return recording

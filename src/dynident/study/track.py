@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
-from dynident.core.options import broadcast_to_joints, build_options
+from dynident.core.options import broadcast_to_joints, read_options
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.filters.causal import CausalFilter
@@ -105,11 +106,15 @@ class Setting:
         """The robot."""
         return self.base.idim.robot
 
+    @cached_property
+    def prepare(self) -> dict[str, Any]:
+        """What is said of the preparation."""
+        return self.study.prepare.model_dump(exclude_none=True)
+
     @property
     def measured(self) -> bool:
         """Whether derivatives are the stream's own."""
-        prepare = self.study.prepare.model_dump(exclude_none=True)
-        return prepare.get("derivatives") == "measured"
+        return self.prepare.get("derivatives") == "measured"
 
     @property
     def cutoff(self) -> float:
@@ -117,11 +122,10 @@ class Setting:
         given = getattr(self.study.track, "cutoff", None)
         if given is not None:
             return float(given)
-        prepare = self.study.prepare.model_dump(exclude_none=True)
-        torque = prepare.get("torque_hz")
+        torque = self.prepare.get("torque_hz")
         if torque is not None:
             return float(np.max(torque))
-        return TORQUE_FACTOR * float(np.max(prepare.get("bandwidth", BANDWIDTH)))
+        return TORQUE_FACTOR * float(np.max(self.prepare.get("bandwidth", BANDWIDTH)))
 
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
@@ -137,7 +141,7 @@ def build_track_setting(study: Study, section: LogSection | None, result: Fit | 
         start, sigma = Known(result.estimate.beta, np.diag(std**2)), result.estimate.sigma
         if len(sigma) != result.robot.n or np.min(sigma) <= 0.0:
             sigma = None
-    weights: Weights = build_options(Weights, study.track.model_dump(exclude_none=True))
+    weights = read_options(Weights, study.track)
     if weights.sigma is not None:
         sigma = np.array(broadcast_to_joints(weights.sigma, base.idim.robot.n, "sigma"))
     return Setting(base, study, section, sigma, start)
@@ -154,9 +158,8 @@ class Follower:
     """
 
     def __init__(self, setting: Setting, sigma: Array, rate: float) -> None:
-        track = setting.study.track.model_dump(exclude_none=True)
-        prepare = setting.study.prepare.model_dump(exclude_none=True)
-        options: Tracking = build_options(Tracking, track)
+        track = setting.study.track
+        options = read_options(Tracking, track)
         n = setting.robot.n
         self.rate, self.sigma = rate, sigma
         self.filter = CausalFilter(n, setting.cutoff, rate, setting.measured)
@@ -165,10 +168,10 @@ class Follower:
             setting.base,
             sigma,
             rate / self.step,
-            forgetting=build_options(Forgetting, track),
-            drift=build_options(Drift, track),
-            alarm=build_options(Alarm, track),
-            drop_below=prepare.get("drop_below", 0.0),
+            forgetting=read_options(Forgetting, track),
+            drift=read_options(Drift, track),
+            alarm=read_options(Alarm, track),
+            drop_below=setting.prepare.get("drop_below", 0.0),
             start=setting.start,
             knowledge=Knowledge() if options.consistent else None,
             turnover=self.filter.turnover,
@@ -289,7 +292,7 @@ def read_state(path: Path) -> Earlier | None:
 def estimate_log_sigma(setting: Setting, recording: Recording) -> Array:
     """Sigma of each joint, of least squares on a whole log."""
     # sigma is that of single samples, also where a batch would average periods
-    given = setting.study.prepare.model_dump(exclude_none=True, exclude={"period", "warmup"})
+    given = {k: v for k, v in setting.prepare.items() if k not in ("period", "warmup")}
     samples = prepare(recording, **given)
     return solve_wls(Problem.of(setting.base, samples).factors)[1]
 
@@ -402,10 +405,10 @@ def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> 
 
 
 def refuse_mending(section: LogSection | None) -> None:
-    """Refuse to take a stream as a log that has to be mended, or of which a part counts."""
+    """Refuse to take a stream as a log that has to be repaired, or of which a part counts."""
     if section is None:
         return
-    if section.mending() != Mending() or section.rows is not None:
+    if read_options(Mending, section) != Mending() or section.rows is not None:
         raise InputError(
             "[[log]]: a stream is taken as it comes; leave rows, order, sign, offset and delay out"
         )

@@ -14,12 +14,7 @@ from dynident.study.study import Study
 def render_study(study: Study, folder: Path) -> str:
     """A study as TOML that `read_study` takes; keys at their defaults are left out.
 
-    Parameters
-    ----------
-    study : Study
-        With file names as seen from the current directory.
-    folder : Path
-        Where it will stand: its file names are relative to there.
+    Its file names, seen from the current directory, become relative to the folder.
     """
     beside = replace_file_names(study, lambda name: Path(os.path.relpath(name, folder)).as_posix())
     return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
