@@ -50,6 +50,7 @@ def base(
         format_determined_table,
         serialise_determined,
     )
+    from dynident.fit.parameters import serialise_robot
     from dynident.robot import load_robot
     from dynident.robot.contacts import add_contacts, parse_contacts
     from dynident.robot.cut import cut_off_limb
@@ -74,7 +75,7 @@ def base(
         ]
         document = {
             "schema": "dynident.base/1",
-            "robot": {"name": model.name, "joints": list(model.joint_names), "dof": model.dof},
+            "robot": serialise_robot(model),
             "friction": found.idim.friction,
             "base_count": found.count,
             "rigid_body_count": found.rigid_body_count,

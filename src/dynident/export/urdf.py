@@ -189,7 +189,7 @@ def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
     if rest is not None:
         return []
     for link, _, _ in carried:
-        document.remove(link.find("inertial"))
+        document.remove(next(link.iterchildren("inertial")))
     return describe_massless(f"link {name}", bodies)
 
 

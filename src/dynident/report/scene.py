@@ -11,6 +11,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.dynamics.contacts import follow_frame
+from dynident.dynamics.tree import build_tree
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
@@ -444,24 +446,10 @@ def place_bodies(robot: Robot, q: Array) -> Array:
     ndarray, shape (samples, n, 3, 4)
         Rotation and translation [m], side by side.
     """
-    found = np.zeros((len(q), robot.n, 3, 4))
-    for k, joint in enumerate(robot.joints):
-        own = np.zeros((len(q), 3, 4))
-        own[:, :, :3] = joint.rotation
-        own[:, :, 3] = joint.translation
-        if joint.kind == "revolute":
-            x, y, z = joint.axis
-            K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-            sine, versine = np.sin(q[:, k, None, None]), 1.0 - np.cos(q[:, k, None, None])
-            own[:, :, :3] = joint.rotation @ (np.eye(3) + sine * K + versine * (K @ K))
-        else:
-            own[:, :, 3] += q[:, k, None] * (joint.rotation @ joint.axis)
-        if joint.parent:
-            R, p = found[:, joint.parent - 1, :, :3], found[:, joint.parent - 1, :, 3:]
-            own[:, :, 3:] = R @ own[:, :, 3:] + p
-            own[:, :, :3] = R @ own[:, :, :3]
-        found[:, k] = own
-    return found
+    tree = build_tree(robot)
+    frames = (follow_frame(tree, k, np.eye(3), np.zeros(3), q) for k in range(robot.n))
+    placed = [np.concatenate([each.turn, each.origin[:, :, None]], axis=2) for each in frames]
+    return np.stack(placed, axis=1)
 
 
 def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
