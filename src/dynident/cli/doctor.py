@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsons
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,5 +78,5 @@ def build_report_dict(report: Report) -> dict[str, Any]:
     return {
         "log": report.log,
         "findings": [serialise_finding(found) for found in report.findings],
-        "signs": [{"kind": sign.kind, "what": sign.what} for sign in report.signs],
+        "signs": [asdict(sign) for sign in report.signs],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -72,7 +72,7 @@ class Piece:
     body: int
     points: Array
     faces: Integers
-    lines: Array
+    lines: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def draw_links(robot: Robot, most: int) -> list[Piece]:
             points = points @ offset.rotation.T + offset.translation
             name = model.frames[each.parentFrame].name
             body = moving.index(joint) if joint else -1
-            found.append(Piece(name, "link", body, points, faces, make_empty_lines()))
+            found.append(Piece(name, "link", body, points, faces))
     return found
 
 
@@ -180,7 +180,7 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
 
     def add(body: int, points: Array) -> None:
         corners, faces = triangulate_hull(points)
-        found.append(Piece(names[body + 1], "link", body, corners, faces, make_empty_lines()))
+        found.append(Piece(names[body + 1], "link", body, corners, faces))
 
     carrying = {joint.parent - 1 for joint in robot.joints}
     origin = np.zeros(3)
@@ -195,11 +195,6 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
             add(k, build_capsule_points(origin, tip, 0.7 * radius))
             add(k, build_capsule_points(tip - across, tip + across, 0.5 * radius))
     return found
-
-
-def make_empty_lines() -> Array:
-    """None."""
-    return np.zeros((0, 2, 3))
 
 
 def find_perpendicular(axis: Array) -> Array:
@@ -364,7 +359,7 @@ def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[Pie
         if type(shape).__name__ != "Halfspace":
             points, faces = triangulate_shape(shape, obstacle.name, FEWEST)
             points = points @ where.rotation.T + where.translation
-            found.append(Piece(obstacle.name, "obstacle", -1, points, faces, make_empty_lines()))
+            found.append(Piece(obstacle.name, "obstacle", -1, points, faces))
     return found
 
 
@@ -400,7 +395,7 @@ def build_wall(
     for other, least in others:
         polygon = clip_polygon(polygon, other, least)
     if len(polygon) < 3:
-        return np.zeros((0, 3)), make_empty_lines()
+        return np.zeros((0, 3)), np.zeros((0, 2, 3))
     lines = [(a, b) for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True)]
     for along, across in ((u, v), (v, u)):
         for k in range(1 - count, count):
