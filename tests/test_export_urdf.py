@@ -366,3 +366,11 @@ def test_refusals(wrist: Path) -> None:
     wrist.write_text(WRIST.replace('"tip"', '"point"'))
     with pytest.raises(InputError, match="link 'tip' is gone"):
         render_urdf(robot, phi)
+
+
+def test_what_stands_in_an_entity_is_written_out(wrist: Path) -> None:
+    entity = "<!DOCTYPE robot [<!ENTITY own '<inertial><mass value=\"1\"/></inertial>'>]>\n"
+    wrist.write_text(entity + WRIST.replace('<link name="arm"/>', '<link name="arm">&own;</link>'))
+    document, _ = render_urdf(load_robot(wrist), bodies(2))
+    assert float(masses(document)["arm"]) > 0.0
+    assert b"&own;" not in document

@@ -40,13 +40,15 @@ class Text:
     """An XML file's text, and what is to be changed in it."""
 
     path: Path
+    raw: bytes | None = None
+    """Its content, where that is not the file's."""
     encoding: str = field(init=False)
     text: bytes = field(init=False)
     tags: list[Tag] = field(init=False)
     edits: list[tuple[int, int, bytes]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        raw = self.path.read_bytes()
+        raw = self.path.read_bytes() if self.raw is None else self.raw
         found = DECLARED.match(raw)
         declared = found[1].decode() if found else "utf-8"
         self.encoding = next((name for mark, name in MARKS if raw.startswith(mark)), declared)

@@ -104,10 +104,14 @@ class Document:
 
     def __init__(self, robot: Robot) -> None:
         assert robot.source is not None
-        root = parse_xml(robot.source).getroot()
+        tree = parse_xml(robot.source)
+        root, dtd = tree.getroot(), tree.docinfo.internalDTD
+        # what stands in an entity of the file has no place of its own in its text
+        entities = dtd is not None and any(dtd.entities())  # type: ignore[attr-defined]
+        resolved = etree.tostring(tree, xml_declaration=True, encoding="UTF-8")
         self.path = robot.source
         self.locked = robot.locked
-        self.text = Text(robot.source)
+        self.text = Text(robot.source, resolved if entities else None)
         self._places = {element: k for k, element in enumerate(root.iter("*"))}
         self._links = {e.get("name"): e for e in root.iterchildren("link")}
         self._joints = {e.get("name"): e for e in root.iterchildren("joint")}
