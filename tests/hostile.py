@@ -13,7 +13,7 @@ import toy
 from dynident.cli import run
 from dynident.core.text import LONGEST
 from dynident.dynamics.idim import build_idim
-from dynident.export.urdf import render_fresh_urdf
+from dynident.export.urdf import render_urdf
 
 STUDY = """[robot]
 file = "arm.urdf"
@@ -62,7 +62,7 @@ def signals() -> dict[str, np.ndarray]:
 def stock(place: Path) -> None:
     """Fill a directory."""
     robot = toy.arm(2)
-    (place / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
+    (place / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     columns = signals()
     table = np.column_stack(list(columns.values()))
     header = ",".join(columns)

@@ -25,7 +25,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.export.urdf import render_fresh_urdf
+from dynident.export.urdf import render_urdf
 from dynident.robot import load_robot
 from dynident.study import run as facade
 
@@ -59,7 +59,7 @@ def stocked(tmp_path_factory) -> Path:
     """A directory with a robot, two logs, a study and stored results."""
     place = tmp_path_factory.mktemp("cli")
     robot = toy.arm(2)
-    document, _ = render_fresh_urdf(robot, robot.nominal)
+    document, _ = render_urdf(robot, robot.nominal)
     (place / "arm.urdf").write_bytes(document)
     bare = re.sub(rb"\s*<inertial>.*?</inertial>", b"", document, flags=re.S)
     (place / "bare.urdf").write_bytes(bare)

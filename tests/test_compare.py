@@ -17,7 +17,7 @@ from tables import write_table
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.export.urdf import render_fresh_urdf
+from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.verdict import STATES
@@ -53,7 +53,7 @@ def place(tmp_path_factory) -> Path:
     """An arm, and logs of it with friction that is linear and with a cube root."""
     place = tmp_path_factory.mktemp("compare")
     robot = toy.arm(2)
-    (place / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
+    (place / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for friction in ("coulomb-viscous", "cube-root"):
         idim = build_idim(robot, friction)
         drive = [VALUES[p.symbol] for p in idim.parameters[idim.inertial :]]

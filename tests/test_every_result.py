@@ -18,7 +18,7 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
-from dynident.export.urdf import render_fresh_urdf
+from dynident.export.urdf import render_urdf
 from dynident.fit.json import serialise_result
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
@@ -103,7 +103,7 @@ def place(request, tmp_path_factory) -> Path:
     """A robot and two logs of it, and the head of a study."""
     folder = tmp_path_factory.mktemp("every")
     robot = build_robot(request.param)
-    (folder / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
+    (folder / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a.csv", 1), ("b.csv", 2)):
         write_columns(folder / name, columns(seed, request.param))
     text = STUDY.replace("[[log]]", CONTACT + "[[log]]") if request.param else STUDY

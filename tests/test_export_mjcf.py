@@ -461,8 +461,6 @@ def test_refusals(tmp_path: Path) -> None:
     robot = load_robot(write(tmp_path, ARM))
     with pytest.raises(InputError, match=r"shape \(1, 10\), expected finite .* \(2, 10\)"):
         render_mjcf(robot, bodies(1))
-    with pytest.raises(InputError, match=r"armature has shape \(3,\), expected \(2,\)"):
-        render_mjcf(robot, bodies(2), armature=np.ones(3))
     with pytest.raises(ComputationError, match=r"link a: its mass is .* which no MJCF can hold"):
         render_mjcf(robot, -bodies(2))
     write(tmp_path, ARM.replace('"b1"', '"c1"'))

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com, is_consistent
 from dynident.dynamics import build_tree, evaluate_inverse_dynamics
-from dynident.export.urdf import patch_urdf, render_fresh_urdf, render_urdf
+from dynident.export.urdf import render_urdf
 from dynident.robot import Robot, load_robot
 
 ROBOTS = {
@@ -64,7 +64,7 @@ def test_round_trip(name: str, kind: str, tmp_path: Path, measured: Callable[[st
         phi = bodies(len(robot.links))
     elif kind == "heavier":
         phi = robot.nominal + 0.1 * bodies(len(robot.links))
-    document, _ = patch_urdf(robot, phi)
+    document, _ = render_urdf(robot, phi)
     check_round_trip(robot, phi, document, tmp_path)
 
 
@@ -79,7 +79,7 @@ def skeleton(document: bytes) -> list[str]:
 @pytest.mark.parametrize("name", ["tx40", "panda", "tiago"])
 def test_nothing_but_inertials_changes(name: str) -> None:
     robot = load_robot(urdf(name))
-    document, _ = patch_urdf(robot, robot.nominal + 0.1 * bodies(robot.n))
+    document, _ = render_urdf(robot, robot.nominal + 0.1 * bodies(robot.n))
     original = urdf(name).read_bytes()
 
     def squeezed(parts: list[str]) -> list[str]:
@@ -162,7 +162,7 @@ def test_attached_links_keep_their_inertia_where_the_rest_is_a_body(
     assert robot.links == ("arm",)
     extra = from_com(3.0, [0.05, 0.0, 0.1], np.diag([0.02, 0.03, 0.025]))
     phi = robot.nominal + extra
-    document, notes = patch_urdf(robot, phi)
+    document, notes = render_urdf(robot, phi)
     assert notes == ()
     found = masses(document)
     assert found == {"base": "7", "arm": found["arm"], "tool": "1.0", "tip": "0.2"}
@@ -177,7 +177,7 @@ def test_attached_links_become_massless_where_it_is_none(wrist: Path, tmp_path: 
     robot = load_robot(wrist, locked={"finger": 0.02})
     phi = bodies(1)
     phi[0] *= 0.9 / phi[0, 0]
-    document, notes = patch_urdf(robot, phi)
+    document, notes = render_urdf(robot, phi)
     assert notes == (
         "link arm carries the inertia of what is fixed to it: tool, tip became massless",
     )
@@ -201,7 +201,7 @@ def test_locked_joints_are_fixed_at_their_values(
 ) -> None:
     robot = load_robot(urdf(name), floating=floating, locked=locked)
     phi = scale * robot.nominal + bodies(len(robot.links))
-    document, _ = patch_urdf(robot, phi)
+    document, _ = render_urdf(robot, phi)
     path, _ = read_back(document, tmp_path, floating)
     again = load_robot(path, floating=floating, locked=locked)
     assert relative(again.nominal, phi) < 1e-12
@@ -210,7 +210,7 @@ def test_locked_joints_are_fixed_at_their_values(
 def test_documents_stay_tidy(wrist: Path) -> None:
     robot = load_robot(wrist, locked={"finger": 0.0})
     phi = robot.nominal + 2 * bodies(1)
-    document, _ = patch_urdf(robot, phi, damping=[0.5], friction=[0.25], omitted=["Ia1", "off1"])
+    document, _ = render_urdf(robot, phi, damping=[0.5], friction=[0.25], omitted=["Ia1", "off1"])
     text = document.decode()
     arm = text[text.index('<link name="arm">') :].split("</link>")[0].splitlines()
     assert [line[: len(line) - len(line.lstrip())] for line in arm] == [
@@ -227,26 +227,26 @@ def test_documents_stay_tidy(wrist: Path) -> None:
 
 def test_notes_say_what_was_left_out(wrist: Path) -> None:
     robot = load_robot(wrist)
-    _, notes = patch_urdf(robot, bodies(2), omitted=["Ia1", "off1"])
+    _, notes = render_urdf(robot, bodies(2), omitted=["Ia1", "off1"])
     assert notes[-1] == "not in the URDF, which has no place for it: Ia1, off1"
 
 
 def test_line_ends_are_kept(wrist: Path) -> None:
     wrist.write_bytes(WRIST.replace("\n", "\r\n").encode())
-    document, _ = patch_urdf(load_robot(wrist), bodies(2))
+    document, _ = render_urdf(load_robot(wrist), bodies(2))
     assert document.count(b"\r\n") == document.count(b"\n") > 10
 
 
 def test_only_what_is_given_is_written_into_dynamics() -> None:
     robot = load_robot(urdf("panda"))
     friction = np.arange(1.0, robot.n + 1)
-    document, _ = patch_urdf(robot, robot.nominal, friction=friction)
+    document, _ = render_urdf(robot, robot.nominal, friction=friction)
     before, after = (
         {j.get("name"): j.find("dynamics") for j in etree.fromstring(text).findall("joint")}
         for text in (urdf("panda").read_bytes(), document)
     )
     # a drive that turns with several joints has no value of its own for its joint
-    document, _ = patch_urdf(robot, robot.nominal, friction=[None, *friction[1:]])
+    document, _ = render_urdf(robot, robot.nominal, friction=[None, *friction[1:]])
     text = etree.tostring(etree.fromstring(document).find("joint/dynamics"), with_tail=False)
     assert b"nan" not in document
     assert text == etree.tostring(before["panda_joint1"], with_tail=False)
@@ -328,27 +328,27 @@ def test_a_robot_with_one_joint_comes_back(kind: str, floating: bool, tmp_path: 
     assert [joint.kind for joint in robot.joints] == [kind.replace("continuous", "revolute")]
     np.testing.assert_allclose(robot.joints[0].axis, [0.0, 0.0, 1.0])
     phi = bodies(len(robot.links))
-    document, _ = patch_urdf(robot, phi)
+    document, _ = render_urdf(robot, phi)
     check_round_trip(robot, phi, document, tmp_path)
 
 
 def test_a_table_with_one_joint_gets_a_urdf_that_can_be_read(tmp_path: Path) -> None:
     robot = load_robot(EXAMPLES / "emps" / "emps.toml")
     phi = bodies(1)
-    document, _ = render_fresh_urdf(robot, phi)
+    document, _ = render_urdf(robot, phi)
     check_round_trip(robot, phi, document, tmp_path)
 
 
 def test_tx40_table_and_urdf_export_alike(tmp_path: Path) -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     phi = bodies(6)
-    document, _ = render_fresh_urdf(robot, phi)
+    document, _ = render_urdf(robot, phi)
     check_round_trip(robot, phi, document, tmp_path)
 
 
 def test_consistent_parameters_stay_consistent_for_link_6_of_the_tx40(tmp_path: Path) -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40.toml")
-    document, notes = patch_urdf(robot, bodies(6))
+    document, notes = render_urdf(robot, bodies(6))
     path, _ = read_back(document, tmp_path, False)
     assert notes == ()
     assert is_consistent(load_robot(path).nominal)
@@ -358,18 +358,19 @@ def test_refusals(wrist: Path) -> None:
     robot = load_robot(wrist)
     phi = bodies(2)
     with pytest.raises(InputError, match=r"shape \(1, 10\), expected finite .* \(2, 10\)"):
-        patch_urdf(robot, phi[:1])
+        render_urdf(robot, phi[:1])
     with pytest.raises(InputError, match=r"shape \(2, 10\), expected finite .* \(2, 10\)"):
-        patch_urdf(robot, phi * np.nan)
-    with pytest.raises(InputError, match=r"damping has shape \(3,\), expected \(2,\)"):
-        patch_urdf(robot, phi, damping=np.ones(3))
+        render_urdf(robot, phi * np.nan)
     with pytest.raises(ComputationError, match=r"link arm: its mass is -.*pc-idim-ls"):
-        patch_urdf(robot, -phi)
-    with pytest.raises(InputError, match="is a URDF already"):
-        render_fresh_urdf(robot, phi)
-    table = load_robot(EXAMPLES / "emps" / "emps.toml")
-    with pytest.raises(InputError, match=r"line 1"):
-        patch_urdf(table, bodies(1))
+        render_urdf(robot, -phi)
     wrist.write_text(WRIST.replace('"tip"', '"point"'))
     with pytest.raises(InputError, match="link 'tip' is gone"):
-        patch_urdf(robot, phi)
+        render_urdf(robot, phi)
+
+
+def test_what_stands_in_an_entity_is_written_out(wrist: Path) -> None:
+    entity = "<!DOCTYPE robot [<!ENTITY own '<inertial><mass value=\"1\"/></inertial>'>]>\n"
+    wrist.write_text(entity + WRIST.replace('<link name="arm"/>', '<link name="arm">&own;</link>'))
+    document, _ = render_urdf(load_robot(wrist), bodies(2))
+    assert float(masses(document)["arm"]) > 0.0
+    assert b"&own;" not in document

@@ -17,7 +17,7 @@ from dynident.cli import run
 from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.dynamics.parameters import attach
-from dynident.export.urdf import render_fresh_urdf
+from dynident.export.urdf import render_urdf
 from dynident.friction.models import FRICTIONS
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
@@ -204,7 +204,7 @@ def test_numbers_beyond_reason_are_refused(options: dict, words: str) -> None:
 def test_torques_beyond_reason_are_bad_values(tmp_path: Path) -> None:
     log = recorded()
     robot = toy.arm(2)
-    (tmp_path / "arm.urdf").write_bytes(render_fresh_urdf(robot, robot.nominal)[0])
+    (tmp_path / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     table = np.column_stack([np.arange(len(log.q)) / RATE, log.q, 1e18 * log.tau])
     head = ",".join(["time", *(f"{s}_{j}" for s in ("q", "tau") for j in robot.joint_names)])
     np.savetxt(tmp_path / "big.csv", table, delimiter=",", header=head, comments="")
@@ -231,7 +231,7 @@ CHAIN = "".join(
 )
 def test_urdfs_at_the_edge(tmp_path: Path, capsys, old: str, new: str, words: str) -> None:
     robot = toy.arm(2)
-    text = render_fresh_urdf(robot, robot.nominal)[0].decode()
+    text = render_urdf(robot, robot.nominal)[0].decode()
     text = text[text.index("<robot") :].replace(old, new, 1)
     (tmp_path / "x.urdf").write_text(text)
     command = ["repair", str(tmp_path / "x.urdf"), "--urdf", str(tmp_path / "y.urdf")]

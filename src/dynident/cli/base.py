@@ -15,6 +15,7 @@ from dynident.cli.options import (
     LockedOption,
     parse_locked_joints,
 )
+from dynident.cli.output import print_json, say
 
 
 def base(
@@ -49,20 +50,20 @@ def base(
         format_determined_table,
         serialise_determined,
     )
-    from dynident.fit.json import to_json
+    from dynident.fit.parameters import serialise_robot
     from dynident.robot import load_robot
     from dynident.robot.contacts import add_contacts, parse_contacts
-    from dynident.robot.cut import cut_off_limb as cut
+    from dynident.robot.cut import cut_off_limb
 
     model = load_robot(robot, floating=floating, locked=parse_locked_joints(locked))
     model = add_contacts(model, parse_contacts(contact or ()))
     if beyond is not None:
-        model = cut(model, beyond)
+        model = cut_off_limb(model, beyond)
     idim = build_idim(model, friction or FRICTION, rotor)
     if rows is not None:
         side_by_side = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
         if json:
-            typer.echo(to_json(serialise_determined(side_by_side)), nl=False)
+            print_json(serialise_determined(side_by_side))
         else:
             typer.echo(format_determined_table(side_by_side))
         return
@@ -74,7 +75,7 @@ def base(
         ]
         document = {
             "schema": "dynident.base/1",
-            "robot": {"name": model.name, "joints": list(model.joint_names), "dof": model.dof},
+            "robot": serialise_robot(model),
             "friction": found.idim.friction,
             "base_count": found.count,
             "rigid_body_count": found.rigid_body_count,
@@ -82,10 +83,9 @@ def base(
             "parameters": parameters,
             "unidentifiable": list(found.unidentifiable),
         }
-        typer.echo(to_json(document), nl=False)
+        print_json(document)
         return
     from dynident.report.text import format_regroupings
 
-    for warning in model.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    say("warning", model.warnings)
     typer.echo(format_regroupings(found))

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dynident.cli.identify import BandwidthOption, choose_study, override_study
-from dynident.cli.options import (
-    ContactOption,
-    FloatingOption,
-    JsonFlag,
-    LockedOption,
-    LogFlags,
-    LogOption,
-    RobotOption,
-    StudyArgument,
-    add_log_flags,
-    parse_locked_joints,
-)
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.output import print_json, say_written
+from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
 from dynident.study.compare import METHODS
-
-if TYPE_CHECKING:
-    from dynident.report.comparison import Comparison
 
 OUTPUTS = ("comparison.json", "comparison.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
 
 
+@add_study_flags("friction")
 @add_log_flags
 def compare(
-    study: StudyArgument = None,
-    robot: RobotOption = None,
-    log: LogOption = None,
-    validate: Annotated[
-        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
-    ] = None,
-    bandwidth: BandwidthOption = None,
-    locked: LockedOption = None,
-    floating: FloatingOption = False,
-    contact: ContactOption = None,
+    given: StudyFlags,
     methods: Annotated[
         str | None,
         typer.Option("--methods", help=f"Names with commas: {','.join(METHODS)} if not given."),
@@ -63,25 +42,17 @@ def compare(
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import refuse_outputs
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import replace_nonfinite, to_json
     from dynident.report.comparison import serialise_comparison
+    from dynident.report.html import render_comparison_page
     from dynident.study import compare as comparing
-    from dynident.study.study import list_input_files
 
-    chosen = choose_study(study, robot, log, told, validate, floating, contact)
-    chosen = override_study(
-        chosen,
-        friction=None,
-        bandwidth=bandwidth,
-        locked=parse_locked_joints(locked),
-        identify={},
-    )
+    chosen = given.read(told)
     if output is not None:
-        inputs = [*list_input_files(chosen), *([] if study is None else [study])]
-        refuse_outputs([output / name for name in OUTPUTS], inputs)
+        refuse_outputs([output / name for name in OUTPUTS], given.list_inputs(chosen))
     with show_progress() as progress:
-        with name_study_in_errors(study):
+        with name_study_in_errors(given.study):
             found = comparing.compare(
                 chosen,
                 comparing.METHODS if methods is None else split_names(methods),
@@ -89,36 +60,22 @@ def compare(
                 blocks,
                 progress,
             )
+        document = serialise_comparison(found)
         if output is not None:
-            write_output(found, output)
-    typer.echo(
-        to_json(replace_nonfinite(serialise_comparison(found))) if json else found.summary() + "\n",
-        nl=False,
-    )
-    if output is not None:
-        typer.echo(f"written to {output}", err=True)
+            contents = (to_json(replace_nonfinite(document)), render_comparison_page(found))
+            write_files(
+                {
+                    output / name: text.encode(errors="backslashreplace")
+                    for name, text in zip(OUTPUTS, contents, strict=True)
+                }
+            )
+    if json:
+        print_json(document)
+    else:
+        typer.echo(found.summary())
+    say_written(output)
 
 
 def split_names(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name.strip() for name in text.split(","))
-
-
-def write_output(found: Comparison, directory: Path) -> None:
-    """Write comparison.json and comparison.html."""
-    from dynident.core.files import write_files
-    from dynident.fit.json import replace_nonfinite, to_json
-    from dynident.report.comparison import serialise_comparison
-    from dynident.report.html import render_comparison_page
-
-    contents = (
-        to_json(replace_nonfinite(serialise_comparison(found))),
-        render_comparison_page(found),
-    )
-    paths = (directory / name for name in OUTPUTS)
-    write_files(
-        {
-            path: text.encode(errors="backslashreplace")
-            for path, text in zip(paths, contents, strict=True)
-        }
-    )

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import json as jsons
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import BandwidthOption, choose_study, override_study
-from dynident.cli.options import (
-    ContactOption,
-    FloatingOption,
-    FrictionOption,
-    JsonFlag,
-    LockedOption,
-    LogFlags,
-    LogOption,
-    RobotOption,
-    StudyArgument,
-    add_log_flags,
-    parse_locked_joints,
-    refuse_fix,
-)
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, refuse_fix
+from dynident.cli.output import say_written
+from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.study.doctor import Report
 
 
+@add_study_flags("validate")
 @add_log_flags
 def doctor(
-    study: StudyArgument = None,
-    robot: RobotOption = None,
-    log: LogOption = None,
-    friction: FrictionOption = None,
-    bandwidth: BandwidthOption = None,
-    locked: LockedOption = None,
-    floating: FloatingOption = False,
-    contact: ContactOption = None,
+    given: StudyFlags,
     fix: Annotated[
         Path | None, typer.Option("--fix", help="Write a copy of the study with its logs repaired.")
     ] = None,
@@ -52,16 +35,9 @@ def doctor(
     from dynident.study.doctor import examine_study, render_mended_study
     from dynident.study.study import list_input_files
 
-    chosen = choose_study(study, robot, log, told, floating=floating, contact=contact)
+    chosen, study = given.read(told), given.study
     if study is None and fix is not None:
         raise InputError("--fix repairs a study; give one instead of --robot and --log")
-    chosen = override_study(
-        chosen,
-        friction=friction,
-        bandwidth=bandwidth,
-        locked=parse_locked_joints(locked),
-        identify={},
-    )
     if study is not None and fix is not None:
         refuse_fix(fix, study, list_input_files(chosen))
     with show_progress() as progress, name_study_in_errors(study):
@@ -74,7 +50,7 @@ def doctor(
         if not any(report.mendable for report in reports):
             raise InputError("nothing was found that a study could repair; no copy is written")
         write_files({fix: render_mended_study(study, reports).encode()})
-        typer.echo(f"written to {fix}", err=True)
+        say_written(fix)
 
 
 def format_report_lines(report: Report) -> list[str]:
@@ -102,5 +78,5 @@ def build_report_dict(report: Report) -> dict[str, Any]:
     return {
         "log": report.log,
         "findings": [serialise_finding(found) for found in report.findings],
-        "signs": [{"kind": sign.kind, "what": sign.what} for sign in report.signs],
+        "signs": [asdict(sign) for sign in report.signs],
     }

@@ -12,8 +12,10 @@ from dynident.cli.options import (
     JsonFlag,
     LockedOption,
     add_flags,
+    override_section,
     parse_locked_joints,
 )
+from dynident.cli.output import print_json, say_written
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.excitation import EXCITING
 
@@ -64,7 +66,6 @@ def excite(
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.report.excitation import OUTPUTS, refuse_script, render_excitation_files
     from dynident.report.trajectory import serialise_trajectory, summarise_excitation
     from dynident.study.excite import excite_study
@@ -88,14 +89,11 @@ def excite(
             contents = render_excitation_files(found, script)
             written = {output / name: text.encode() for name, text in contents.items()}
             write_files(written, OUTPUTS.__contains__)
-    typer.echo(
-        to_json(replace_nonfinite(serialise_trajectory(found)))
-        if json
-        else summarise_excitation(found),
-        nl=False,
-    )
-    if output is not None:
-        typer.echo(f"written to {output}", err=True)
+    if json:
+        print_json(serialise_trajectory(found))
+    else:
+        typer.echo(summarise_excitation(found), nl=False)
+    say_written(output)
 
 
 def choose_study(
@@ -108,17 +106,10 @@ def choose_study(
     if (robot is None) == (study is None):
         raise InputError("give either a robot's file or --study; see dynident excite --help")
     if study is None:
-        known: dict[str, Any] = {"robot": {"file": str(robot)}}
-        if locked is not None:
-            known["robot"]["locked"] = locked
-        if friction is not None:
-            known["robot"]["friction"] = friction
-        made: Study = validate_data(Study, known, Path(str(robot)))
+        known = {"file": str(robot), "locked": locked, "friction": friction}
+        given = {key: value for key, value in known.items() if value is not None}
+        made: Study = validate_data(Study, {"robot": given}, Path(str(robot)))
         return made
-    chosen = read_study(study, use=None)
-    update: dict[str, Any] = {}
-    if friction is not None:
-        update["friction"] = friction
-    if locked is not None:
-        update["locked"] = locked
-    return chosen.model_copy(update={"robot": chosen.robot.model_copy(update=update)})
+    return override_section(
+        read_study(study, use=None), "robot", {"friction": friction, "locked": locked}
+    )

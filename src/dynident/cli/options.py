@@ -30,13 +30,8 @@ def check_positive(value: float | None) -> float | None:
     return value
 
 
-StudyArgument = Annotated[Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)]
 RobotOption = Annotated[
     Path | None, typer.Option("--robot", help="URDF, MJCF or robot TOML, instead of a study.")
-]
-LogOption = Annotated[
-    list[str] | None,
-    typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
 ]
 AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
 RateOption = Annotated[
@@ -118,14 +113,7 @@ class LogFlags:
 
     def prepared(self, study: Study) -> Study:
         """The study with the preparation that the flags tell."""
-        from dynident.core.schema import validate_data
-        from dynident.study.study import PrepareSection
-
-        if not self.prepare:
-            return study
-        told = {**study.prepare.model_dump(), **self.prepare}
-        section = validate_data(PrepareSection, told, "command line")
-        return study.model_copy(update={"prepare": section})
+        return override_section(study, "prepare", self.prepare)
 
     @property
     def layout(self) -> Layout:
@@ -145,23 +133,63 @@ class LogFlags:
         return validate_data(LogSection, {"files": list(files), **self.keys}, "command line: log")
 
 
-def add_log_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the flags of logs, the same for all commands; they arrive as `told`."""
+def override_section(study: Study, name: str, changes: Mapping[str, object]) -> Study:
+    """The study with other values in a table; None is no change."""
+    from dynident.core.schema import validate_data
+
+    given = {key: value for key, value in changes.items() if value is not None}
+    if not given:
+        return study
+    section: Any = getattr(study, name)
+    told = {**section.model_dump(exclude_none=True), **given}
+    return study.model_copy(update={name: validate_data(type(section), told, "command line")})
+
+
+Command = Callable[..., None]
+
+
+def replace_parameter(
+    command: Command, name: str, added: Sequence[inspect.Parameter], call: Callable[[Any], None]
+) -> Command:
+    """A command whose flags are others in the place of a parameter.
+
+    Parameters
+    ----------
+    call : callable
+        Takes all arguments of the new flags, and calls the command.
+    """
     signature = inspect.signature(command, eval_str=True)
-    own = inspect.signature(read_log_flags, eval_str=True).parameters.values()
-    kept = [p for p in signature.parameters.values() if p.name != "told"]
+    every = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for p in signature.parameters.values()
+        for each in (added if p.name == name else (p,))
+    ]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
+        call(arguments)
+
+    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in every}
+    return run
+
+
+def list_parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """Of a function whose parameters are flags."""
+    return [*inspect.signature(function, eval_str=True).parameters.values()]
+
+
+def add_log_flags(command: Command) -> Command:
+    """Add the flags of logs, the same for all commands; they arrive as `told`."""
+    own = list_parameters(read_log_flags)
+
+    def call(arguments: dict[str, Any]) -> None:
         told = read_log_flags(**{p.name: arguments.pop(p.name) for p in own})
         flags = {key: "--" + key.replace("_", "-") for key in (*told.keys, *told.prepare)}
         with name_option_in_errors(flags, None, "prepare"):
             command(**arguments, told=told)
 
-    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*kept, *own)]
-    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in every}
-    return run
+    return replace_parameter(command, "told", own, call)
 
 
 def read_log_flags(
@@ -266,28 +294,14 @@ SHORT = {"n": "-n"}
 
 
 def add_flags(
-    options: Mapping[str, Option], section: str = "identify"
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    every: Mapping[str, Option], section: str = "identify"
+) -> Callable[[Command], Command]:
     """Add a flag for every option that a line can hold; those given arrive as `options`.
 
     What is refused of an option is named as the flag that gave it, or as the key of the study, in
     whose `section` the options stand.
     """
-    known = [each for each in options.values() if has_flag(each)]
-    return lambda command: wrap_command(command, known, section)
-
-
-def has_flag(option: Option) -> bool:
-    """Objects and lists of lists have none."""
-    return not option.in_python and tuple not in option.entries
-
-
-def wrap_command(
-    command: Callable[..., None], known: Sequence[Option], section: str
-) -> Callable[..., None]:
-    """See `add_flags`."""
-    signature = inspect.signature(command, eval_str=True)
-    kept = [p for p in signature.parameters.values() if p.name != "options"]
+    known = [each for each in every.values() if has_flag(each)]
     added = [
         inspect.Parameter(
             option.name,
@@ -301,18 +315,22 @@ def wrap_command(
         for option in known
     ]
 
-    @wraps(command)
-    def run(**arguments: Any) -> None:
-        given = {each.name: convert_flag_value(each, arguments.pop(each.name)) for each in known}
-        options = {name: value for name, value in given.items() if value is not None}
-        flags = {each.name: list_flag_spellings(each)[-1] for each in known if each.name in options}
-        with name_option_in_errors(flags, arguments.get("study"), section):
-            command(**arguments, options=options)
+    def add(command: Command) -> Command:
+        def call(arguments: dict[str, Any]) -> None:
+            given = {o.name: convert_flag_value(o, arguments.pop(o.name)) for o in known}
+            options = {name: value for name, value in given.items() if value is not None}
+            flags = {o.name: list_flag_spellings(o)[-1] for o in known if o.name in options}
+            with name_option_in_errors(flags, arguments.get("study"), section):
+                command(**arguments, options=options)
 
-    every = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + added
-    run.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in every}
-    return run
+        return replace_parameter(command, "options", added, call)
+
+    return add
+
+
+def has_flag(option: Option) -> bool:
+    """Objects and lists of lists have none."""
+    return not option.in_python and tuple not in option.entries
 
 
 def choose_parsed_type(option: Option) -> type:

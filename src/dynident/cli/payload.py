@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
+from dynident.cli.output import print_json, say
 from dynident.core.options import collect_options
 from dynident.study.payload import FAMILIES
 
@@ -24,7 +25,6 @@ def payload(
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
-    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.report.text import format_trust
     from dynident.study.fits import read_fit_log, read_result
     from dynident.study.payload import payload
@@ -33,9 +33,7 @@ def payload(
     samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
     if json:
-        document = {**found.to_dict(), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(document)), nl=False)
+        print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{found.summary()}")
-    for warning in dict.fromkeys((*fit.robot.warnings, *samples.warnings)):
-        typer.echo(f"warning: {warning}", err=True)
+    say("warning", (*fit.robot.warnings, *samples.warnings))

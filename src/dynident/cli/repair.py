@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import FrictionOption, JsonFlag, add_flags, check_positive
+from dynident.cli.output import print_json, say, say_written
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.options import collect_options
 
@@ -45,7 +46,6 @@ def repair(
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
     from dynident.export.mjcf import list_model_files
-    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.robot import load_robot
 
     if friction is not None and table is None:
@@ -60,11 +60,13 @@ def repair(
         document, notes, data, text = repair_base_table(model, table, friction, knowledge)
     if urdf is not None:
         write_files({urdf: document})
-    typer.echo(to_json(replace_nonfinite(data)) if json else text, nl=not json)
-    for note in notes if urdf is not None else ():
-        typer.echo(f"note: {note}", err=True)
+    if json:
+        print_json(data)
+    else:
+        typer.echo(text)
     if urdf is not None:
-        typer.echo(f"written to {urdf}", err=True)
+        say("note", notes)
+        say_written(urdf)
 
 
 Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]

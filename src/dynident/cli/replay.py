@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.output import print_json, say
 
 
 @add_log_flags
@@ -22,17 +23,14 @@ def replay(
     told: LogFlags,
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
-    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import replay
 
     fit = read_result(result)
     found = replay(fit, log.split(","), engine, told.layout)
-    for warning in dict.fromkeys(found.warnings):
-        typer.echo(f"warning: {warning}", err=True)
+    say("warning", found.warnings)
     if json:
-        shown = {**found.document(), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(shown)), nl=False)
+        print_json({**found.document(), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{found.text()}")

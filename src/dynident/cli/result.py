@@ -15,6 +15,7 @@ from dynident.cli.options import (
     add_flags,
     add_log_flags,
 )
+from dynident.cli.output import print_json, say, say_written
 from dynident.cli.repair import NEAREST
 
 
@@ -28,23 +29,23 @@ def validate(
     told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
-    from dynident.fit.json import replace_nonfinite, serialise_validation, to_json
+    from dynident.fit.json import serialise_validation
     from dynident.report.text import format_fit_figures, format_free_errors, format_trust
     from dynident.study.fits import measure_log, read_result
 
     fit = read_result(result)
     names = fit.robot.joint_names
     found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
-    for warning in dict.fromkeys(note for one in found for note in one.warnings):
-        typer.echo(f"warning: {warning}", err=True)
+    warnings = list(dict.fromkeys(note for one in found for note in one.warnings))
+    say("warning", warnings)
     if json:
         document = {
             "schema": "dynident.validation/1",
             "verdict": fit.verdict.state,
             "validation": [serialise_validation(one.figures, names) for one in found],
-            "warnings": list(dict.fromkeys(note for one in found for note in one.warnings)),
+            "warnings": warnings,
         }
-        typer.echo(to_json(replace_nonfinite(document)), nl=False)
+        print_json(document)
         return
     typer.echo(format_trust(fit))
     for one in found:
@@ -73,7 +74,7 @@ def report(
     refuse_outputs([page], list_fit_inputs(fit))
     fit.report(page)
     typer.echo(format_trust(fit), err=True)
-    typer.echo(f"written to {page}", err=True)
+    say_written(page)
 
 
 @add_flags(NEAREST)
@@ -128,9 +129,6 @@ def export(
         notes = (*notes, *more)
     write_files(documents)
     typer.echo(trust, err=True)
-    for warning in fit.robot.warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    for note in dict.fromkeys(notes):
-        typer.echo(f"note: {note}", err=True)
-    for path in documents:
-        typer.echo(f"written to {path}", err=True)
+    say("warning", fit.robot.warnings)
+    say("note", notes)
+    say_written(*documents)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
+from dynident.cli.output import print_json, say, say_written
 from dynident.core.options import collect_options
 from dynident.study.sample import Drawing
 
@@ -38,7 +39,6 @@ def sample(
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
-    from dynident.fit.json import replace_nonfinite, to_json
     from dynident.report.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result
@@ -62,17 +62,11 @@ def sample(
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample(fit, wanted.n, wanted.seed, anyway)
     found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
-    notes: tuple[str, ...] = ()
-    if output is not None:
-        notes = draws.write(output, form)
+    notes = () if output is None else draws.write(output, form)
     if json:
-        shown = {**serialise_draws(draws, found), "verdict": fit.verdict.state}
-        typer.echo(to_json(replace_nonfinite(shown)), nl=False)
+        print_json({**serialise_draws(draws, found), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{format_draws(draws, found)}")
-    for warning in fit.robot.warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    if output is not None:
-        typer.echo(f"written to {output}", err=True)
+    say("warning", fit.robot.warnings)
+    say("note", notes)
+    say_written(output)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dynident.cli.output import say
 from dynident.core.errors import InputError, name_study_in_errors
 
 
@@ -29,8 +30,7 @@ def simulate(
         with name_study_in_errors(study):
             log = simulate_study(chosen, progress)
         write_files({output: log.to_csv()})
-    for warning in log.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+    say("warning", log.warnings)
     samples, rate = len(log.recording.q), log.recording.rate
     typer.echo(f"{samples} samples at {rate:g} Hz written to {output}", err=True)
 

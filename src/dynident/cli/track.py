@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsons
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.identify import BandwidthOption, override_study
 from dynident.cli.options import (
     FrictionOption,
     LogFlags,
     RobotOption,
     add_flags,
     add_log_flags,
+    override_section,
 )
+from dynident.cli.studies import BandwidthOption, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
 
@@ -74,7 +75,8 @@ def track(
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if own:
         told.refuse_beside(f"{source} has logs of its own")
-    chosen = override_track_study(told.prepared(chosen), friction, bandwidth, options)
+    chosen = override_study(told.prepared(chosen), friction, bandwidth)
+    chosen = override_section(chosen, "track", options)
     section = chosen.log[0] if chosen.log else None
     if source != PIPE and not own:
         section = told.locate_log(chosen, source.split(","))
@@ -139,19 +141,6 @@ def choose_settings(
         )
     plain = validate_data(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None
-
-
-def override_track_study(
-    study: Study, friction: str | None, bandwidth: float | None, track: Mapping[str, object]
-) -> Study:
-    """The study with what the command line says instead."""
-    from dynident.core.schema import validate_data
-    from dynident.study.study import TrackSection
-
-    study = override_study(study, friction=friction, bandwidth=bandwidth, locked=None, identify={})
-    told = {**study.track.model_dump(exclude_none=True), **track}
-    section = validate_data(TrackSection, told, "command line")
-    return study.model_copy(update={"track": section})
 
 
 def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:

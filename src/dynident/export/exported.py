@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.inertia import is_consistent
 from dynident.dynamics.idim import Idim
 from dynident.robot.model import Robot
 
@@ -47,19 +48,27 @@ def format_joint_attributes(
     ----------
     given : mapping of str to array_like, shape (n,), or None
     """
-    attributes: list[dict[str, str]] = [{} for _ in robot.joints]
-    for name, numbers in given.items():
-        if numbers is None:
-            continue
-        values = np.asarray(numbers, dtype=float)
-        if values.shape != (robot.n,):
-            raise InputError(
-                f"robot {robot.name!r}: {name} has shape {values.shape}, expected ({robot.n},)"
-            )
-        for own, value in zip(attributes, values, strict=True):
-            if not np.isnan(value):
-                own[name] = format_exact_number(value)
-    return attributes
+    known = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
+    return [
+        {k: format_exact_number(v[j]) for k, v in known.items() if not np.isnan(v[j])}
+        for j in range(robot.n)
+    ]
+
+
+def subtract_carried(phi: Array, carried: Sequence[Array]) -> Array | None:
+    """What is left of a body without those that are fixed to it; None where that is no body."""
+    rest = phi - sum(carried, np.zeros(10))
+    # a remainder of rounding errors alone is no body
+    if carried and not (rest[0] > 1e-9 * phi[0] and is_consistent(rest)):
+        return None
+    return rest
+
+
+def describe_massless(host: str, carried: Mapping[str, Array]) -> list[str]:
+    """The note on bodies whose inertia is now in what carries them."""
+    gone = ", ".join(name for name, own in carried.items() if own[0] != 0.0)
+    words = f"{host} carries the inertia of what is fixed to it: {gone} became massless"
+    return [words] if gone else []
 
 
 def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:

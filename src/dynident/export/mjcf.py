@@ -14,16 +14,18 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.inertia import is_consistent, to_com, transform_body
+from dynident.core.inertia import to_com, transform_body
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import compute_mass_matrix
 from dynident.export.exported import (
     check_bodies,
+    describe_massless,
     describe_omissions,
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
     select_drive_values,
+    subtract_carried,
 )
 from dynident.export.softness import TIMESTEP, derive_softness
 from dynident.export.splice import Text
@@ -276,25 +278,17 @@ def _patch_link(
     if not members:
         return []  # the first joints of a body with several
     host, *others = members
-    rest = phi - sum(
-        (_transform_by(places[b.name][1], nominal[b.name]) for b in others), np.zeros(10)
+    rest = subtract_carried(
+        phi, [_transform_by(places[b.name][1], nominal[b.name]) for b in others]
     )
-    notes = []
-    # a remainder of rounding errors alone is no body
-    keeps = not others or (rest[0] > 1e-9 * phi[0] and is_consistent(rest))
-    if not keeps:
-        rest = phi
-        gone = [body.name for body in others if nominal[body.name][0] != 0.0]
-        if gone:
-            notes.append(
-                f"body {host.name} carries the inertia of what is fixed to it: "
-                f"{', '.join(gone)} became massless"
-            )
+    keeps = rest is not None
     for body in others:
         if np.any(nominal[body.name]) and (explicit or not keeps):
             _write_inertial(patch, body, keeps * nominal[body.name])
-    _write_inertial(patch, host, _transform_by(places[host.name][1].inverse(), rest))
-    return notes
+    own = phi if rest is None else rest
+    _write_inertial(patch, host, _transform_by(places[host.name][1].inverse(), own))
+    gone = {} if keeps else {body.name: nominal[body.name] for body in others}
+    return describe_massless(f"body {host.name}", gone)
 
 
 def _format_inertial(phi: Array) -> dict[str, str]:

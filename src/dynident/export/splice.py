@@ -10,6 +10,7 @@ from xml.parsers import expat
 
 from dynident.core.errors import InputError
 
+NAME = re.compile(rb"<[^\s/>]+")
 ATTRIBUTE = re.compile(rb"\s+([^\s=/>]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 DECLARED = re.compile(rb"^(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
@@ -39,13 +40,15 @@ class Text:
     """An XML file's text, and what is to be changed in it."""
 
     path: Path
+    raw: bytes | None = None
+    """Its content, where that is not the file's."""
     encoding: str = field(init=False)
     text: bytes = field(init=False)
     tags: list[Tag] = field(init=False)
     edits: list[tuple[int, int, bytes]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        raw = self.path.read_bytes()
+        raw = self.path.read_bytes() if self.raw is None else self.raw
         found = DECLARED.match(raw)
         declared = found[1].decode() if found else "utf-8"
         self.encoding = next((name for mark, name in MARKS if raw.startswith(mark)), declared)
@@ -72,7 +75,7 @@ class Text:
         """
         tag = self.tags[index]
         left = dict(values)
-        last = tag.start + len(re.match(rb"<[^\s/>]+", self.text[tag.start : tag.inner])[0])  # type: ignore[index]
+        last = NAME.match(self.text, tag.start).end()  # type: ignore[union-attr]
         for each in ATTRIBUTE.finditer(self.text, last, tag.inner):
             last = each.end()
             name = each[1].decode()
@@ -94,13 +97,17 @@ class Text:
         self.edits.append((tag.inner, tag.inner, f"{own}{self.step(tag, own)}{line}".encode()))
 
     def append(self, index: int, lines: str) -> None:
-        """Put lines into an element that has children, as its last, indented as they are."""
+        """Put lines into an element as its last children, indented as the others are."""
         tag = self.tags[index]
         own = self.indentation(tag.start) or "\n"
         step = self.step(tag, own)
+        text = "".join(f"{own}{step}{line}" for line in lines.splitlines())
+        if tag.end == tag.inner:  # <name/>
+            name = NAME.match(self.text, tag.start)[0][1:].decode()  # type: ignore[index]
+            self.edits.append((tag.inner - 2, tag.inner, f">{text}{own}</{name}>".encode()))
+            return
         place = len(self.text[: tag.close].rstrip())
         tail = "" if b"\n" in self.text[place : tag.close] else own
-        text = "".join(f"{own}{step}{line}" for line in lines.splitlines())
         self.edits.append((place, place, f"{text}{tail}".encode()))
 
     def around(self, index: int, before: str, after: str) -> None:

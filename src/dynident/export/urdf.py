@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +12,26 @@ from lxml import etree
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import from_com, is_consistent, to_com, transform_body
+from dynident.core.inertia import from_com, to_com, transform_body
 from dynident.dynamics.idim import Idim
 from dynident.export.exported import (
     check_bodies,
+    describe_massless,
     describe_omissions,
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
     select_drive_values,
+    subtract_carried,
 )
+from dynident.export.splice import Text
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
 UNLIMITED = repr(float(np.finfo(float).max))
 """A limit that is none: URDF asks for a number."""
-
-_MISC = rb"(?:\s|<\?.*?\?>|<!--.*?-->)*"
-PROLOG = re.compile(
-    rb"(?:\xef\xbb\xbf)?" + _MISC + rb"(?:<!DOCTYPE.*?>" + _MISC + rb")?(?=<robot\b)", re.S
-)
-"""What comes before a URDF's root element."""
-EPILOG = re.compile(rb"</robot\s*>(" + _MISC + rb")\Z", re.S)
-"""What comes after it."""
+ENTRIES = {"i" + "xyz"[i] + "xyz"[j]: (i, j) for i in range(3) for j in range(i, 3)}
+"""Attributes of an ``<inertia>`` and where they stand in the matrix."""
 
 Fixed = tuple[etree._Element, Array, Array]
 """A link and its placement (rotation, translation) in the frame of the link carrying it."""
@@ -68,61 +63,56 @@ def render_urdf(
     notes : tuple of str
         What a reader of the document should know.
     """
-    patched = robot.source is not None and robot.source.suffix.lower() == ".urdf"
-    writer = patch_urdf if patched else render_fresh_urdf
-    return writer(robot, phi, damping=damping, friction=friction, omitted=omitted)
+    values = check_bodies(robot, phi, "URDF")
+    attributes = format_joint_attributes(robot, {"damping": damping, "friction": friction})
+    if robot.source is not None and robot.source.suffix.lower() == ".urdf":
+        document, notes = patch_urdf(robot, values, attributes)
+    else:
+        document, notes = render_fresh_urdf(robot, values, attributes), []
+    return document, (*notes, *describe_omissions(omitted, "URDF"))
 
 
 def patch_urdf(
-    robot: Robot,
-    phi: npt.ArrayLike,
-    *,
-    damping: npt.ArrayLike | None = None,
-    friction: npt.ArrayLike | None = None,
-    omitted: Sequence[str] = (),
-) -> tuple[bytes, tuple[str, ...]]:
+    robot: Robot, phi: Array, attributes: Sequence[dict[str, str]]
+) -> tuple[bytes, list[str]]:
     """The robot's URDF with other inertial values; all else stays as it is written.
 
     Links behind fixed (and locked) joints keep their nominal inertia where what is left
     for the link that carries them is physically consistent; otherwise they become
     massless. The base link of a fixed base is left alone.
 
-    Parameters, returns and raises are those of `render_urdf`.
+    Parameters
+    ----------
+    attributes : sequence of dict of str to str
+        Of each joint's ``<dynamics>``.
     """
-    values = check_bodies(robot, phi, "URDF")
-    if robot.source is None:
-        raise InputError(f"robot {robot.name!r} has no URDF; write a fresh one (urdf_from_robot)")
-    tree = parse_xml(robot.source)
-    locked = robot.locked
-    document = Document(tree, robot.source, locked)
-    attributes = format_joint_attributes(robot, {"damping": damping, "friction": friction})
+    document = Document(robot)
     notes = []
-    for name, body in zip(robot.links, values, strict=True):
+    for name, body in zip(robot.links, phi, strict=True):
         notes += _patch_body(document, name, body)
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
-        for attribute, value in dynamics.items():
-            _ensure_child(document.joint(joint.name), "dynamics").set(attribute, value)
-    return _render_document(tree.getroot(), robot.source), (
-        *notes,
-        *describe_omissions(omitted, "URDF"),
-    )
+        if dynamics:
+            document.set_children(document.joint(joint.name), {"dynamics": dynamics})
+    return document.text.whole(), notes
 
 
 class Document:
-    """A URDF's elements by name, and the tree of what is fixed to what.
+    """A robot's URDF: its elements by name, the tree of what is fixed to what, changes to its text.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    locked : mapping of str to float
-        Joints that count as fixed, at these values [rad or m].
+    Locked joints count as fixed, at their values.
     """
 
-    def __init__(self, tree: etree._ElementTree, path: Path, locked: Mapping[str, float]) -> None:
-        root = tree.getroot()
-        self.path = path
-        self.locked = locked
+    def __init__(self, robot: Robot) -> None:
+        assert robot.source is not None
+        tree = parse_xml(robot.source)
+        root, dtd = tree.getroot(), tree.docinfo.internalDTD
+        # what stands in an entity of the file has no place of its own in its text
+        entities = dtd is not None and any(dtd.entities())  # type: ignore[attr-defined]
+        resolved = etree.tostring(tree, xml_declaration=True, encoding="UTF-8")
+        self.path = robot.source
+        self.locked = robot.locked
+        self.text = Text(robot.source, resolved if entities else None)
+        self._places = {element: k for k, element in enumerate(root.iter("*"))}
         self._links = {e.get("name"): e for e in root.iterchildren("link")}
         self._joints = {e.get("name"): e for e in root.iterchildren("joint")}
 
@@ -137,6 +127,30 @@ class Document:
         if name not in self._joints:
             raise InputError(f"{self.path}: joint {name!r} is gone; was the file changed since?")
         return self._joints[name]
+
+    def set_children(self, parent: etree._Element, values: Mapping[str, Mapping[str, str]]) -> None:
+        """Give children of an element attributes, by their tags; those that it lacks are added."""
+        fresh = []
+        for tag, given in values.items():
+            child = parent.find(tag)
+            if child is None:
+                fresh.append(etree.Element(tag, dict(given)))
+            else:
+                self.text.set(self._places[child], given)
+        self.add(parent, fresh)
+
+    def add(self, parent: etree._Element, children: Sequence[etree._Element]) -> None:
+        """Add children to an element, a line each."""
+        lines = []
+        for child in children:
+            etree.indent(child)
+            lines.append(etree.tostring(child, encoding="unicode"))
+        if lines:
+            self.text.append(self._places[parent], "\n".join(lines))
+
+    def remove(self, element: etree._Element) -> None:
+        """Take an element out."""
+        self.text.take(self._places[element])
 
     def fixed_to(self, link: str) -> Iterator[Fixed]:
         """Links behind fixed and locked joints, with their placements in `link`'s frame."""
@@ -170,49 +184,30 @@ class Document:
 
 
 def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
-    notes = []
     carried = [item for item in document.fixed_to(name) if item[0].find("inertial") is not None]
-    rest = phi - sum(
-        (transform_body(_read_inertial(link), turn, shift) for link, turn, shift in carried),
-        np.zeros(10),
+    bodies = {str(link.get("name")): _read_inertial(link) for link, _, _ in carried}
+    rest = subtract_carried(
+        phi, [transform_body(own, *at) for own, (_, *at) in zip(bodies.values(), carried)]
     )
-    # a remainder of rounding errors alone is no body
-    if carried and not (rest[0] > 1e-9 * phi[0] and is_consistent(rest)):
-        rest = phi
-        gone = [str(link.get("name")) for link, _, _ in carried if _read_inertial(link)[0] != 0.0]
-        for link, _, _ in carried:
-            _remove_element(link, link.find("inertial"))
-        if gone:
-            notes.append(
-                f"link {name} carries the inertia of what is fixed to it: {', '.join(gone)} "
-                "became massless"
-            )
-    _write_inertial(document.link(name), rest)
-    return notes
+    _write_inertial(document, document.link(name), phi if rest is None else rest)
+    if rest is not None:
+        return []
+    for link, _, _ in carried:
+        document.remove(next(link.iterchildren("inertial")))
+    return describe_massless(f"link {name}", bodies)
 
 
-def render_fresh_urdf(
-    robot: Robot,
-    phi: npt.ArrayLike,
-    *,
-    damping: npt.ArrayLike | None = None,
-    friction: npt.ArrayLike | None = None,
-    omitted: Sequence[str] = (),
-) -> tuple[bytes, tuple[str, ...]]:
+def render_fresh_urdf(robot: Robot, phi: Array, attributes: Sequence[dict[str, str]]) -> bytes:
     """A fresh minimal URDF of a robot that has none: links, joints, limits, inertials.
 
-    Parameters, returns and raises are those of `render_urdf`.
+    Parameters are those of `patch_urdf`.
     """
-    values = check_bodies(robot, phi, "URDF")
-    if robot.source is not None and robot.source.suffix.lower() == ".urdf":
-        raise InputError(f"{robot.source}: is a URDF already; patch it (patched_urdf)")
     root = etree.Element("robot", name=robot.name)
-    bodies = dict(zip(robot.links, values, strict=True))
+    bodies = dict(zip(robot.links, phi, strict=True))
     for link in dict.fromkeys((robot.base_link, *robot.links)):
         element = etree.SubElement(root, "link", name=link)
-        if link in bodies:
-            _write_inertial(element, bodies[link])
-    attributes = format_joint_attributes(robot, {"damping": damping, "friction": friction})
+        if link in bodies and np.any(bodies[link]):
+            element.append(_build_element("inertial", _format_inertial(bodies[link])))
     moved = (robot.base_link, *(joint.link for joint in robot.joints))
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
         element = _build_joint_element(joint, moved[joint.parent])
@@ -220,8 +215,7 @@ def render_fresh_urdf(
         if dynamics:
             etree.SubElement(element, "dynamics", dynamics)
     etree.indent(root)
-    text = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
-    return text + b"\n", describe_omissions(omitted, "URDF")
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
 
 
 def _build_joint_element(joint: Joint, parent: str) -> etree._Element:
@@ -258,8 +252,7 @@ def _read_inertial(link: etree._Element) -> Array:
     m = 0.0 if mass is None else float(mass.get("value", "0"))
     matrix = np.zeros((3, 3))
     if inertia is not None:
-        for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-            name = "i" + "xyz"[row] + "xyz"[column]
+        for name, (row, column) in ENTRIES.items():
             matrix[row, column] = matrix[column, row] = float(inertia.get(name, "0"))
     turn, com = _read_origin(inertial)
     return from_com(m, com, turn @ matrix @ turn.T)
@@ -285,89 +278,32 @@ def _read_link_reference(joint: etree._Element, tag: str) -> str | None:
     return None if element is None else element.get("link")
 
 
-def _write_inertial(link: etree._Element, phi: Array) -> None:
-    """Write a body's values; a body of zeros has no <inertial>."""
-    inertial = link.find("inertial")
-    if not np.any(phi):
-        if inertial is not None:
-            _remove_element(link, inertial)
-        return
+def _format_inertial(phi: Array) -> dict[str, dict[str, str]]:
+    """Children of an ``<inertial>`` and their attributes."""
     mass, com, inertia = to_com(phi)
-    inertial = _ensure_child(link, "inertial")
-    origin = _ensure_child(inertial, "origin")
-    origin.set("xyz", format_exact_numbers(com))
-    origin.set("rpy", "0 0 0")
-    _ensure_child(inertial, "mass").set("value", format_exact_number(mass))
-    moments = _ensure_child(inertial, "inertia")
-    for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        moments.set("i" + "xyz"[row] + "xyz"[column], format_exact_number(inertia[row, column]))
+    return {
+        "origin": {"xyz": format_exact_numbers(com), "rpy": "0 0 0"},
+        "mass": {"value": format_exact_number(mass)},
+        "inertia": {name: format_exact_number(inertia[at]) for name, at in ENTRIES.items()},
+    }
 
 
-def _ensure_child(parent: etree._Element, tag: str) -> etree._Element:
-    """The child of that tag, created as the last one where missing, tidily indented."""
-    found = parent.find(tag)
-    if found is not None:
-        return found
+def _build_element(tag: str, children: Mapping[str, Mapping[str, str]]) -> etree._Element:
     element = etree.Element(tag)
-    if len(parent):
-        last = parent[-1]
-        element.tail = last.tail
-        last.tail = parent.text if _is_blank(parent.text) else last.tail
-    else:
-        outer = _read_indentation(parent)
-        element.tail = outer
-        parent.text = outer + _read_indent_step(parent)
-    parent.append(element)
+    for name, attributes in children.items():
+        etree.SubElement(element, name, dict(attributes))
     return element
 
 
-def _remove_element(parent: etree._Element, element: etree._Element | None) -> None:
-    if element is None:
-        return
-    before = element.getprevious()
-    if before is not None:
-        before.tail = element.tail
-    elif len(parent) > 1:
-        parent.text = element.tail
-    else:
-        parent.text = None
-    parent.remove(element)
-
-
-def _is_blank(text: str | None) -> bool:
-    return text is None or not text.strip()
-
-
-def _read_indentation(element: etree._Element) -> str:
-    """Line break and spaces before an element."""
-    before, parent = element.getprevious(), element.getparent()
-    text = before.tail if before is not None else (parent.text if parent is not None else None)
-    text = text or ""
-    return "\n" + text.rpartition("\n")[2] if "\n" in text and _is_blank(text) else "\n"
-
-
-def _read_indent_step(element: etree._Element) -> str:
-    """Spaces that one level of the document is indented by."""
-    outer = element.getparent()
-    if outer is None or outer.getparent() is None:
-        return "  " if outer is None else (_read_indentation(element).lstrip("\n") or "  ")
-    return _read_indentation(element).removeprefix(_read_indentation(outer)) or "  "
-
-
-def _render_document(root: etree._Element, path: Path) -> bytes:
-    """The document with its file's line ends and what stands around its root, as they were."""
-    original = path.read_bytes()
-    encoding = root.getroottree().docinfo.encoding or "UTF-8"
-    before, after = PROLOG.match(original), EPILOG.search(original)
-    whole = before is None or after is None  # not an 8-bit encoding
-    element = root.getroottree() if whole else root
-    text = etree.tostring(element, xml_declaration=whole, encoding=encoding, with_tail=False)
-    assert isinstance(text, bytes)
-    if before is None or after is None:
-        return text
-    if b"\r\n" in original:
-        text = text.replace(b"\n", b"\r\n")
-    return before[0] + text + after[1]
+def _write_inertial(document: Document, link: etree._Element, phi: Array) -> None:
+    """Write a body's values; a body of zeros has no <inertial>."""
+    inertial = link.find("inertial")
+    if inertial is None and np.any(phi):
+        document.add(link, [_build_element("inertial", _format_inertial(phi))])
+    elif inertial is not None and np.any(phi):
+        document.set_children(inertial, _format_inertial(phi))
+    elif inertial is not None:
+        document.remove(inertial)
 
 
 def render_standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:

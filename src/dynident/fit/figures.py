@@ -184,18 +184,18 @@ def score_all_samples(
     n = idim.tree.dof
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
     for log in logs:
-        shown = find_always_stated_equations(log)
+        # equations that the log states at every sample
+        stated = np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0)
         for run, inner in find_scored_samples(log, lowpass_hz):
             measured = filter_zero_phase(log.tau[run], lowpass_hz, log.rate)[inner]
-            kept = find_moving_samples(idim, log)[run][inner] if moving else None
-            if not shown.all():
-                kept = np.broadcast_to(shown, measured.shape) if kept is None else kept & shown
-            shown_torque = measured
+            kept = np.broadcast_to(stated, measured.shape)
+            if moving:
+                kept = kept & find_moving_samples(idim, log)[run][inner]
+            torque = measured
             if log.applied is not None:
-                smooth = filter_zero_phase(log.reference[run], lowpass_hz, log.rate)
-                shown_torque = smooth[inner]
-            squared_torque += sum_squares(shown_torque, kept)
-            rows += len(measured) if kept is None else np.sum(kept, axis=0)
+                torque = filter_zero_phase(log.reference[run], lowpass_hz, log.rate)[inner]
+            squared_torque += np.sum(kept * torque**2, axis=0)
+            rows += np.sum(kept, axis=0)
             motion = log.q[run], log.dq[run], log.ddq[run]
             conditions = idim.follow(
                 *motion[:2], log.rate, conditions=collect_conditions(idim, log, run)
@@ -203,23 +203,13 @@ def score_all_samples(
             for k, theta in enumerate(sets):
                 predicted = idim.torque(theta, *motion, conditions=conditions)
                 error = measured - filter_zero_phase(predicted, lowpass_hz, log.rate)[inner]
-                squared_error[k] += sum_squares(error, kept)
+                squared_error[k] += np.sum(kept * error**2, axis=0)
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
         build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
         for squared in squared_error
     )
-
-
-def sum_squares(signal: Array, kept: Booleans | None) -> Array:
-    """Sums of squares of the columns, of some of their samples."""
-    return np.asarray(np.sum(signal**2 if kept is None else kept * signal**2, axis=0))
-
-
-def find_always_stated_equations(log: GeneralisedSamples) -> Booleans:
-    """Equations that a log states at every sample, shape (dof,)."""
-    return np.asarray(np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0))
 
 
 def find_standstill_speeds(log: Samples) -> Array:

@@ -22,7 +22,12 @@ from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.fit.figures import FitFigure
-from dynident.fit.parameters import list_base_parameters, list_sensor_parameters, serialise_body
+from dynident.fit.parameters import (
+    list_base_parameters,
+    list_sensor_parameters,
+    serialise_body,
+    serialise_robot,
+)
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.state import FORMS
 
@@ -47,18 +52,10 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         "method": result.method,
         "settings": serialise_settings(result, folder),
         "provenance": {
-            "version": result.provenance.version,
-            "date": result.provenance.date,
-            "logs": result.provenance.logs,
+            **asdict(result.provenance),
             "robot": {file.name: file.sha256 for file in result.robot_files.files},
         },
-        "verdict": {
-            "state": result.verdict.state,
-            "reasons": [
-                {"state": reason.state, "words": reason.words} for reason in result.verdict.reasons
-            ],
-            "reserve": result.verdict.reserve,
-        },
+        "verdict": asdict(result.verdict),
         "findings": [serialise_finding(found) for found in result.findings],
         "warnings": list(result.warnings),
         "covariance": estimate.covariance.name,
@@ -70,11 +67,7 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         "base_count": result.base.count,
         "rigid_body_count": result.base.rigid_body_count,
         "essential_count": None if result.essential is None else len(result.essential),
-        "robot": {
-            "name": result.robot.name,
-            "joints": list(result.robot.joint_names),
-            "dof": result.robot.dof,
-        },
+        "robot": serialise_robot(result.robot),
         "equations": [
             {**asdict(each), "base_count": count}
             for each, count in zip(result.base.observed, result.base.counts, strict=True)
@@ -104,20 +97,10 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         ],
         "consistent": result.consistent,
         "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
-        "certificate": None
-        if certificate is None
-        else {"primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap},
+        "certificate": None if certificate is None else asdict(certificate),
         "active_constraints": list(estimate.active),
         "restriction": serialise_restriction(estimate.restriction),
-        "tests": [
-            {
-                "null": test.null,
-                "statistic": test.statistic,
-                "distribution": test.distribution,
-                "p_value": test.p_value,
-            }
-            for test in estimate.tests
-        ],
+        "tests": [asdict(test) for test in estimate.tests],
         "singular_values": None
         if estimate.singular_values is None
         else estimate.singular_values.tolist(),
@@ -197,17 +180,8 @@ def serialise_restriction(found: Restriction | None) -> dict[str, Any] | None:
     """What the active constraints do, and whether the data contradict them."""
     if found is None:
         return None
-    return {
-        "multipliers": [{"name": name, "value": value} for name, value in found.multipliers],
-        "gradient": found.gradient,
-        "cost": found.cost,
-        "freedom": found.freedom,
-        "p_value": found.p_value,
-        "shift": found.shift,
-        "moved": found.moved,
-        "by_data": found.by_data,
-        "verdict": found.verdict,
-    }
+    multipliers = [{"name": name, "value": value} for name, value in found.multipliers]
+    return {**asdict(found), "multipliers": multipliers}
 
 
 def serialise_simulation(figure: SimulatedFigure) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval
+from dynident.robot.model import Robot
 
 
 class BaseRow(NamedTuple):
@@ -84,6 +85,11 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
         )
         for k in range(base.count)
     )
+
+
+def serialise_robot(robot: Robot) -> dict[str, Any]:
+    """Which robot it is, in the words of result.json."""
+    return {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof}
 
 
 def serialise_body(phi: Array) -> dict[str, Any]:

@@ -60,11 +60,11 @@ def list_torque_reasons(
         every += list_sign_reasons(
             log.name, problem.robot.joint_names, find_signs(problem.robot, log)
         )
-    rows = sum(len(error) for error in found.residuals.error)
+    count = sum(len(error) for error in found.residuals.error)
     motion = max(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
     )
-    every += list_excitation_reasons(system.condition()[1], problem.base.count, rows, motion)
+    every += list_excitation_reasons(system.condition()[1], problem.base.count, count, motion)
     rough = [log.name for log in problem.samples if log.rough]
     held_back = found.restriction
     every += list_rough_log_reasons(
@@ -72,33 +72,34 @@ def list_torque_reasons(
     )
     free = score_fitted_rows(problem.factors, system.solve())
     error = fitted[0].overall_percent
-    # of a floating robot's joints the rows have what its contacts leave of the torques
-    told = int(problem.robot.floating)
-    own = fitted[told]
-    every += list_error_reasons(
-        "all samples" if told else "fitted rows",
-        [joint.name for joint in own.joints],
-        list_joint_percents(own),
-        list_joint_percents(*nominal[told : told + 1]),
-        measure_residual_shares(problem.robot, own),
-        count_spared_entries(problem.robot),
-    )
+    rows = "all samples" if problem.robot.floating else "fitted rows"
+    every += list_figure_reasons(problem.robot, rows, fitted, nominal)
     every += list_contradiction_reasons(error, free.overall_percent)
     for figures in held_out:
-        own = figures.entries[told]
-        known = list_joint_percents(*figures.nominal[told : told + 1])
-        left = measure_residual_shares(problem.robot, own)
-        names = [joint.name for joint in own.joints]
-        wrench = count_spared_entries(problem.robot)
-        every += list_error_reasons(
-            figures.log, names, list_joint_percents(own), known, left, wrench
-        )
+        every += list_figure_reasons(problem.robot, figures.log, figures.entries, figures.nominal)
         every += list_held_out_reasons(figures.log, figures.entries[0].overall_percent, error)
     return [
         *every,
         *list_drive_reasons(problem, found),
         *list_rest_friction_reasons(problem, found),
     ]
+
+
+def list_figure_reasons(
+    robot: Robot, rows: str, figures: Sequence[FitFigure], nominal: Sequence[FitFigure]
+) -> list[Reason]:
+    """Joints that the model explains badly on some rows, or worse than the robot file does."""
+    # of a floating robot's joints the fitted rows have what its contacts leave of the torques
+    told = int(robot.floating)
+    own = figures[told]
+    return list_error_reasons(
+        rows,
+        [joint.name for joint in own.joints],
+        list_joint_percents(own),
+        list_joint_percents(*nominal[told : told + 1]),
+        measure_residual_shares(robot, own),
+        spared=6 * robot.floating,  # a small rest of the base's wrench is noise of force sensors
+    )
 
 
 def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason]:
@@ -175,8 +176,3 @@ def measure_residual_shares(robot: Robot, figure: FitFigure) -> Array:
     joints = slice(robot.dof - robot.n, robot.dof)
     shares[joints] = measure_unexplained_effort(robot, size[joints], errors[joints])
     return shares
-
-
-def count_spared_entries(robot: Robot) -> int:
-    """First entries of a figure of which a small rest is the noise of force sensors."""
-    return 6 * robot.floating

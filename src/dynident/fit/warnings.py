@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.consistency.disbelief import is_far_from_one
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.estimators.estimate import Estimate
 from dynident.fit.figures import FitFigure
@@ -15,7 +15,6 @@ from dynident.friction.energy import check_passive
 from dynident.recording.floating import convert_rotation_vector, convert_rpy, to_rpy
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System
-from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
 from dynident.regression.statistics import compute_confidence_interval
@@ -70,17 +69,13 @@ def warn_of_repeated_logs(
 
 def warn_of_unfitted_joints(problem: Problem) -> list[str]:
     """Joints of which no row is fitted, but those whose equations no log states."""
-    stated = np.any([find_ever_stated_equations(log) for log in problem.samples], axis=0)
+    spans = [log.stated[a:b] for log in problem.samples for a, b in log.segments]
+    stated = np.any([span.any(axis=0) for span in spans], axis=0)
     return [
         f"no row of {group.name} is fitted: drop_below is above its speed"
         for group, possible in zip(problem.factors.groups, stated, strict=False)
         if possible and not group.rows
     ]
-
-
-def find_ever_stated_equations(log: GeneralisedSamples) -> Booleans:
-    """Equations that a log states at some of its samples, shape (dof,)."""
-    return np.asarray(np.any([log.stated[a:b].any(axis=0) for a, b in log.segments], axis=0))
 
 
 def warn_of_lack_of_fit(fit: LackOfFit, names: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -213,7 +213,7 @@ class Comparison:
     @cached_property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """For all joints, then for each among the friction models of that choice's method."""
-        own = [each for each in self.candidates if each.method == self.choice.method]
+        own = [self.candidates[k] for k in self.members(self.choice.method)]
         own = [each for each in own if each.verdict != STATES[-1]] or own
         found = [recommend_candidate(select_best_verdicts(self.candidates), None, None)]
         shown = {name: self.kinds.index(name) for name in self.robot.joint_names}
@@ -229,6 +229,10 @@ class Comparison:
         """Kinds of rows that have torque in what was held out."""
         scores = self.candidates[0].held_out
         return tuple(k for k in range(len(self.kinds)) if scores.told(k))
+
+    def members(self, method: str) -> list[int]:
+        """Which candidates are of a method."""
+        return [k for k, each in enumerate(self.candidates) if each.method == method]
 
     def summary(self) -> str:
         """Tables and recommendations as plain text of at most 80 columns."""
@@ -278,14 +282,12 @@ def recommend_candidate(
     on = "" if name is None else f" on {name}"
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
-        gain, std = found.held_out.beyond(best.held_out, kind)
-        bought = format_percent_with_std(gain, std)
-        reason = f"{name_candidate(best, found)} improves by {bought} %{on}: not worth it"
+        gain = format_percent_with_std(*found.held_out.beyond(best.held_out, kind))
+        reason = f"{name_candidate(best, found)} improves by {gain} %{on}: not worth it"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
-        gain, std = next_best.held_out.beyond(found.held_out, kind)
-        bought = format_percent_with_std(gain, std)
-        reason = f"improves by {bought} %{on} over {name_candidate(next_best, found)}"
+        gain = format_percent_with_std(*next_best.held_out.beyond(found.held_out, kind))
+        reason = f"improves by {gain} %{on} over {name_candidate(next_best, found)}"
     elif len(candidates) > 1:
         reason = "the simplest, and no other has a smaller held-out error"
     else:
@@ -352,21 +354,27 @@ def format_comparison_columns(
 
 def format_candidates(found: Comparison, method: str) -> list[str]:
     """Friction models under one method."""
-    members = [k for k, c in enumerate(found.candidates) if c.method == method]
+    members = found.members(method)
     labels = [found.candidates[k].friction for k in members]
     return format_table(method, labels, format_comparison_columns(found, members))
 
 
 def format_joint_errors(found: Comparison, method: str) -> list[str]:
     """Held-out errors of every joint under one method."""
-    rows = [c for c in found.candidates if c.method == method]
-    columns = [
-        (found.kinds[k], [format_percent_with_std(*c.held_out.percent(k)) for c in rows])
-        for k in found.shown
-    ]
+    rows = [found.candidates[k] for k in found.members(method)]
     return [
         f"held-out error by {method} [%]",
-        *format_table("", [c.friction for c in rows], columns),
+        *format_table("", [c.friction for c in rows], format_joint_columns(found, rows)),
+    ]
+
+
+def format_joint_columns(
+    found: Comparison, rows: Sequence[Candidate]
+) -> list[tuple[str, list[str]]]:
+    """Held-out errors of every joint, candidate by candidate."""
+    return [
+        (found.kinds[k], [format_percent_with_std(*c.held_out.percent(k)) for c in rows])
+        for k in found.shown
     ]
 
 
@@ -429,13 +437,8 @@ def serialise_comparison(found: Comparison) -> dict[str, Any]:
             serialise_candidate(found, each, bic)
             for each, bic in zip(found.candidates, found.bic, strict=True)
         ],
-        "failures": [
-            {"method": f.method, "friction": f.friction, "reason": f.reason} for f in found.failures
-        ],
-        "recommendations": [
-            {"joint": r.joint, "method": r.method, "friction": r.friction, "reason": r.reason}
-            for r in found.recommendations
-        ],
+        "failures": [asdict(each) for each in found.failures],
+        "recommendations": [asdict(each) for each in found.recommendations],
     }
 
 

@@ -168,24 +168,30 @@ def name_draw_files(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
 
 def convert_draws_to_urdf(draws: Draws, folder: Path) -> Files:
     """One URDF a draw."""
-    files: dict[str, bytes] = {}
-    notes: list[str] = []
-    for k, name in name_draw_files(draws, "urdf"):
-        files[name], own = render_standard_urdf(draws.base.idim, draws.theta[k])
-        notes += own
-    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
+    return collect_models(draws, "urdf", lambda each: render_standard_urdf(draws.base.idim, each))
 
 
 def convert_draws_to_mjcf(draws: Draws, folder: Path) -> Files:
     """One MJCF a draw."""
+    idim, width = draws.base.idim, draws.width
+    return collect_models(
+        draws, "xml", lambda each: render_identified_mjcf(idim, each, folder, width)
+    )
+
+
+def collect_models(
+    draws: Draws, suffix: str, render: Callable[[Array], tuple[bytes, tuple[str, ...]]]
+) -> Files:
+    """One model file a draw; what of the loop has no place in one is in the notes."""
     files: dict[str, bytes] = {}
     notes: list[str] = []
-    for k, name in name_draw_files(draws, "xml"):
-        files[name], own = render_identified_mjcf(
-            draws.base.idim, draws.theta[k], folder, draws.width
-        )
+    for k, name in name_draw_files(draws, suffix):
+        files[name], own = render(draws.theta[k])
         notes += own
-    return files, (*dict.fromkeys(notes), *describe_loop_values(draws))
+    if draws.loop:
+        loop = ", ".join(draws.loop)
+        notes.append(f"{loop} of each draw stand in the formats npz and yaml alone")
+    return files, tuple(dict.fromkeys(notes))
 
 
 def convert_draws_to_npz(draws: Draws, folder: Path) -> Files:
@@ -208,13 +214,6 @@ def convert_draws_to_yaml(draws: Draws, folder: Path) -> Files:
         rows = zip(draws.names, draws.every[k].tolist(), strict=True)
         files[name] = "".join(f"{key}: {value!r}\n" for key, value in rows).encode()
     return files, ()
-
-
-def describe_loop_values(draws: Draws) -> tuple[str, ...]:
-    """What of the loop has no place in a robot file."""
-    if not draws.loop:
-        return ()
-    return (f"{', '.join(draws.loop)} of each draw stand in the formats npz and yaml alone",)
 
 
 FORMATS: dict[str, Callable[[Draws, Path], Files]] = {

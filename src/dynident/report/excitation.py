@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dynident.core.arrays import Array
@@ -14,7 +11,7 @@ from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.fit.json import replace_nonfinite, to_json
-from dynident.report.html import Row, Statement, Table, load_page_templates
+from dynident.report.html import Row, Statement, Table, build_column_table, load_page_templates
 from dynident.report.plots import (
     BLUE,
     GREY,
@@ -33,12 +30,10 @@ from dynident.report.trajectory import (
     describe_periods,
     format_limit_shares,
     format_parameter_columns,
+    list_distances,
     serialise_trajectory,
 )
 from dynident.robot.model import Robot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OUTPUTS = ("trajectory.json", *FORMATS, "report.html", "replay.html")
 """All that ``-o DIR`` receives; the first is the head of the set."""
@@ -115,14 +110,6 @@ def render_excitation_page(found: Excitation, replay: str) -> str:
     )
 
 
-def build_column_table(
-    stub: str, labels: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]
-) -> Table:
-    """Columns of words as a table."""
-    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
-    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub,))
-
-
 def build_prediction_table(stub: str, prediction: Prediction) -> Table:
     """Predicted standard deviations as a table."""
     return build_column_table(stub, prediction.names, format_parameter_columns(prediction))
@@ -142,9 +129,9 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
             f"{100.0 * worst.share:.1f} % of what is allowed.",
         )
     ]
-    apart = [each for each in certificate.kept if each.what == "clearance"]
+    apart = list_distances(found)
     if apart:
-        least = min(apart, key=lambda each: each.reached)
+        least = apart[0]
         said.append(
             Statement(
                 "good" if least.ok else "bad",
@@ -169,17 +156,6 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
         )
     )
     return said
-
-
-def plot_share_curves(axes: Axes, times: Array, shares: Array, names: Sequence[str]) -> None:
-    """Shares of limits over time, a line a joint."""
-    for j, name in enumerate(names):
-        colour, dashes = LINES[j % len(LINES)]
-        axes.plot(times, shares[:, j], color=colour, ls=dashes, label=format_panel_title(j, name))
-    for edge in (-1.0, 1.0):
-        axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
-    axes.set_ylim(-1.08, 1.08)
-    axes.set_xlim(times[0], times[-1])
 
 
 def choose_curve_times(found: Excitation) -> Array:
@@ -214,11 +190,18 @@ def plot_torque_shares(found: Excitation) -> str:
 
 
 def plot_shares_over_time(times: Array, shares: Array, found: Excitation, what: str) -> str:
-    """Curves of one kind."""
+    """Shares of limits over time, a line a joint."""
     with apply_style():
         figure = make_report_figure(2.3)
         axes = figure.add_axes((0.06, 0.18, 0.93, 0.68))
-        plot_share_curves(axes, times, shares, found.robot.joint_names)
+        for j, name in enumerate(found.robot.joint_names):
+            colour, dashes = LINES[j % len(LINES)]
+            label = format_panel_title(j, name)
+            axes.plot(times, shares[:, j], color=colour, ls=dashes, label=label)
+        for edge in (-1.0, 1.0):
+            axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
+        axes.set_ylim(-1.08, 1.08)
+        axes.set_xlim(times[0], times[-1])
         axes.set_xlabel("time [s]")
         axes.set_ylabel(f"{what} / limit")
         axes.legend(
@@ -247,10 +230,9 @@ def plot_clearance(found: Excitation) -> str:
 
 def build_nearest_table(found: Excitation) -> Table | None:
     """The pairs that come nearest, each two links once."""
-    apart = [each for each in found.design.certificate.kept if each.what == "clearance"]
-    if not apart:
+    nearest = {each.where: each for each in reversed(list_distances(found))}
+    if not nearest:
         return None
-    nearest = {each.where: each for each in sorted(apart, key=lambda each: -each.reached)}
     order = sorted(nearest.values(), key=lambda each: each.reached)[:10]
     rows = tuple(
         Row((each.where, f"{1e3 * each.reached:.1f}", f"{each.time:.2f}")) for each in order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -170,23 +170,19 @@ def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: 
     study : Spec or None
         Its study, names of files as seen from the current directory.
     """
-    state = from_plain(Result, document["state"], f"{path}: state", FORMS)
-    given = {each.name: getattr(state, each.name) for each in fields(Result)}
+    state: Fit = from_plain(Fit, document["state"], f"{path}: state", FORMS)
     timings = from_plain(dict[str, float], document.get("timings"), f"{path}: timings")
     provenance = from_plain(Provenance, document.get("provenance"), f"{path}: provenance")
     files = replace(state.robot_files, folder=str(path.parent / state.robot_files.folder))
     source = restore_robot_files(files, str(path))
-    base = replace(state.base, idim=state.idim.of(replace(state.robot, source=source)))
-    fit = Fit(
-        **{
-            **given,
-            "base": base,
-            "robot_files": files,
-            "study": study,
-            "logs": logs,
-            "timings": timings,
-            "provenance": provenance,
-        }
+    fit = replace(
+        state,
+        base=replace(state.base, idim=state.idim.of(replace(state.robot, source=source))),
+        robot_files=files,
+        study=study,
+        logs=logs,
+        timings=timings,
+        provenance=provenance,
     )
     try:
         told = serialise_result(fit, path.parent)

@@ -15,19 +15,18 @@ from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident.core.text import format_count
 from dynident.core.words import format_common_values, format_number, format_percent
 from dynident.fit.figures import PositionSeries, Series
-from dynident.fit.parameters import BaseRow, list_base_parameters, list_sensor_parameters
+from dynident.fit.parameters import BaseRow, list_base_parameters
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
-from dynident.regression.statistics import (
-    SIGNIFICANCE,
-)
+from dynident.regression.statistics import SIGNIFICANCE
 from dynident.report.comparison import (
     LEGEND,
+    Candidate,
     Comparison,
     describe_held_out_blocks,
     format_comparison_columns,
-    format_percent_with_std,
+    format_joint_columns,
     list_comparison_notes,
 )
 from dynident.report.ground import find_ground_support
@@ -51,8 +50,11 @@ from dynident.report.text import (
     describe_simulation,
     describe_test_result,
     describe_timings,
+    format_free_error,
     list_error_names,
+    list_free_errors,
     tabulate_drives,
+    tabulate_sensors,
 )
 
 GENERALISES = 1.5
@@ -196,7 +198,7 @@ def render_comparison_page(found: Comparison) -> str:
         HTML without scripts and without references to other files.
     """
     methods = list(dict.fromkeys(each.method for each in found.candidates))
-    own = [each for each in found.candidates if each.method == found.choice.method]
+    own = [found.candidates[k] for k in found.members(found.choice.method)]
     return (
         load_page_templates()
         .get_template("comparison.html.j2")
@@ -216,23 +218,7 @@ def render_comparison_page(found: Comparison) -> str:
             notes=list_comparison_notes(found),
             method=found.choice.method,
             friction=found.choice.friction,
-            joints=Table(
-                ("friction", *(found.kinds[k] for k in found.shown)),
-                tuple(
-                    Row(
-                        (
-                            each.friction,
-                            *(
-                                format_percent_with_std(*each.held_out.percent(k))
-                                for k in found.shown
-                            ),
-                        ),
-                        "total" if each is found.choice else "",
-                    )
-                    for each in own
-                ),
-                ("friction",),
-            ),
+            joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
             friction_plot=plot_friction(
                 found.robot, found.choice.series, {each.friction: each.series for each in own}
             ),
@@ -242,16 +228,25 @@ def render_comparison_page(found: Comparison) -> str:
 
 def build_model_table(found: Comparison, method: str) -> Table:
     """Friction models under one method."""
-    members = [k for k, each in enumerate(found.candidates) if each.method == method]
-    titles, cells = zip(*format_comparison_columns(found, members), strict=True)
-    rows = tuple(
-        Row(
-            (found.candidates[k].friction, *own),
-            "total" if found.candidates[k] is found.choice else "",
-        )
-        for k, own in zip(members, zip(*cells, strict=True), strict=True)
+    members = found.members(method)
+    columns = format_comparison_columns(found, members)
+    own = [found.candidates[k] for k in members]
+    return build_candidate_table(found, method, own, columns, ("verdict",))
+
+
+def build_candidate_table(
+    found: Comparison,
+    stub: str,
+    own: Sequence[Candidate],
+    columns: Sequence[tuple[str, Sequence[str]]],
+    words: tuple[str, ...] = (),
+) -> Table:
+    """Friction models and what is told of them, the chosen one marked."""
+    table = build_column_table(stub, [each.friction for each in own], columns, words)
+    rows = zip(table.rows, own, strict=True)
+    return table._replace(
+        rows=tuple(Row(row.cells, "total" * (each is found.choice)) for row, each in rows)
     )
-    return Table((method, *titles), rows, (method, "verdict"))
 
 
 # ----------------------------------------------------------------------------- verdict
@@ -544,21 +539,23 @@ def build_link_table(result: Result) -> Table | None:
     return Table(columns, tuple(rows), ("link",), groups)
 
 
+def build_column_table(
+    stub: str,
+    labels: Sequence[str],
+    columns: Sequence[tuple[str, Sequence[str]]],
+    words: tuple[str, ...] = (),
+) -> Table:
+    """Labelled rows of columns; those named in ``words`` hold text."""
+    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
+    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub, *words))
+
+
 def build_free_error_table(result: Result) -> Table | None:
     """Errors of free simulations, held-out logs first, where drives were fitted to positions."""
-    logs = [
-        *((f"held-out {each.log}", each.free) for each in result.validation),
-        *((each.log, each.free) for each in result.simulated),
+    told = [
+        (log, *format_free_error(e)) for log, errors in list_free_errors(result) for e in errors
     ]
-    rows = [
-        Row((
-            f"{log}, " + ("whole" if e.horizon is None else f"{e.horizon:g} s"),
-            *(format_number(1e3 * rms, 3) for rms in e.rms),
-            format_number(e.overall_milli, 3),
-        ))
-        for log, errors in logs
-        for e in errors
-    ]  # fmt: skip
+    rows = [Row((f"{log}, {horizon}", *cells)) for log, horizon, cells in told]
     columns = ("log and horizon", *result.robot.joint_names, "overall")
     return Table(columns, tuple(rows), columns[:1]) if rows else None
 
@@ -578,11 +575,8 @@ def build_fitted_table(result: Result) -> Table | None:
 
 def build_drive_table(result: Result) -> Table | None:
     """Rotor inertia and friction of each drive."""
-    symbols, cells = tabulate_drives(result)
-    if not symbols:
-        return None
-    rows = zip(result.robot.joint_names, cells, strict=True)
-    return Table(("joint", *symbols), tuple(Row((n, *c)) for n, c in rows), ("joint",))
+    columns = tabulate_drives(result)
+    return build_column_table("joint", result.robot.joint_names, columns) if columns else None
 
 
 def describe_regrouped_drives(result: Result) -> str:
@@ -611,13 +605,8 @@ def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
 
 def build_sensor_table(result: Result) -> Table | None:
     """What was estimated of sensors of forces."""
-    rows = list_sensor_parameters(result)
-    if not rows:
-        return None
-    cells = (
-        (row.name, format_number(row.value, 4), format_number(row.std, 2), row.unit) for row in rows
-    )
-    return Table(("sensor", "value", "std", "unit"), tuple(map(Row, cells)), ("sensor", "unit"))
+    names, columns = tabulate_sensors(result)
+    return build_column_table("sensor", names, columns, ("unit",)) if names else None
 
 
 def flatten_settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

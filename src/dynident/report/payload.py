@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.online.payload import Load, estimate_load_intervals
+from dynident.recording.floating import to_rpy
 
 WIDTH = 100
 """Columns of the summary, which no call of a maker fits in 80."""
@@ -81,7 +83,7 @@ class Payload:
         return (
             '<link name="payload">\n'
             "  <inertial>\n"
-            f'    <origin xyz="{join_with_spaces(self.com)}" rpy="0 0 0"/>\n'
+            f'    <origin xyz="{join_numbers(self.com, " ")}" rpy="0 0 0"/>\n'
             f'    <mass value="{self.mass:.6g}"/>\n'
             f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}"\n'
             f'             iyy="{yy:.6g}" iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
@@ -97,15 +99,15 @@ class Payload:
         """URScript: mass, centre [m], inertia about it ``Ixx Iyy Izz Ixy Ixz Iyz`` [kg m^2]."""
         xx, xy, yy, xz, yz, zz = self._body[4:]
         return (
-            f"set_target_payload({self.mass:.6g}, [{join_with_commas(self.com)}], "
-            f"[{join_with_commas([xx, yy, zz, xy, xz, yz])}])"
+            f"set_target_payload({self.mass:.6g}, [{join_numbers(self.com)}], "
+            f"[{join_numbers([xx, yy, zz, xy, xz, yz])}])"
         )
 
     def franka(self) -> str:
         """libfranka: mass, centre in the flange [m], inertia about it, column by column."""
         return (
-            f"robot.setLoad({self.mass:.6g}, {{{{{join_with_commas(self.com)}}}}}, "
-            f"{{{{{join_with_commas(self.inertia.T.ravel())}}}}});"
+            f"robot.setLoad({self.mass:.6g}, {{{{{join_numbers(self.com)}}}}}, "
+            f"{{{{{join_numbers(self.inertia.T.ravel())}}}}});"
         )
 
     def kuka(self) -> str:
@@ -147,23 +149,15 @@ class Payload:
                 for symbol, a, b in zip(SYMBOLS[:told], low, high, strict=False)
             },
             "consistent": True,
-            "certificate": {
-                "primal": load.certificate.primal,
-                "dual": load.certificate.dual,
-                "gap": load.certificate.gap,
-            },
+            "certificate": asdict(load.certificate),
             "gains": gains,
             "changed": list(load.drifted),
             "moved": load.moved,
-            "tests": [
-                {"null": t.null, "statistic": t.statistic, "distribution": t.distribution,
-                 "p_value": t.p_value}
-                for t in load.tests
-            ],
+            "tests": [asdict(test) for test in load.tests],
             "warnings": list(self.warnings),
             "urdf": self.urdf() if seen else None,
             "calls": self.calls() if seen else None,
-        }  # fmt: skip
+        }
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -217,25 +211,12 @@ def wrap_text(text: str, label: str = "") -> list[str]:
     )
 
 
-def join_with_spaces(values: Array) -> str:
-    """Numbers with spaces between."""
-    return " ".join(format_six_digits(v) for v in values)
-
-
-def join_with_commas(values: Any) -> str:
-    """Numbers with commas between."""
-    return ", ".join(format_six_digits(v) for v in values)
-
-
-def format_six_digits(value: float) -> str:
-    """A number in six digits, rounding as zero."""
-    return f"{round(float(value), 9) + 0.0:.6g}"
+def join_numbers(values: Iterable[float], mark: str = ", ") -> str:
+    """Numbers in six digits, rounding as zero, with a mark between them."""
+    return mark.join(f"{round(float(value), 9) + 0.0:.6g}" for value in values)
 
 
 def to_abc_angles(rotation: Array) -> tuple[float, float, float]:
     """A, B, C [rad]: about z, then the new y, then the new x."""
-    b = float(np.arcsin(np.clip(-rotation[2, 0], -1.0, 1.0)))
-    if abs(rotation[2, 0]) > 1.0 - 1e-12:
-        return float(np.arctan2(-rotation[0, 1], rotation[1, 1])), b, 0.0
-    a = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
-    return a, b, float(np.arctan2(rotation[2, 1], rotation[2, 2]))
+    roll, pitch, yaw = to_rpy(rotation)
+    return yaw, pitch, roll

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import cycle
@@ -63,6 +63,8 @@ FEET: list[Line] = [
     for colour in (BLUE, ORANGE, GREEN, PINK, RED, GREY)
 ]
 """Colours and dashes of contacts."""
+Curve = tuple[int, Array, dict[str, Any]]
+"""A panel, the joints' signals, shape (samples, n), and how they are drawn."""
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 STYLE: dict[str, Any] = {
@@ -107,54 +109,32 @@ def apply_style() -> Iterator[None]:
 def plot_torques(robot: Robot, series: Series) -> tuple[tuple[str, str], ...]:
     """A joint's name and its torque figure, for every joint of which a log has torques.
 
-    Measured and predicted torque, its parts, and the residual. All joints are drawn in the same
-    axes, one after the other: to make axes takes longer than to draw them.
+    Measured and predicted torque, its parts, and the residual.
 
     Returns
     -------
     tuple of (str, str)
         Names, and SVG elements or image elements where those would be large.
     """
-    breaks = find_time_gaps(series.time)
-    time = insert_gaps(series.time, breaks)
+    curves: list[Curve] = [
+        (0, series.measured, {"color": PALE, "lw": 2.4, "label": series.torque}),
+        (0, series.predicted, {"color": BLUE, "lw": 0.9, "label": "predicted"}),
+    ]
+    if series.nominal is not None:
+        dashed = {"color": RED, "lw": 0.8, "ls": (0, (4, 2)), "label": "robot file"}
+        curves.append((0, series.nominal, dashed))
+    for part, signal in series.parts.items():
+        curves.append((1, signal, {"color": PARTS.get(part, GREY), "lw": 0.9, "label": part}))
+    curves.append((2, series.measured - series.predicted, {"color": GREY, "lw": 0.7}))
+    joints = [
+        (j, group.name, [f"{label} [{group.unit}]" for label in ("torque", "parts", "residual")])
+        for j, group in enumerate(list_torque_groups(robot))
+        if np.isfinite(series.measured[:, j]).any()
+    ]
     with apply_style():
         figure = make_report_figure(5.7)
-        grid = figure.add_gridspec(
-            3, 1, height_ratios=(3.0, 2.4, 1.2), left=0.075, right=0.99, top=0.95, bottom=0.08
-        )
-        panels = grid.subplots(sharex=True, squeeze=False).ravel()
-        top, middle, low = panels
-        curves: list[tuple[Axes, Array, dict[str, Any]]] = [
-            (top, series.measured, {"color": PALE, "lw": 2.4, "label": series.torque}),
-            (top, series.predicted, {"color": BLUE, "lw": 0.9, "label": "predicted"}),
-        ]
-        if series.nominal is not None:
-            dashed = {"color": RED, "lw": 0.8, "ls": (0, (4, 2)), "label": "robot file"}
-            curves.append((top, series.nominal, dashed))
-        for part, signal in series.parts.items():
-            look = {"color": PARTS.get(part, GREY), "lw": 0.9, "label": part}
-            curves.append((middle, signal, look))
-        curves.append((low, series.measured - series.predicted, {"color": GREY, "lw": 0.7}))
-        lines = [axes.plot(time, np.zeros(len(time)), **look)[0] for axes, _, look in curves]
-        low.axhline(0.0, color=GREY, lw=0.5)
-        for axes in panels:
-            axes.yaxis.set_label_coords(-0.052, 0.5)
-            axes.margins(x=0.0)
-        draw_legend(top)
-        draw_legend(middle)
-        low.set_xlabel("time [s]")
-        found = []
-        for j, group in enumerate(list_torque_groups(robot)):
-            if not np.isfinite(series.measured[:, j]).any():
-                continue
-            for line, (_, signal, _) in zip(lines, curves, strict=True):
-                line.set_ydata(insert_gaps(signal[:, j], breaks))
-            for axes, label in zip(panels, ("torque", "parts", "residual"), strict=True):
-                axes.set_ylabel(f"{label} [{group.unit}]")
-                axes.relim()
-                axes.autoscale_view()
-            found.append((group.name, render_figure(figure, f"torque-{series.name}-{j}")))
-        return tuple(found)
+        panels = add_panels(figure, 3, height_ratios=(3.0, 2.4, 1.2), top=0.95, bottom=0.08)
+        return plot_joints(figure, panels, series.time, curves, joints, f"torque-{series.name}")
 
 
 def plot_positions(robot: Robot, series: PositionSeries) -> tuple[tuple[str, str], ...]:
@@ -165,36 +145,67 @@ def plot_positions(robot: Robot, series: PositionSeries) -> tuple[tuple[str, str
     tuple of (str, str)
         As of `plot_torques`.
     """
-    breaks = find_time_gaps(series.time)
-    time = insert_gaps(series.time, breaks)
-    found = []
+    difference = 1e3 * (series.measured - series.simulated)
+    curves: list[Curve] = [
+        (0, series.measured, {"color": PALE, "lw": 2.4, "label": "measured"}),
+        (0, series.simulated, {"color": BLUE, "lw": 0.9, "label": "simulated"}),
+        (1, difference, {"color": GREY, "lw": 0.7}),
+    ]
+    units = ["m" if joint.kind == "prismatic" else "rad" for joint in robot.joints]
+    joints = [
+        (j, joint.name, [f"position [{unit}]", f"difference [m{unit}]"])
+        for j, (joint, unit) in enumerate(zip(robot.joints, units, strict=True))
+    ]
     with apply_style():
         figure = make_report_figure(3.6)
-        grid = figure.add_gridspec(
-            2, 1, height_ratios=(2.4, 1.2), left=0.075, right=0.99, top=0.93, bottom=0.12
-        )
-        top, low = grid.subplots(sharex=True, squeeze=False).ravel()
-        signals = (
-            (top, series.measured, {"color": PALE, "lw": 2.4, "label": "measured"}),
-            (top, series.simulated, {"color": BLUE, "lw": 0.9, "label": "simulated"}),
-            (low, 1e3 * (series.measured - series.simulated), {"color": GREY, "lw": 0.7}),
-        )
-        lines = [axes.plot(time, np.zeros(len(time)), **look)[0] for axes, _, look in signals]
-        low.axhline(0.0, color=GREY, lw=0.5)
-        draw_legend(top)
-        low.set_xlabel("time [s]")
-        for j, joint in enumerate(robot.joints):
-            unit = "m" if joint.kind == "prismatic" else "rad"
-            for line, (_, signal, _) in zip(lines, signals, strict=True):
-                line.set_ydata(insert_gaps(signal[:, j], breaks))
-            for axes, label in ((top, f"position [{unit}]"), (low, f"difference [m{unit}]")):
-                axes.yaxis.set_label_coords(-0.052, 0.5)
-                axes.margins(x=0.0)
-                axes.set_ylabel(label)
-                axes.relim()
-                axes.autoscale_view()
-            found.append((joint.name, render_figure(figure, f"position-{series.name}-{j}")))
+        panels = add_panels(figure, 2, height_ratios=(2.4, 1.2), top=0.93, bottom=0.12)
+        return plot_joints(figure, panels, series.time, curves, joints, f"position-{series.name}")
+
+
+def plot_joints(
+    figure: Figure,
+    panels: Sequence[Axes],
+    time: Array,
+    curves: Sequence[Curve],
+    joints: Sequence[tuple[int, str, Sequence[str]]],
+    name: str,
+) -> tuple[tuple[str, str], ...]:
+    """A figure a joint; the last panel is of what is left.
+
+    All joints are drawn in the same axes, one after the other: to make axes takes longer than to
+    draw them.
+
+    Parameters
+    ----------
+    joints : sequence of (int, str, sequence of str)
+        Columns of the curves, names, and what stands beside the panels.
+    """
+    breaks = find_time_gaps(time)
+    shown = insert_gaps(time, breaks)
+    lines = [panels[k].plot(shown, np.zeros(len(shown)), **look)[0] for k, _, look in curves]
+    panels[-1].axhline(0.0, color=GREY, lw=0.5)
+    panels[-1].set_xlabel("time [s]")
+    for axes in panels:
+        axes.yaxis.set_label_coords(-0.052, 0.5)
+        axes.margins(x=0.0)
+    for axes in panels[:-1]:
+        draw_legend(axes)
+    found = []
+    for j, joint, labels in joints:
+        for line, (_, signal, _) in zip(lines, curves, strict=True):
+            line.set_ydata(insert_gaps(signal[:, j], breaks))
+        for axes, label in zip(panels, labels, strict=True):
+            axes.set_ylabel(label)
+            axes.relim()
+            axes.autoscale_view()
+        found.append((joint, render_figure(figure, f"{name}-{j}")))
     return tuple(found)
+
+
+def add_panels(figure: Figure, rows: int, **layout: Any) -> Sequence[Axes]:
+    """Panels below each other, over the same time."""
+    grid = figure.add_gridspec(rows, 1, left=0.075, right=0.99, **layout)
+    return [*grid.subplots(sharex=True, squeeze=False).ravel()]
 
 
 def plot_contact_forces(ground: Ground) -> str:
@@ -203,10 +214,7 @@ def plot_contact_forces(ground: Ground) -> str:
     time = insert_gaps(ground.time, breaks)
     with apply_style():
         figure = make_report_figure(4.4 if whole else 2.6)
-        grid = figure.add_gridspec(
-            2 if whole else 1, 1, left=0.075, right=0.99, top=0.93, bottom=0.1 if whole else 0.17
-        )
-        panels = grid.subplots(sharex=True, squeeze=False).ravel()
+        panels = add_panels(figure, 1 + whole, top=0.93, bottom=0.1 if whole else 0.17)
         styles = assign_contact_styles(ground)
         for name, force in ground.forces.items():
             colour, dashes = styles[name]
@@ -419,11 +427,10 @@ def plot_friction(
 def plot_friction_dots(axes: Axes, series: Sequence[Series], joint: int) -> None:
     """Measured torque less that of the rigid bodies, thinned, by what the bodies do."""
     step = max(1, sum(len(one.time) for one in series) // DOTS)
-    rigid = join_signals(
-        one.predicted[::step, joint] - one.parts["friction"][::step, joint] for one in series
-    )
-    torque = join_signals(one.measured[::step, joint] for one in series) - rigid
-    speed = join_signals(one.speed[::step, joint] for one in series)
+    at = np.s_[::step, joint]
+    rigid = np.concatenate([one.predicted[at] - one.parts["friction"][at] for one in series])
+    torque = np.concatenate([one.measured[at] for one in series]) - rigid
+    speed = np.concatenate([one.speed[at] for one in series])
     opposing = rigid * np.sign(speed)
     light = float(np.median(np.abs(rigid)))
     for colour, those in (
@@ -436,8 +443,8 @@ def plot_friction_dots(axes: Axes, series: Sequence[Series], joint: int) -> None
 
 def average_friction_by_speed(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
     """A model's friction as means over samples of like speed, split at standstill."""
-    speed = join_signals(one.speed[:, joint] for one in series)
-    friction = join_signals(one.parts["friction"][:, joint] for one in series)
+    speed = np.concatenate([one.speed[:, joint] for one in series])
+    friction = np.concatenate([one.parts["friction"][:, joint] for one in series])
     found = []
     for own in (speed < 0.0, speed >= 0.0):
         v, f = speed[own], friction[own]
@@ -447,11 +454,6 @@ def average_friction_by_speed(series: Sequence[Series], joint: int) -> tuple[Arr
             found.append(np.array([[v[part].mean(), f[part].mean()] for part in parts]))
     points = np.concatenate(found) if found else np.zeros((0, 2))
     return points[:, 0], points[:, 1]
-
-
-def join_signals(pieces: Iterable[Array]) -> Array:
-    """One array of several logs' signals."""
-    return np.concatenate(list(pieces))
 
 
 def format_panel_title(joint: int, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import BaseParameters
-from dynident.fit.parameters import serialise_body
+from dynident.fit.parameters import serialise_body, serialise_robot
+from dynident.report.text import describe_proof
 from dynident.robot.model import Robot
 
 
@@ -36,11 +38,8 @@ def format_repair(robot: Robot, found: Repaired) -> str:
     ]
     lines = format_table("link", robot.links, columns)
     changed = ", ".join(robot.links[k] for k in found.changed) or "none: all are consistent"
-    proof = found.certificate
     lines += ["", *format_entry("changed", changed)]
-    lines += format_entry(
-        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
-    )
+    lines += format_entry("certificate", describe_proof(**asdict(found.certificate)))
     lines += format_entry(
         "distance", "in the metric; 1 is a link changed by its own size. "
         f"{format_count(len(found.changed), 'link')} of {len(robot.links)} changed"
@@ -69,12 +68,9 @@ def format_base_repair(base: BaseParameters, given: Array, std: Array, point: Fe
         ("moved sigma", [f"{abs(b - g) * w:.2f}" if k else ""
                          for b, g, w, k in zip(point.beta, given, weight, known)]),
     ]  # fmt: skip
-    proof = point.solution.certificate
     lines = [*format_table("base parameter", base.names, columns), ""]
     lines += format_entry("repaired", describe_base_shift(base, given, std, point.beta))
-    lines += format_entry(
-        "certificate", f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
-    )
+    lines += format_entry("certificate", describe_proof(**asdict(point.solution.certificate)))
     return "\n".join(lines)
 
 
@@ -84,11 +80,10 @@ def serialise_base_repair(
     """The same as the object that ``--json`` prints."""
     assert point.theta is not None
     robot, idim = base.idim.robot, base.idim
-    proof = point.solution.certificate
     phis, drives = idim.split(point.theta)
     return {
         "schema": "dynident.repair/1",
-        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "robot": serialise_robot(robot),
         "parameters": [
             {"name": name, "given": float(g) if np.isfinite(s) else None, "value": float(b)}
             for name, g, s, b in zip(base.names, given, std, point.beta, strict=True)
@@ -102,7 +97,7 @@ def serialise_base_repair(
             for link, phi in zip(robot.links, phis, strict=True)
         ],
         "drives": {p.name: float(value) for p, value in zip(idim.drives, drives, strict=True)},
-        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+        "certificate": asdict(point.solution.certificate),
     }
 
 
@@ -126,11 +121,10 @@ def serialise_repair(robot: Robot, found: Repaired) -> dict[str, Any]:
         if found.phi[k][0] > 0.0:
             row |= serialise_body(found.phi[k])
         rows.append(row)
-    proof = found.certificate
     return {
         "schema": "dynident.repair/1",
-        "robot": {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof},
+        "robot": serialise_robot(robot),
         "changed": [robot.links[k] for k in found.changed],
         "standard": rows,
-        "certificate": {"primal": proof.primal, "dual": proof.dual, "gap": proof.gap},
+        "certificate": asdict(found.certificate),
     }

@@ -23,6 +23,7 @@ from dynident.report.scene import (
     place_bodies,
     trace_points,
 )
+from dynident.report.trajectory import list_distances
 
 FRAMES_PER_SECOND = 50.0
 MOST_FRAMES = 2000
@@ -53,8 +54,10 @@ def render_replay_page(excitation: Excitation) -> str:
     trajectory, limits = excitation.trajectory, excitation.design.task.limits
     q, dq = trajectory.at(times), trajectory.at(times, 1)
     placed = place_bodies(robot, q)
-    traced = trace_hand_paths(excitation, drawn, times)
-    found = find_pairs_by_frame(excitation, q)
+    fine = np.linspace(times[0], times[-1], FINE * (len(times) - 1) + 1)
+    traced = trace_points(place_bodies(robot, trajectory.at(fine)), drawn.hands)
+    clearance = excitation.design.task.clearance
+    found = None if clearance is None else find_nearest_pairs(clearance, q)
     middle, radius = bound_motion(drawn, placed, traced)
     revolute = [joint.kind == "revolute" for joint in robot.joints]
     factor = np.where(revolute, np.degrees(1.0), 1000.0)
@@ -133,18 +136,6 @@ def serialise_piece(piece: Piece) -> dict[str, Any]:
     return found
 
 
-def trace_hand_paths(excitation: Excitation, drawn: Scene, times: Array) -> Array:
-    """Where the hands are between the first and the last frame, shape (hands, samples, 3) [m]."""
-    fine = np.linspace(times[0], times[-1], FINE * (len(times) - 1) + 1)
-    return trace_points(place_bodies(excitation.robot, excitation.trajectory.at(fine)), drawn.hands)
-
-
-def find_pairs_by_frame(excitation: Excitation, q: Array) -> Nearest | None:
-    """What is nearest to each other at each frame, where distances are watched."""
-    clearance = excitation.design.task.clearance
-    return None if clearance is None else find_nearest_pairs(clearance, q)
-
-
 def serialise_nearest_pairs(found: Nearest, least: float) -> dict[str, Any]:
     """The nearest pairs as the page reads them, and the distance that is asked for."""
     return {
@@ -169,10 +160,10 @@ def describe_steady_pairs(found: Nearest) -> str:
 
 def describe_proved_distance(excitation: Excitation) -> str:
     """What the certificate says of distances, at every instant and not only in the frames."""
-    kept = [each for each in excitation.design.certificate.kept if each.what == "clearance"]
+    kept = list_distances(excitation)
     if not kept:
         return ""
-    closest = min(kept, key=lambda each: each.reached)
+    closest = kept[0]
     text = f"{1000.0 * closest.reached:.1f} mm, {closest.where}, about {closest.time:.2f} s"
     asked = f"{1000.0 * closest.limit:g} mm asked for"
     if all(each.ok for each in kept):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.dynamics.contacts import follow_frame
+from dynident.dynamics.tree import build_tree
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
@@ -66,7 +68,7 @@ class Piece:
     body: int
     points: Array
     faces: Integers
-    lines: Array
+    lines: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def draw_links(robot: Robot, most: int) -> list[Piece]:
             points = points @ offset.rotation.T + offset.translation
             name = urdf.model.frames[each.parentFrame].name
             body = urdf.moving.index(joint) if joint else -1
-            found.append(Piece(name, "link", body, points, faces, make_empty_lines()))
+            found.append(Piece(name, "link", body, points, faces))
     return found
 
 
@@ -169,7 +171,7 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
 
     def add(body: int, points: Array) -> None:
         corners, faces = triangulate_hull(points)
-        found.append(Piece(names[body + 1], "link", body, corners, faces, make_empty_lines()))
+        found.append(Piece(names[body + 1], "link", body, corners, faces))
 
     carrying = {joint.parent - 1 for joint in robot.joints}
     origin = np.zeros(3)
@@ -184,11 +186,6 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
             add(k, build_capsule_points(origin, tip, 0.7 * radius))
             add(k, build_capsule_points(tip - across, tip + across, 0.5 * radius))
     return found
-
-
-def make_empty_lines() -> Array:
-    """None."""
-    return np.zeros((0, 2, 3))
 
 
 def find_perpendicular(axis: Array) -> Array:
@@ -353,7 +350,7 @@ def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[Pie
         if type(shape).__name__ != "Halfspace":
             points, faces = triangulate_shape(shape, obstacle.name, FEWEST)
             points = points @ where.rotation.T + where.translation
-            found.append(Piece(obstacle.name, "obstacle", -1, points, faces, make_empty_lines()))
+            found.append(Piece(obstacle.name, "obstacle", -1, points, faces))
     return found
 
 
@@ -389,7 +386,7 @@ def build_wall(
     for other, least in others:
         polygon = clip_polygon(polygon, other, least)
     if len(polygon) < 3:
-        return np.zeros((0, 3)), make_empty_lines()
+        return np.zeros((0, 3)), np.zeros((0, 2, 3))
     lines = [(a, b) for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True)]
     for along, across in ((u, v), (v, u)):
         for k in range(1 - count, count):
@@ -435,24 +432,10 @@ def place_bodies(robot: Robot, q: Array) -> Array:
     ndarray, shape (samples, n, 3, 4)
         Rotation and translation [m], side by side.
     """
-    found = np.zeros((len(q), robot.n, 3, 4))
-    for k, joint in enumerate(robot.joints):
-        own = np.zeros((len(q), 3, 4))
-        own[:, :, :3] = joint.rotation
-        own[:, :, 3] = joint.translation
-        if joint.kind == "revolute":
-            x, y, z = joint.axis
-            K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-            sine, versine = np.sin(q[:, k, None, None]), 1.0 - np.cos(q[:, k, None, None])
-            own[:, :, :3] = joint.rotation @ (np.eye(3) + sine * K + versine * (K @ K))
-        else:
-            own[:, :, 3] += q[:, k, None] * (joint.rotation @ joint.axis)
-        if joint.parent:
-            R, p = found[:, joint.parent - 1, :, :3], found[:, joint.parent - 1, :, 3:]
-            own[:, :, 3:] = R @ own[:, :, 3:] + p
-            own[:, :, :3] = R @ own[:, :, :3]
-        found[:, k] = own
-    return found
+    tree = build_tree(robot)
+    frames = (follow_frame(tree, k, np.eye(3), np.zeros(3), q) for k in range(robot.n))
+    placed = [np.concatenate([each.turn, each.origin[:, :, None]], axis=2) for each in frames]
+    return np.stack(placed, axis=1)
 
 
 def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:

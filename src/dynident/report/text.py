@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +39,10 @@ FEW = 12
 """Base parameters that are printed without being asked for."""
 
 
+Column = tuple[str, list[str]]
+"""A title and the text under it."""
+
+
 class ErrorColumn(NamedTuple):
     """Torque errors of one model on one set of rows, with a short and a full name."""
 
@@ -66,13 +70,7 @@ def summarise_result(result: Result, full: bool = False) -> str:
         Lines of at most 80 columns, without colours.
     """
     sections = [
-        format_free_errors(
-            result.robot.joint_names,
-            [
-                *((f"held-out {each.log}", each.free) for each in result.validation),
-                *((each.log, each.free) for each in result.simulated),
-            ],
-        ),
+        format_free_errors(result.robot.joint_names, list_free_errors(result)),
         format_header(result),
         format_fitted_values(result),
         format_base_parameters(result, full),
@@ -86,6 +84,21 @@ def summarise_result(result: Result, full: bool = False) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
+def list_free_errors(result: Result) -> list[tuple[str, tuple[FreeError, ...]]]:
+    """Errors of free simulations by log, held-out ones first."""
+    return [
+        *((f"held-out {each.log}", each.free) for each in result.validation),
+        *((each.log, each.free) for each in result.simulated),
+    ]
+
+
+def format_free_error(error: FreeError) -> tuple[str, list[str]]:
+    """A horizon, and the errors of the joints and of all [mrad or mm]."""
+    horizon = "whole" if error.horizon is None else f"{error.horizon:g} s"
+    milli = [*(1e3 * rms for rms in error.rms), error.overall_milli]
+    return horizon, [format_number(value, 3) for value in milli]
+
+
 def format_free_errors(
     names: Sequence[str], logs: Sequence[tuple[str, Sequence[FreeError]]]
 ) -> list[str]:
@@ -94,16 +107,7 @@ def format_free_errors(
     for log, errors in logs:
         if not errors:
             continue
-        columns = [
-            (
-                "whole" if each.horizon is None else f"{each.horizon:g} s",
-                [
-                    *(format_number(1e3 * e, 3) for e in each.rms),
-                    format_number(each.overall_milli, 3),
-                ],
-            )
-            for each in errors
-        ]
+        columns = [format_free_error(each) for each in errors]
         lines += format_table("free sim. mrad", [*names, "overall"], columns)
         lines += format_entry("  of", f"{log}: rms of the positions, restarted at these intervals")
     return lines
@@ -158,9 +162,16 @@ def describe_consistency(result: Result) -> str:
 def describe_certificate(result: Result) -> str:
     """The solver's certificate."""
     proof = result.estimate.certificate
-    if proof is None:
-        return "none: this method solves no cone problem"
-    return f"primal {proof.primal:.1e}, dual {proof.dual:.1e}, gap {proof.gap:.1e}"
+    return (
+        "none: this method solves no cone problem"
+        if proof is None
+        else describe_proof(**asdict(proof))
+    )
+
+
+def describe_proof(primal: float, dual: float, gap: float) -> str:
+    """What an answer proves of itself."""
+    return f"primal {primal:.1e}, dual {dual:.1e}, gap {gap:.1e}"
 
 
 def describe_simulation(figure: SimulatedFigure) -> str:
@@ -276,17 +287,16 @@ def choose_headline(figures: Sequence[FitFigure]) -> FitFigure | None:
     return next(iter([*every, *figures]), None)
 
 
-def tabulate_drives(result: Result) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Symbols of the drives' parameters and, per joint, their values as text.
+def tabulate_drives(result: Result) -> list[Column]:
+    """The drives' parameters by symbol, joint by joint, as text.
 
     A dash stands where the value is regrouped, nothing where a drive has no such parameter.
     """
     drives = [result.drive_parameters(j) for j in range(result.robot.n)]
-    symbols = tuple(dict.fromkeys(symbol for drive in drives for symbol in drive))
-    cells = tuple(
-        tuple(format_number(drive[s]) if s in drive else "" for s in symbols) for drive in drives
-    )
-    return symbols, cells
+    return [
+        (symbol, [format_number(own[symbol]) if symbol in own else "" for own in drives])
+        for symbol in dict.fromkeys(symbol for own in drives for symbol in own)
+    ]
 
 
 def format_header(result: Result) -> list[str]:
@@ -354,7 +364,7 @@ def format_verdict(result: Result) -> list[str]:
 
 
 def format_trust(result: Result) -> str:
-    """The verdict in one line, or a few."""
+    """The verdict alone."""
     return "\n".join(format_entry("verdict", result.verdict.words))
 
 
@@ -379,11 +389,8 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
 
 def format_drives(result: Result) -> list[str]:
     """Rotor inertia and friction of each drive."""
-    symbols, cells = tabulate_drives(result)
-    if not symbols:
-        return []
-    columns = [(symbol, [row[k] for row in cells]) for k, symbol in enumerate(symbols)]
-    return format_table("drive", result.robot.joint_names, columns)
+    columns = tabulate_drives(result)
+    return format_table("drive", result.robot.joint_names, columns) if columns else []
 
 
 def format_shape_parameters(result: Result) -> list[str]:
@@ -400,17 +407,20 @@ def format_shape_parameters(result: Result) -> list[str]:
     return format_table("shape", found.names, columns)
 
 
-def format_sensors(result: Result) -> list[str]:
-    """What was estimated of sensors of forces."""
+def tabulate_sensors(result: Result) -> tuple[list[str], list[Column]]:
+    """What was estimated of sensors of forces: names, and columns of text."""
     rows = list_sensor_parameters(result)
-    if not rows:
-        return []
-    columns = [
+    return [row.name for row in rows], [
         ("value", [format_number(row.value, 4) for row in rows]),
         ("std", [format_number(row.std, 2) for row in rows]),
         ("unit", [row.unit for row in rows]),
     ]
-    return format_table("sensor", [row.name for row in rows], columns)
+
+
+def format_sensors(result: Result) -> list[str]:
+    """What was estimated of sensors of forces."""
+    names, columns = tabulate_sensors(result)
+    return format_table("sensor", names, columns) if names else []
 
 
 def find_shape_unit(shape: ShapeParameter, result: Result) -> str:

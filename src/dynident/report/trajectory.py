@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
+from dynident.excitation.certificate import Kept
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
@@ -127,25 +129,9 @@ def serialise_trajectory(found: Excitation) -> dict[str, Any]:
             "physically_scaled": prediction.physical,
         },
         "kept": design.certificate.ok,
-        "limits": [
-            {
-                "what": each.what,
-                "where": each.where,
-                "limit": each.limit,
-                "reached": each.reached,
-                "time": each.time,
-                "share": each.share,
-            }
-            for each in design.certificate.kept
-        ],
+        "limits": [asdict(each) for each in design.certificate.kept],
         "floor": find_floor_height(found),
-        "lowest": None
-        if found.lowest is None
-        else {
-            "height": found.lowest.height,
-            "link": found.lowest.link,
-            "time": found.lowest.time,
-        },
+        "lowest": None if found.lowest is None else asdict(found.lowest),
         "parameters": serialise_parameters(prediction),
         "unidentifiable": list(prediction.base.unidentifiable),
         "stopped": design.stopped,
@@ -227,6 +213,12 @@ def describe_periods(found: Excitation) -> str:
     return f", {format_count(found.periods, 'period')}" if found.periods > 1 else ""
 
 
+def list_distances(found: Excitation) -> list[Kept]:
+    """What is proved of the distances that are watched, the nearest pair first."""
+    kept = [each for each in found.design.certificate.kept if each.what == "clearance"]
+    return sorted(kept, key=lambda each: each.reached)
+
+
 def describe_limits(found: Excitation) -> str:
     """What is proved of the limits."""
     certificate = found.design.certificate
@@ -234,10 +226,10 @@ def describe_limits(found: Excitation) -> str:
     assert worst is not None
     said = "kept at every instant" if certificate.ok else "NOT kept"
     near = f"closest: {worst.what} of {worst.where}, {100.0 * worst.share:.1f} % of what is allowed"
-    apart = [each for each in certificate.kept if each.what == "clearance"]
+    apart = list_distances(found)
     if not apart:
         return f"{said}; {near}; collisions not watched"
-    least = min(apart, key=lambda each: each.reached)
+    least = apart[0]
     return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
 
 

@@ -1,0 +1,29 @@
+"""What commands say: the answer on stdout, all else on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """An answer as JSON; numbers that are not finite become null."""
+    from dynident.fit.json import replace_nonfinite, to_json
+
+    typer.echo(to_json(replace_nonfinite(document)), nl=False)
+
+
+def say(kind: str, lines: Iterable[str]) -> None:
+    """Warnings or notes, each of them once."""
+    for line in dict.fromkeys(lines):
+        typer.echo(f"{kind}: {line}", err=True)
+
+
+def say_written(*places: Path | None) -> None:
+    """What was written, where anything was."""
+    for place in places:
+        if place is not None:
+            typer.echo(f"written to {place}", err=True)

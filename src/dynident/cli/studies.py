@@ -1,0 +1,146 @@
+"""The flags of commands that take a study, or a robot and logs instead of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dynident.cli.options import (
+    Command,
+    ContactOption,
+    FloatingOption,
+    FrictionOption,
+    LockedOption,
+    LogFlags,
+    RobotOption,
+    check_positive,
+    list_parameters,
+    override_section,
+    parse_locked_joints,
+    replace_parameter,
+)
+from dynident.core.errors import InputError
+from dynident.study.study import PREPARING, Study, list_input_files
+
+BandwidthOption = Annotated[
+    float | None,
+    typer.Option(
+        "--bandwidth",
+        callback=check_positive,
+        help=f"Bandwidth {PREPARING['bandwidth'].words}.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StudyFlags:
+    """What flags say of a study, or instead of one."""
+
+    study: Path | None
+    robot: Path | None
+    logs: Sequence[str]
+    held_out: Sequence[str]
+    friction: str | None
+    bandwidth: float | None
+    locked: dict[str, float] | None
+    floating: bool
+    contacts: Sequence[str]
+
+    def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
+        """The study, or that of --robot and --log, with what the flags say instead.
+
+        Parameters
+        ----------
+        identify : mapping of str to object, optional
+            Keys of ``[identify]``.
+        """
+        chosen = told.prepared(self._choose(told))
+        return override_study(chosen, self.friction, self.bandwidth, self.locked, identify or {})
+
+    def _choose(self, told: LogFlags) -> Study:
+        from dynident.core.schema import validate_data
+        from dynident.robot.contacts import parse_contacts
+        from dynident.study.study import read_study
+
+        beside = self.logs or self.held_out or self.floating or self.contacts
+        if self.study is not None:
+            if self.robot is not None or beside:
+                raise InputError(
+                    "give either a study, or --robot and --log (and --validate, --floating, "
+                    "--contact)"
+                )
+            told.refuse_beside(f"{self.study} has logs of its own")
+            return read_study(self.study)
+        if self.robot is None or not self.logs:
+            raise InputError("give a study, or --robot FILE and --log FILE; see --help")
+        given = {
+            "robot": {"file": str(self.robot), "floating": self.floating},
+            "log": [
+                {"files": text.split(","), "use": use, **told.keys}
+                for texts, use in ((self.logs, "identify"), (self.held_out, "validate"))
+                for text in texts
+            ],
+            "contact": [each.model_dump() for each in parse_contacts(self.contacts)],
+        }
+        return validate_data(Study, given, "command line")
+
+    def list_inputs(self, chosen: Study) -> list[str | Path]:
+        """Files that the study is read of."""
+        return [*list_input_files(chosen), *([] if self.study is None else [self.study])]
+
+
+def read_study_flags(
+    *,
+    study: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
+    ] = None,
+    robot: RobotOption = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
+    ] = None,
+    validate: Annotated[
+        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
+    ] = None,
+    friction: FrictionOption = None,
+    bandwidth: BandwidthOption = None,
+    locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
+) -> StudyFlags:
+    """What the flags of studies say."""
+    joints = parse_locked_joints(locked)
+    own = (study, robot, log or (), validate or (), friction, bandwidth, joints, floating)
+    return StudyFlags(*own, contact or ())
+
+
+def add_study_flags(*without: str) -> Callable[[Command], Command]:
+    """Add the flags of studies, some of them left out; they arrive as `given`."""
+    own = [p for p in list_parameters(read_study_flags) if p.name not in without]
+
+    def add(command: Command) -> Command:
+        def call(arguments: dict[str, Any]) -> None:
+            given = read_study_flags(**{p.name: arguments.pop(p.name) for p in own})
+            command(**arguments, given=given)
+
+        return replace_parameter(command, "given", own, call)
+
+    return add
+
+
+def override_study(
+    study: Study,
+    friction: str | None,
+    bandwidth: float | None,
+    locked: Mapping[str, float] | None = None,
+    identify: Mapping[str, object] | None = None,
+) -> Study:
+    """The study with what the command line says instead."""
+    joints = None if locked is None else {**study.robot.locked, **locked}
+    study = override_section(study, "robot", {"friction": friction, "locked": joints})
+    study = override_section(study, "prepare", {"bandwidth": bandwidth})
+    return override_section(study, "identify", identify or {})
