@@ -16,11 +16,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
+from inspect import getfile
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, event
+from numba.core import caching, codegen, event, sigutils
+from numba.core.ccallback import CFunc
 
 from dynident.core.files import DAMAGE
 
@@ -37,30 +40,41 @@ def make_compiler(**options: Any) -> Decorator:
     **options
         Those of ``numba.njit``, without ``cache``.
     """
-    return add_compiler_cache(lambda cache: numba.njit(cache=cache, **options))
+    return add_compiler_cache(numba.njit(**options))
 
 
-def add_compiler_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
+def add_compiler_cache(decorator: Decorator) -> Decorator:
     """A decorator of Numba's with a cache: beside the source, in the user's place, a temporary one.
 
     Parameters
     ----------
     decorator : callable
-        Takes Numba's ``cache`` and gives what compiles with it.
+        Of a function; what it gives has Numba's ``_cache``.
     """
 
     def decorate(function: Any) -> Any:
-        theirs = caching.IndexDataCacheFile
-        # what Numba makes for the decorated function
-        caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]
-        try:
-            return decorator(True)(function)
-        except RuntimeError:  # no directory can be written
-            return decorator(use_temporary_cache())(function)
-        finally:
-            caching.IndexDataCacheFile = theirs  # type: ignore[misc]
+        compiled = decorator(function)
+        compiled._cache = find_cache(function)
+        return compiled
 
     return decorate
+
+
+def compile_callback(function: Any, signature: Any, **options: Any) -> Any:
+    """``numba.cfunc`` with that cache."""
+    callback = CFunc(function, sigutils.normalize_signature(signature), {}, options)
+    if getfile(function).endswith(".py"):  # not as at a prompt: there is nothing to keep it beside
+        callback._cache = find_cache(function)
+    callback.compile()
+    return callback
+
+
+def find_cache(function: Any) -> Any:
+    """The cache of a function, where it may be."""
+    try:
+        return MachineCode(function)
+    except RuntimeError:  # no directory can be written
+        return MachineCode(function) if use_temporary_cache() else Passing(function)
 
 
 DAMAGED = (caching.pickle.PickleError, MemoryError, *DAMAGE)  # type: ignore[attr-defined]
@@ -84,6 +98,107 @@ class CacheFile(caching.IndexDataCacheFile):
             return super()._load_data(name)  # type: ignore[no-untyped-call]
         except DAMAGED as error:
             raise FileNotFoundError(name) from error  # Numba compiles where a file is gone
+
+
+LONGEST = int(os.environ.get("LONGEST", "60"))
+"""Instructions of a body that callers take into their own; longer ones are called."""
+
+
+def is_called(library: Any) -> bool:
+    """Whether a function is so long that its callers call it, instead of a copy within theirs."""
+    return bool(library.__dict__.get("called"))
+
+
+def link(self: Any, library: Any) -> None:
+    """Have code use a library: a copy that is optimised with it, or the code that is there.
+
+    Numba copies every callee into every caller, and optimises it again there: kernels of many
+    functions, five calls deep, take minutes.
+    """
+    library._ensure_finalized()
+    needs = self.__dict__.setdefault("needs", {})
+    if is_called(library):
+        needs[library.called[0]] = library.called
+    else:
+        needs.update(library.__dict__.get("needs", {}))
+        self._linking_libraries.append(library)
+
+
+codegen.CPUCodeLibrary.add_linking_library = link  # type: ignore[method-assign]
+
+
+def count_instructions(library: Any) -> int:
+    """Of a compiled function's own code, with what it has taken into it."""
+    return sum(
+        sum(1 for _ in block.instructions)
+        for function in library._get_module_for_linking().functions
+        if not function.is_declaration and not function.name.startswith(("_ZN7cpython", "cfunc."))
+        for block in function.blocks
+    )
+
+
+def mark(function: Any, sig: Any, cres: Any) -> None:
+    """Note of code that is long that it is to be called, and how to find it again."""
+    if count_instructions(cres.library) > LONGEST:
+        cres.library.called = (
+            cres.fndesc.llvm_func_name, function.__module__, function.__qualname__, sig
+        )  # fmt: skip
+
+
+class Passing(caching.NullCache):
+    """Nothing is kept."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Note how it is called."""
+        mark(self._function, sig, cres)
+
+
+class MachineCode(caching.FunctionCache):
+    """Numba's cache of a function, with the functions that its code calls."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._function = function
+        self._cache_file = CacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
+    def _load_overload(self, sig: Any, context: Any) -> Any:
+        found = self._cache_file.load(self._index_key(sig, context.codegen()))
+        if found is None:
+            return None
+        needs, called, payload = found
+        for symbol, module, name, wanted in needs:
+            dispatcher = getattr(import_module(module), name, None)
+            if dispatcher is None:
+                return None
+            dispatcher.compile(wanted)
+            now = dispatcher.overloads[tuple(sigutils.normalize_signature(wanted)[0])]
+            if now.fndesc.llvm_func_name != symbol:
+                return None  # it has been compiled again
+        cres = self._impl.rebuild(context, payload)
+        cres.library.needs = {each[0]: each for each in needs}
+        if called:
+            cres.library.called = called
+        return cres
+
+    def _save_overload(self, sig: Any, cres: Any) -> None:
+        mark(self._function, sig, cres)
+        if not self._impl.check_cachable(cres):
+            return
+        self._impl.locator.ensure_cache_path()
+        library = cres.library
+        data = (
+            tuple(library.__dict__.get("needs", {}).values()),
+            library.__dict__.get("called"),
+            self._impl.reduce(cres),
+        )
+        self._cache_file.save(self._index_key(sig, cres.codegen), data)
 
 
 @cache

@@ -17,9 +17,13 @@ NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
 jit = make_compiler(**OPTIONS)
 """For functions that allocate."""
 
-inner = make_compiler(**NO_COUNTS)
+entry = make_compiler(**NO_COUNTS)
 """For functions that allocate nothing: counting references to the arrays that they are given
 would cost more than what most of them do."""
 
-spliced = make_compiler(**NO_COUNTS, forceinline=True)
+ALONE: dict[str, Any] = {**NO_COUNTS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = make_compiler(**ALONE)
+"""And for those that only compiled functions call."""
+
+spliced = make_compiler(**ALONE, forceinline=True)
 """And for those that only pass on what they are given, whole structures of arrays."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import entry, inner, spliced
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.law import (
     decide_torque,
@@ -22,7 +22,6 @@ from dynident.simulation.ports import store_sample
 from dynident.simulation.state import (
     DIVERGED,
     DONE,
-    select_rise,
     solve_response,
     step_element_states,
 )
@@ -76,7 +75,7 @@ def normalise_quaternion(q, dq):  # type: ignore[no-untyped-def]
 @inner
 def follow_base(base, k, share, q, dq, rise):  # type: ignore[no-untyped-def]
     """Put a base whose motion is given where it is, the share of the way from sample k on."""
-    if base is not None:
+    if len(base):
         following = min(k + 1, len(base) - 1)
         norm = 0.0
         for i in range(19):
@@ -189,7 +188,7 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         copy_matrix(s.Snow, U)
 
 
-@inner
+@entry
 def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
@@ -234,7 +233,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     if len(external):
                         interpolate_signal(external, k, begin if sample else part, s.external)
                     status, failed = solve_response(
-                        tree, plant, s, select_rise(base, s), qs, dqs, memory, Qs, Vs, SM, kv[i]
+                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i]
                     )
                     if status != DONE:
                         status, failed = choose_failure(status, failed, dqs)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import entry, inner, spliced
 from dynident.simulation.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
@@ -172,7 +172,7 @@ def interpolate_reference(reference, i, k, part, period, j):  # type: ignore[no-
     )
 
 
-@inner
+@entry
 def average_held_targets(reference, x, span, period, w, late):  # type: ignore[no-untyped-def]
     """Mean over a step of targets that are held from sample to sample, at sample x on.
 
