@@ -10,11 +10,12 @@ tuples. All arrays are taken as C-contiguous and writable, so that a kernel know
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import from_dtype, types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.typing.templates import AttributeTemplate
@@ -28,11 +29,11 @@ from numba.extending import (
 )
 
 HEADER = 5
-"""Words of an array's descriptor before its shape and strides: two owners, items, item size, data."""
+"""Words before an array's shape and strides: two owners, items, size of an item, data."""
 
 
 class BundleType(types.Type):  # type: ignore[misc]
-    """Numba's type of a `Bundle`: whose fields have which types, None for fields that are None."""
+    """Numba's type of a `Bundle`: which fields it has, of which types."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = fields
@@ -49,14 +50,7 @@ class BundleType(types.Type):  # type: ignore[misc]
     @property
     def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
         """A short name in symbols, with a number for the fields' types."""
-        return f"{self.short}{abs(hash_text(self.name)):x}", ()
-
-
-def hash_text(text: str) -> int:
-    """A number of a text that is the same in every process."""
-    from zlib import crc32
-
-    return crc32(text.encode())
+        return f"{self.short}{crc32(self.name.encode()):x}", ()
 
 
 def count_words(kind: Any) -> int:
@@ -70,54 +64,69 @@ class Bundle:
     """A named tuple of arrays, numbers, None and more such tuples, ready for kernels.
 
     Arrays are kept, not copied: what a kernel writes is seen in the tuple.
+
+    Raises
+    ------
+    TypeError
+        For an array that is not C-contiguous.
     """
 
     __slots__ = ("_numba_type_", "address", "kept", "words")
 
-    def __init__(self, parts: NamedTuple) -> None:
+    def __init__(self, parts: tuple[Any, ...]) -> None:
         words: list[int] = []
         kept: list[Any] = []
-        fields = []
-        for name, value in zip(parts._fields, parts, strict=True):
+        kinds: list[Any] = [type(parts)]
+        for value in parts:
             if isinstance(value, np.ndarray):
                 if not value.flags.c_contiguous:
-                    raise TypeError(f"{type(parts).__name__}.{name} is not contiguous")
-                kind = describe_array(value.dtype, value.ndim)
-                words += (0, 0, value.size, value.itemsize, value.ctypes.data)
-                words += (*value.shape, *value.strides)
+                    raise TypeError(f"{type(parts).__name__} has an array that is not contiguous")
+                data = value.__array_interface__["data"][0]
+                words += (0, 0, value.size, value.itemsize, data, *value.shape, *value.strides)
+                kinds.append((value.dtype, value.ndim))
                 kept.append(value)
-            elif value is None:
-                kind = types.none
             elif isinstance(value, tuple):
                 inside = Bundle(value)
-                kind = inside._numba_type_
                 words.append(inside.address)
+                kinds.append(inside._numba_type_)
                 kept.append(inside)
-            elif isinstance(value, int | np.integer):
-                kind = types.int64
-                words.append(int(value))
+            elif value is None:
+                kinds.append(None)
             else:
-                kind = types.float64
-                words.append(int(np.float64(value).view(np.int64)))
-            fields.append((name, kind))
+                whole = isinstance(value, int | np.integer)
+                words.append(int(value) if whole else int(np.float64(value).view(np.int64)))
+                kinds.append(int if whole else float)
         self.kept = kept
         self.words = np.array(words, dtype=np.int64)
-        self.address = int(self.words.ctypes.data)
-        self._numba_type_ = describe_bundle(type(parts).__name__, tuple(fields))
+        self.address: int = self.words.__array_interface__["data"][0]
+        self._numba_type_: BundleType = describe_bundle(*kinds)
+
+
+MOST_KEPT = 64
+KEPT: dict[int, tuple[Any, Bundle]] = {}
+
+
+def keep_bundle(parts: tuple[Any, ...]) -> Bundle:
+    """The bundle of a tuple that nobody changes, made once: making one costs 3 us an array."""
+    found = KEPT.get(id(parts))
+    if found is None or found[0] is not parts:
+        if len(KEPT) >= MOST_KEPT:
+            KEPT.clear()
+        found = KEPT[id(parts)] = parts, Bundle(parts)
+    return found[1]
 
 
 @cache
-def describe_array(dtype: Any, ndim: int) -> Any:
-    """Numba's type of an array of numbers."""
-    from numba import from_dtype
-
-    return types.Array(from_dtype(dtype), ndim, "C")
-
-
-@cache
-def describe_bundle(name: str, fields: tuple[tuple[str, Any], ...]) -> BundleType:
-    """The type of a bundle."""
-    return BundleType(name, fields)
+def describe_bundle(tuple_type: Any, *kinds: Any) -> BundleType:
+    """Numba's type of a bundle whose fields are of these kinds."""
+    plain = {None: types.none, int: types.int64, float: types.float64}
+    found = [
+        types.Array(from_dtype(kind[0]), kind[1], "C")  # type: ignore[no-untyped-call]
+        if isinstance(kind, tuple)
+        else kind if isinstance(kind, BundleType) else plain[kind]
+        for kind in kinds
+    ]  # fmt: skip
+    return BundleType(tuple_type.__name__, tuple(zip(tuple_type._fields, found, strict=True)))
 
 
 @typeof_impl.register(Bundle)
@@ -134,9 +143,9 @@ class BundleFields(AttributeTemplate):  # type: ignore[misc]
 
     key = BundleType
 
-    def generic_resolve(self, bundle: BundleType, field: str) -> Any:
+    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
         """The type of a field, None where there is none."""
-        return bundle.places.get(field, (0, None))[1]
+        return value.places.get(attr, (0, None))[1]
 
 
 @lower_getattr_generic(BundleType)
@@ -146,8 +155,9 @@ def _read_field(context: Any, builder: Any, bundle: Any, value: Any, field: str)
     constant = builder.module.add_metadata([])
     base = builder.bitcast(value, word.as_pointer())
 
-    def read(at: int) -> Any:
-        found = builder.load(cgutils.gep_inbounds(builder, base, place + at))
+    def read(at: int, kind: Any = word) -> Any:
+        where = cgutils.gep_inbounds(builder, base, place + at)
+        found = builder.load(builder.bitcast(where, kind.as_pointer()))
         found.set_metadata("invariant.load", constant)
         return found
 
@@ -160,14 +170,14 @@ def _read_field(context: Any, builder: Any, bundle: Any, value: Any, field: str)
         array.meminfo, array.parent = null, null
         array.nitems = read(2)
         array.itemsize = read(3)
-        array.data = builder.inttoptr(read(4), array.data.type)
+        array.data = read(4, array.data.type)
         array.shape = cgutils.pack_array(builder, [read(HEADER + k) for k in range(n)])
         array.strides = cgutils.pack_array(builder, [read(HEADER + n + k) for k in range(n)])
         return array._getvalue()
     if isinstance(kind, BundleType):
-        return builder.inttoptr(read(0), context.get_value_type(kind))
+        return read(0, context.get_value_type(kind))
     if kind == types.float64:
-        return builder.bitcast(read(0), ir.DoubleType())
+        return read(0, ir.DoubleType())
     return read(0)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import numba
 from numba.core import caching, codegen, event, sigutils
 from numba.core.ccallback import CFunc
+from numba.core.targetconfig import TargetConfig
 
 from dynident.core.files import DAMAGE
 
@@ -32,28 +33,24 @@ Decorator = Callable[[Any], Any]
 NOTES = logging.getLogger(__name__)
 
 
-def make_compiler(**options: Any) -> Decorator:
-    """``numba.njit`` `add_compiler_cache`.
+def make_compiler(*, wide: bool = False, **options: Any) -> Decorator:
+    """``numba.njit`` with a cache: beside the source, in the user's place, or a temporary one.
 
     Parameters
     ----------
+    wide : bool
+        Whether the function's loops are long and of one operation, as over the columns of a matrix:
+        they are vectorised. Short loops, as over joints, are faster without.
     **options
         Those of ``numba.njit``, without ``cache``.
     """
-    return add_compiler_cache(numba.njit(**options))
-
-
-def add_compiler_cache(decorator: Decorator) -> Decorator:
-    """A decorator of Numba's with a cache: beside the source, in the user's place, a temporary one.
-
-    Parameters
-    ----------
-    decorator : callable
-        Of a function; what it gives has Numba's ``_cache``.
-    """
 
     def decorate(function: Any) -> Any:
-        compiled = decorator(function)
+        compiled = numba.njit(**options)(function)
+        if options.get("forceinline"):
+            COPIED.add(function.__qualname__)
+        if wide:
+            WIDE.add(function.__qualname__)
         compiled._cache = find_cache(function)
         return compiled
 
@@ -64,7 +61,7 @@ def compile_callback(function: Any, signature: Any, **options: Any) -> Any:
     """``numba.cfunc`` with that cache."""
     callback = CFunc(function, sigutils.normalize_signature(signature), {}, options)
     if getfile(function).endswith(".py"):  # not as at a prompt: there is nothing to keep it beside
-        callback._cache = find_cache(function)
+        callback._cache = find_cache(function)  # type: ignore[attr-defined]
     callback.compile()
     return callback
 
@@ -100,31 +97,59 @@ class CacheFile(caching.IndexDataCacheFile):
             raise FileNotFoundError(name) from error  # Numba compiles where a file is gone
 
 
-LONGEST = int(os.environ.get("LONGEST", "60"))
+LONGEST = 400
 """Instructions of a body that callers take into their own; longer ones are called."""
+COPIED: set[str] = set()
+"""Names of functions whose bodies callers take into their own in any case."""
+WIDE: set[str] = set()
+"""Names of functions whose loops are vectorised; they are called."""
 
 
-def is_called(library: Any) -> bool:
-    """Whether a function is so long that its callers call it, instead of a copy within theirs."""
-    return bool(library.__dict__.get("called"))
+# Numba copies the body of every callee into every caller and optimises it again there: kernels of
+# many functions, five calls deep, took two minutes. Here a long body is compiled once, and its
+# callers have its symbol; a cached caller names what it needs, so that it is there before.
 
 
 def link(self: Any, library: Any) -> None:
-    """Have code use a library: a copy that is optimised with it, or the code that is there.
-
-    Numba copies every callee into every caller, and optimises it again there: kernels of many
-    functions, five calls deep, take minutes.
-    """
+    """Have code use a library: a copy that is optimised with it, or the code that is there."""
     library._ensure_finalized()
     needs = self.__dict__.setdefault("needs", {})
-    if is_called(library):
-        needs[library.called[0]] = library.called
-    else:
+    called = library.__dict__.get("called")
+    if called is None:
         needs.update(library.__dict__.get("needs", {}))
         self._linking_libraries.append(library)
+    else:
+        needs[called[0]] = called
 
 
+def optimise(self: Any) -> None:
+    """Numba's own optimisation of a library, its loops vectorised where they are long."""
+    before = numba.config.LOOP_VECTORIZE  # type: ignore[attr-defined]
+    numba.config.LOOP_VECTORIZE = before and self.name in WIDE  # type: ignore[attr-defined]
+    try:
+        numba_optimise(self)
+    finally:
+        numba.config.LOOP_VECTORIZE = before  # type: ignore[attr-defined]
+
+
+def are_equal_options(self: TargetConfig, other: object) -> Any:
+    """Whether two sets of options are: what Numba asks at every operator, a tenth of its time."""
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    one, two = ({**find_defaults(type(each)), **each._values} for each in (self, other))
+    return self is other or one == two
+
+
+@cache
+def find_defaults(kind: Any) -> dict[str, Any]:
+    """Options as they are unless given."""
+    return {name: option.default for name, option in kind.options.items()}
+
+
+numba_optimise = codegen.CPUCodeLibrary._optimize_final_module
 codegen.CPUCodeLibrary.add_linking_library = link  # type: ignore[method-assign]
+codegen.CPUCodeLibrary._optimize_final_module = optimise  # type: ignore[method-assign]
+TargetConfig.__eq__ = are_equal_options  # type: ignore[method-assign]
 
 
 def count_instructions(library: Any) -> int:
@@ -137,12 +162,12 @@ def count_instructions(library: Any) -> int:
     )
 
 
-def mark(function: Any, sig: Any, cres: Any) -> None:
-    """Note of code that is long that it is to be called, and how to find it again."""
-    if count_instructions(cres.library) > LONGEST:
-        cres.library.called = (
-            cres.fndesc.llvm_func_name, function.__module__, function.__qualname__, sig
-        )  # fmt: skip
+def mark_as_called(function: Any, sig: Any, cres: Any) -> None:
+    """Note of code that is to be called under which symbol it is, and how to find it again."""
+    name = function.__qualname__
+    long = name not in COPIED and count_instructions(cres.library) > LONGEST
+    if long or name in WIDE:
+        cres.library.called = cres.fndesc.llvm_func_name, function.__module__, name, sig
 
 
 class Passing(caching.NullCache):
@@ -153,7 +178,17 @@ class Passing(caching.NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Note how it is called."""
-        mark(self._function, sig, cres)
+        mark_as_called(self._function, sig, cres)
+
+
+def is_there(symbol: str, module: str, name: str, sig: Any) -> bool:
+    """Load or compile a function; whether its code is still that of a symbol."""
+    dispatcher = getattr(import_module(module), name, None)
+    if dispatcher is None:
+        return False
+    dispatcher.compile(sig)
+    now = dispatcher.overloads[tuple(sigutils.normalize_signature(sig)[0])]
+    return bool(now.fndesc.llvm_func_name == symbol)
 
 
 class MachineCode(caching.FunctionCache):
@@ -173,14 +208,8 @@ class MachineCode(caching.FunctionCache):
         if found is None:
             return None
         needs, called, payload = found
-        for symbol, module, name, wanted in needs:
-            dispatcher = getattr(import_module(module), name, None)
-            if dispatcher is None:
-                return None
-            dispatcher.compile(wanted)
-            now = dispatcher.overloads[tuple(sigutils.normalize_signature(wanted)[0])]
-            if now.fndesc.llvm_func_name != symbol:
-                return None  # it has been compiled again
+        if not all(is_there(*each) for each in needs):
+            return None
         cres = self._impl.rebuild(context, payload)
         cres.library.needs = {each[0]: each for each in needs}
         if called:
@@ -188,7 +217,7 @@ class MachineCode(caching.FunctionCache):
         return cres
 
     def _save_overload(self, sig: Any, cres: Any) -> None:
-        mark(self._function, sig, cres)
+        mark_as_called(self._function, sig, cres)
         if not self._impl.check_cachable(cres):
             return
         self._impl.locator.ensure_cache_path()

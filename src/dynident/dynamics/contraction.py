@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
-from dynident.core.bundle import Bundle
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.jit import entry
 from dynident.dynamics.forward import States
 from dynident.dynamics.spatial import (
     accelerate_bodies,
-    build_bodies,
+    find_room,
     gather_subtrees,
     move_bodies,
     write_body_force,
@@ -64,7 +64,7 @@ def differentiate_regressor_sum(
     found = np.zeros((3, len(q), tree.dof))
     M, K, D = np.empty((3, tree.dof, tree.dof))
     _add_regressor_derivatives(
-        Bundle(tree), np.array(weights, dtype=float), Bundle(States(*to_kernel_arrays(q, dq, ddq))),
-        Bundle(build_bodies(tree.bodies, tree.dof)), M, np.empty(tree.dof), K, D, *found,
+        keep_bundle(tree), np.array(weights, dtype=float),
+        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, np.empty(tree.dof), K, D, *found,
     )  # fmt: skip
     return found[0], found[1], found[2]

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
-from dynident.core.bundle import Bundle
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import ComputationError
 from dynident.core.jit import entry
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
 from dynident.dynamics.spatial import (
     accelerate_bodies,
-    build_bodies,
+    find_room,
     gather_subtrees,
     move_bodies,
 )
@@ -76,9 +76,9 @@ def solve_forward_dynamics(
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else rotors
     M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
     failed = _fill_accelerations(
-        Bundle(tree), np.array(phi, dtype=float), np.array(extra, dtype=float),
+        keep_bundle(tree), np.array(phi, dtype=float), np.array(extra, dtype=float),
         Bundle(States(*to_kernel_arrays(q, dq, tau))),
-        Bundle(build_bodies(tree.bodies, tree.dof)), M, bias, ddq,
+        find_room(tree), M, bias, ddq,
     )  # fmt: skip
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
@@ -103,7 +103,7 @@ def differentiate_dynamics(
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
     M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
     _fill_derivatives(
-        Bundle(tree), np.array(phi, dtype=float), Bundle(States(*to_kernel_arrays(q, dq, ddq))),
-        Bundle(build_bodies(tree.bodies, tree.dof)), M, bias, K, D,
+        keep_bundle(tree), np.array(phi, dtype=float),
+        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, bias, K, D,
     )  # fmt: skip
     return K, D

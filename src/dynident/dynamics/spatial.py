@@ -8,12 +8,15 @@ between bodies: composite inertias and forces are plain sums over subtrees (Feat
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.jit import entry, inner
+from dynident.core.bundle import Bundle
+from dynident.core.jit import entry, inner, spliced
+from dynident.dynamics.tree import Tree
 
 
 class Bodies(NamedTuple):
@@ -62,6 +65,24 @@ def build_bodies(bodies: int, dof: int) -> Bodies:
     return Bodies(*(np.zeros(shape) for shape in shapes))
 
 
+class Rooms(threading.local):
+    """Rooms of one thread, by their size: a batch of one sample should not wait for them."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, int], Bundle] = {}
+
+
+ROOMS = Rooms()
+
+
+def find_room(tree: Tree) -> Bundle:
+    """Room for the bodies of a tree, for the kernel that this thread calls next."""
+    size = tree.bodies, tree.dof
+    if size not in ROOMS.made:
+        ROOMS.made[size] = Bundle(build_bodies(*size))
+    return ROOMS.made[size]
+
+
 @inner
 def move_free_base(gravity, q, dq, b, w):  # type: ignore[no-untyped-def]
     """Placement, screws, velocity and bias acceleration of a free-flying base, body b."""
@@ -89,7 +110,7 @@ def move_free_base(gravity, q, dq, b, w):  # type: ignore[no-untyped-def]
             S[3 + k, 3 + i] = R[b, i, k]
 
 
-@inner
+@spliced
 def place_body(tree, b, value, R, p):  # type: ignore[no-untyped-def]
     """Placement of body b on its parent, its joint at `value`."""
     up, rotation = tree.parent[b], tree.rotation[b]
@@ -137,28 +158,44 @@ def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
             joint += 1
             c = tree.row[b]
             rate = dq[c]
-            for i in range(3):
-                along = R[b, i, 0] * axis[b, 0] + R[b, i, 1] * axis[b, 1] + R[b, i, 2] * axis[b, 2]
-                S[c, 3 + i] = along if kind[b] == 0 else 0.0
-                S[c, i] = along
+            x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
+            z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
+            z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
+            z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
+            l0, l1, l2 = z0, z1, z2
             if kind[b] == 0:
+                l0, l1, l2 = (
+                    p[b, 1] * z2 - p[b, 2] * z1,
+                    p[b, 2] * z0 - p[b, 0] * z2,
+                    p[b, 0] * z1 - p[b, 1] * z0,
+                )
+            else:
+                z0 = z1 = z2 = 0.0
+            S[c, 0], S[c, 1], S[c, 2], S[c, 3], S[c, 4], S[c, 5] = l0, l1, l2, z0, z1, z2
+            z0, z1, z2, l0, l1, l2 = (
+                z0 * rate,
+                z1 * rate,
+                z2 * rate,
+                l0 * rate,
+                l1 * rate,
+                l2 * rate,
+            )
+            if up < 0:
+                V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5] = l0, l1, l2, z0, z1, z2
                 for i in range(3):
-                    j, k = (i + 1) % 3, (i + 2) % 3
-                    S[c, i] = p[b, j] * S[c, 3 + k] - p[b, k] * S[c, 3 + j]
-            for i in range(3):
-                j, k = (i + 1) % 3, (i + 2) % 3
-                V[b, i], V[b, 3 + i] = S[c, i] * rate, S[c, 3 + i] * rate
-                if up < 0:
                     A[b, i], A[b, 3 + i] = -gravity[i], 0.0
-                else:
-                    V[b, i] += V[up, i]
-                    V[b, 3 + i] += V[up, 3 + i]
-                    # V x S dq: the motion of the parent turns the screw
-                    turn = V[up, 3 + j] * S[c, 3 + k] - V[up, 3 + k] * S[c, 3 + j]
-                    shift = V[up, 3 + j] * S[c, k] - V[up, 3 + k] * S[c, j]
-                    shift += V[up, j] * S[c, 3 + k] - V[up, k] * S[c, 3 + j]
-                    A[b, i] = A[up, i] + shift * rate
-                    A[b, 3 + i] = A[up, 3 + i] + turn * rate
+            else:
+                v0, v1, v2 = V[up, 0], V[up, 1], V[up, 2]
+                w0, w1, w2 = V[up, 3], V[up, 4], V[up, 5]
+                # V x S dq: the motion of the parent turns the screw
+                A[b, 0] = A[up, 0] + w1 * l2 - w2 * l1 + v1 * z2 - v2 * z1
+                A[b, 1] = A[up, 1] + w2 * l0 - w0 * l2 + v2 * z0 - v0 * z2
+                A[b, 2] = A[up, 2] + w0 * l1 - w1 * l0 + v0 * z1 - v1 * z0
+                A[b, 3] = A[up, 3] + w1 * z2 - w2 * z1
+                A[b, 4] = A[up, 4] + w2 * z0 - w0 * z2
+                A[b, 5] = A[up, 5] + w0 * z1 - w1 * z0
+                V[b, 0], V[b, 1], V[b, 2] = v0 + l0, v1 + l1, v2 + l2
+                V[b, 3], V[b, 4], V[b, 5] = w0 + z0, w1 + z1, w2 + z2
         write_inertia_in_world(phi, R, p, b, w.own)
         write_body_force(w.own, V, A, b, w.F)
 
@@ -250,7 +287,9 @@ def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
     )  # fmt: skip
     S, F, own, C, f = w.S, w.F, w.own, w.C, w.f
     bodies = len(kind)
-    M[:] = 0.0
+    for i in range(len(M)):
+        for j in range(len(M)):
+            M[i, j] = 0.0
     for b in range(bodies):
         for i in range(10):
             C[b, i] = own[b, i]

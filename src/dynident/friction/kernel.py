@@ -63,7 +63,6 @@ Law = Callable[[At, Array, Array, Array], None]
 @cache
 def compile_law(law: Law) -> Any:
     """The law as a compiled callback, kept as long as the process lives."""
-
     return compile_callback(law, SIGNATURE, **NO_COUNTS)
 
 

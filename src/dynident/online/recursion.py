@@ -28,7 +28,7 @@ import numpy as np
 from scipy import linalg
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import entry, inner, jit
+from dynident.core.jit import inner, jit
 from dynident.dynamics.base import BaseParameters, draw_random_conditions, draw_random_states
 
 REACH = 100.0
@@ -188,7 +188,7 @@ def build_ageing_rule(
     return Rule(memories, float(directional), walks, floor, size.copy(), turns, each)
 
 
-@entry
+@jit
 def absorb_row(R, row, first):  # type: ignore[no-untyped-def]
     """Rotate a row ``[x | y]`` of unit variance into ``[R | z]``; its normalised innovation.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import entry
+from dynident.core.jit import jit
 from dynident.filters.filters import DecimationFilter
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import LAGS, fit_autoregression
@@ -174,7 +174,7 @@ def sum_at_instants(
     return first, total
 
 
-@entry
+@jit
 def add_products(
     total: Array, place: Integers, columns: Integers, rows: Array, errors: Array
 ) -> None:
@@ -327,7 +327,7 @@ def whiten_errors(instant: np.ndarray, error: Array, a: Array) -> Array:
     return w
 
 
-@entry
+@jit
 def subtract_following_rows(
     a: Array, instant: np.ndarray, step: int, error: Array, w: Array
 ) -> None:
@@ -368,7 +368,7 @@ class Adjoint:
         return x[order:]
 
 
-@entry
+@jit
 def add_preceding_rows(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
     """``x_t += sum_k a_k x_(t-k)`` from row len(a) on; where the last run begins.
 

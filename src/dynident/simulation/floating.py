@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
-from dynident.core.bundle import Bundle
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.jit import entry, inner, spliced
 from dynident.core.progress import Progress, ignore_progress
@@ -229,7 +229,7 @@ def simulate_floating(
         np.empty((samples, n)), np.empty((samples, len(feet), 6)),
         np.empty((samples, len(feet)), dtype=np.bool_),
     )  # fmt: skip
-    given = [Bundle(each) for each in (idim.tree, plant, law, ground.law, points)]
+    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law, ground.law, points))]
     held = [Bundle(each) for each in (inputs, state, room, touch, work)]
     rows = Bundle(out)
     for start in range(0, samples, STRETCH):
@@ -262,7 +262,7 @@ def place_on_ground(
         return
     still = np.zeros(tree.dof)
     w = s.bodies
-    move_bodies(Bundle(tree), plant.phi, q, still, Bundle(w))
+    move_bodies(keep_bundle(tree), plant.phi, q, still, Bundle(w))
     levers = w.p[points.body] + np.einsum("pij,pj->pi", w.R[points.body], points.place)
     q[:3] = (ground.height - np.min(levers @ ground.normal)) * ground.normal
 

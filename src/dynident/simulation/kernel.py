@@ -112,7 +112,8 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
         measure_positions(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
         part = sub / substeps
         decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
-        fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+        if m:
+            fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
         if columns and m:
             fill_state_tangent(
                 law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
@@ -210,19 +211,22 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     for k in range(start, stop):
         for sub in range(substeps):
             begin, span = sub / substeps, 1.0 / substeps
-            follow_base(base, k, begin, q, dq, s.rise)
+            if len(base):
+                follow_base(base, k, begin, q, dq, s.rise)
             if law.hold > 0:
                 run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U)
             # the friction's states are held over the step where they are in its middle
             part = 0.5 if k == 0 and sub == 0 else 1.0
-            step_element_states(
-                plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq, memory,
-                SQ, SV, SM,
-            )  # fmt: skip
+            if len(plant.elements.gear):
+                step_element_states(
+                    plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq,
+                    memory, SQ, SV, SM,
+                )  # fmt: skip
             for i in range(stages):
                 part = (sub + c[i]) / substeps
                 reach_stage(i, a, h, state, s, flowing)
-                follow_base(base, k, part, qs, dqs, s.rise)
+                if len(base):
+                    follow_base(base, k, part, qs, dqs, s.rise)
                 if law.hold == 0:
                     run_continuous_controller(
                         tree, law, inputs, s, i, k, part, begin, span, flowing, U

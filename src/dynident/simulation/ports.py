@@ -108,15 +108,15 @@ class Scratch(NamedTuple):
 
     The controllers' torque u and its sensitivities Snow are held from step to step.
 
-    Of the bodies: bodies. Acceleration of a base whose motion is given: rise, which is empty where none
-    is. Of the joint space: M, tau, the derivatives
-    K, D, the regressor W, accelerations' sensitivities X, torques' U. Of the controllers: inputs w,
-    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
-    feed-forward torques (push), what encoders read beside the position (offset). Of the drives:
-    speed, sign, the elements' tables, sensitivities of a state after its step (fresh), and where
-    friction depends on loads: these (load), torques at zero acceleration without friction (bias),
-    how friction passes loads on (L), Jacobian (J), a row. Of the stages: states (qs, dqs, zs),
-    rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
+    Of the bodies: `Bodies`. Acceleration of a base whose motion is given: rise, else
+    empty. Of the joint space: M, tau, the derivatives K, D, the regressor W, accelerations' sensitivities
+    X, torques' U. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
+    derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
+    position (offset). Of the drives: speed, sign, the elements' tables, sensitivities of a state
+    after its step (fresh), and where friction depends on loads: these (load), torques at zero
+    acceleration without friction (bias), how friction passes loads on (L), Jacobian (J), a row. Of
+    the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV,
+    KZ).
     """
 
     bodies: Bodies

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Integers
-from dynident.core.bundle import Bundle
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
@@ -209,7 +209,7 @@ def sensitive_rollout(
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
     room = build_scratch(idim.tree, plant, state, len(scheme.b), loop.base is not None)
-    given = [Bundle(each) for each in (idim.tree, plant, law)]
+    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
     held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import inner, spliced, wide
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl, solve_ldl_columns
 from dynident.dynamics.spatial import accelerate_bodies, gather_subtrees, move_bodies
 from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
@@ -33,7 +33,7 @@ SETTLED = 1e-12
 """Change of an acceleration, over its size, below which it has settled."""
 
 
-@inner
+@spliced
 def smooth_sign(x):  # type: ignore[no-untyped-def]
     """``tanh(x)``, which beyond 20 is the sign to the last bit."""
     if x > 20.0:
@@ -44,7 +44,7 @@ def smooth_sign(x):  # type: ignore[no-untyped-def]
     return (e - 1.0) / (e + 1.0)
 
 
-@inner
+@spliced
 def compute_drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
     """How fast drive i turns; the first n drives are the joints' own."""
     n = gears.shape[1]
@@ -56,7 +56,7 @@ def compute_drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
     return v
 
 
-@inner
+@spliced
 def add_drive_torque(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
     """Add drive i's torque f to those of the joints, through the transpose of its gear."""
     n = gears.shape[1]
@@ -87,7 +87,7 @@ def write_drive_entry(gears, i, first, value, column, W):  # type: ignore[no-unt
             W[first + j, column] = gears[i, j] * value
 
 
-@inner
+@spliced
 def fill_drive_speeds(gears, width, rough, dq, speed, sign):  # type: ignore[no-untyped-def]
     """Speeds of all drives, and their signs where anything depends on them."""
     first = len(dq) - gears.shape[1]
@@ -97,7 +97,7 @@ def fill_drive_speeds(gears, width, rough, dq, speed, sign):  # type: ignore[no-
             sign[i] = smooth_sign(speed[i] / width[i])
 
 
-@inner
+@spliced
 def add_friction_torques(gears, friction, speed, sign, tau):  # type: ignore[no-untyped-def]
     """Add the drives' friction ``a + b v + c s(v)`` to the torques."""
     first = len(tau) - gears.shape[1]
@@ -345,7 +345,7 @@ def fill_mass_and_bias(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-
             M[i, j] += rotors[i, j]
 
 
-@inner
+@spliced
 def solve_acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def]
     """``M ddq = applied + external - tau``; the row where M fails, or -1. M is factorised."""
     dof, n = len(M), len(applied)
@@ -392,10 +392,11 @@ def add_all_friction(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     gears, width = plant.gears, plant.width
     fill_drive_speeds(gears, width, plant.rough, dq, s.speed, s.sign)
     add_friction_torques(gears, plant.friction, s.speed, s.sign, s.tau)
-    add_element_torques(
-        gears, width, plant.elements, s.load, s.speed, s.sign, q, memory, s.table, s.tau
-    )
-    fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
+    if len(plant.elements.gear):
+        add_element_torques(
+            gears, width, plant.elements, s.load, s.speed, s.sign, q, memory, s.table, s.tau
+        )
+        fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
 
 
 @spliced
@@ -407,21 +408,24 @@ def differentiate_plant(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
     gears = plant.gears
     linearise_bodies(tree, s, ddq)
     fill_inertial_columns(tree, plant.slot, s.bodies, s.W)
-    add_load_to_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
+    if len(plant.bearing):
+        add_load_to_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
     add_friction_slope(gears, plant.friction, plant.width, s.sign, s.D)
     write_drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
-    add_element_slopes(gears, plant.elements, s.table, s.K, s.D)
-    write_element_columns(gears, plant.elements, s.table, s.W)
+    if len(plant.elements.gear):
+        add_element_slopes(gears, plant.elements, s.table, s.K, s.D)
+        write_element_columns(gears, plant.elements, s.table, s.W)
 
 
 @spliced
 def fill_sensitivity_rhs(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """What the mass matrix turns into those of the acceleration, into s.X."""
     combine_sensitivities(s.K, s.D, s.W, s.U, SQ, SV, s.X)
-    subtract_memory_terms(plant.gears, plant.elements, s.table, SM, s.X)
+    if len(plant.elements.gear):
+        subtract_memory_terms(plant.gears, plant.elements, s.table, SM, s.X)
 
 
-@inner
+@wide
 def combine_sensitivities(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
     """``U - W - K SQ - D SV``: what the mass matrix turns into d ddq / d beta."""
     n, columns = out.shape
@@ -521,7 +525,8 @@ def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ign
         DONE, or why not, and at which velocity.
     """
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
-    hold_base(s.rise, s.M, s.tau, s.external)
+    if len(s.rise):
+        hold_base(s.rise, s.M, s.tau, s.external)
     status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
     if status == DONE and s.X.shape[1]:
         differentiate_plant(tree, plant, s, ddq)
@@ -542,7 +547,7 @@ def solve_sensitivities(bearing, rotors, s):  # type: ignore[no-untyped-def]
         solve_dense(s.J, s.X)
 
 
-@inner
+@wide
 def solve_dense(J, X):  # type: ignore[no-untyped-def]
     """Gaussian elimination with row pivots: ``J X = X`` for all columns; False if singular."""
     n, columns = X.shape
