@@ -16,11 +16,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
+from inspect import getfile
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, event
+from numba.core import caching, codegen, event, sigutils
+from numba.core.ccallback import CFunc
+from numba.core.targetconfig import TargetConfig
 
 from dynident.core.files import DAMAGE
 
@@ -29,38 +33,45 @@ Decorator = Callable[[Any], Any]
 NOTES = logging.getLogger(__name__)
 
 
-def make_compiler(**options: Any) -> Decorator:
-    """``numba.njit`` `add_compiler_cache`.
+def make_compiler(*, wide: bool = False, **options: Any) -> Decorator:
+    """``numba.njit`` with a cache: beside the source, in the user's place, or a temporary one.
 
     Parameters
     ----------
+    wide : bool
+        Whether the function's loops are long and of one operation, as over the columns of a matrix:
+        they are vectorised. Short loops, as over joints, are faster without.
     **options
         Those of ``numba.njit``, without ``cache``.
     """
-    return add_compiler_cache(lambda cache: numba.njit(cache=cache, **options))
-
-
-def add_compiler_cache(decorator: Callable[[bool], Decorator]) -> Decorator:
-    """A decorator of Numba's with a cache: beside the source, in the user's place, a temporary one.
-
-    Parameters
-    ----------
-    decorator : callable
-        Takes Numba's ``cache`` and gives what compiles with it.
-    """
 
     def decorate(function: Any) -> Any:
-        theirs = caching.IndexDataCacheFile
-        # what Numba makes for the decorated function
-        caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]
-        try:
-            return decorator(True)(function)
-        except RuntimeError:  # no directory can be written
-            return decorator(use_temporary_cache())(function)
-        finally:
-            caching.IndexDataCacheFile = theirs  # type: ignore[misc]
+        compiled = numba.njit(**options)(function)
+        if options.get("forceinline"):
+            COPIED.add(function.__qualname__)
+        if wide:
+            WIDE.add(function.__qualname__)
+        compiled._cache = find_cache(function)
+        return compiled
 
     return decorate
+
+
+def compile_callback(function: Any, signature: Any, **options: Any) -> Any:
+    """``numba.cfunc`` with that cache."""
+    callback = CFunc(function, sigutils.normalize_signature(signature), {}, options)
+    if getfile(function).endswith(".py"):  # not as at a prompt: there is nothing to keep it beside
+        callback._cache = find_cache(function)  # type: ignore[attr-defined]
+    callback.compile()
+    return callback
+
+
+def find_cache(function: Any) -> Any:
+    """The cache of a function, where it may be."""
+    try:
+        return MachineCode(function)
+    except RuntimeError:  # no directory can be written
+        return MachineCode(function) if use_temporary_cache() else Passing(function)
 
 
 DAMAGED = (caching.pickle.PickleError, MemoryError, *DAMAGE)  # type: ignore[attr-defined]
@@ -84,6 +95,143 @@ class CacheFile(caching.IndexDataCacheFile):
             return super()._load_data(name)  # type: ignore[no-untyped-call]
         except DAMAGED as error:
             raise FileNotFoundError(name) from error  # Numba compiles where a file is gone
+
+
+LONGEST = 400
+"""Instructions of a body that callers take into their own; longer ones are called."""
+COPIED: set[str] = set()
+"""Names of functions whose bodies callers take into their own in any case."""
+WIDE: set[str] = set()
+"""Names of functions whose loops are vectorised; they are called."""
+
+
+# Numba copies the body of every callee into every caller and optimises it again there: kernels of
+# many functions, five calls deep, took two minutes. Here a long body is compiled once, and its
+# callers have its symbol; a cached caller names what it needs, so that it is there before.
+
+
+def link(self: Any, library: Any) -> None:
+    """Have code use a library: a copy that is optimised with it, or the code that is there."""
+    library._ensure_finalized()
+    needs = self.__dict__.setdefault("needs", {})
+    called = library.__dict__.get("called")
+    if called is None:
+        needs.update(library.__dict__.get("needs", {}))
+        self._linking_libraries.append(library)
+    else:
+        needs[called[0]] = called
+
+
+def optimise(self: Any) -> None:
+    """Numba's own optimisation of a library, its loops vectorised where they are long."""
+    before = numba.config.LOOP_VECTORIZE  # type: ignore[attr-defined]
+    numba.config.LOOP_VECTORIZE = before and self.name in WIDE  # type: ignore[attr-defined]
+    try:
+        numba_optimise(self)
+    finally:
+        numba.config.LOOP_VECTORIZE = before  # type: ignore[attr-defined]
+
+
+def are_equal_options(self: TargetConfig, other: object) -> Any:
+    """Whether two sets of options are: what Numba asks at every operator, a tenth of its time."""
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    one, two = ({**find_defaults(type(each)), **each._values} for each in (self, other))
+    return self is other or one == two
+
+
+@cache
+def find_defaults(kind: Any) -> dict[str, Any]:
+    """Options as they are unless given."""
+    return {name: option.default for name, option in kind.options.items()}
+
+
+numba_optimise = codegen.CPUCodeLibrary._optimize_final_module
+codegen.CPUCodeLibrary.add_linking_library = link  # type: ignore[method-assign]
+codegen.CPUCodeLibrary._optimize_final_module = optimise  # type: ignore[method-assign]
+TargetConfig.__eq__ = are_equal_options  # type: ignore[method-assign]
+
+
+def count_instructions(library: Any) -> int:
+    """Of a compiled function's own code, with what it has taken into it."""
+    return sum(
+        sum(1 for _ in block.instructions)
+        for function in library._get_module_for_linking().functions
+        if not function.is_declaration and not function.name.startswith(("_ZN7cpython", "cfunc."))
+        for block in function.blocks
+    )
+
+
+def mark_as_called(function: Any, sig: Any, cres: Any) -> None:
+    """Note of code that is to be called under which symbol it is, and how to find it again."""
+    name = function.__qualname__
+    long = name not in COPIED and count_instructions(cres.library) > LONGEST
+    if long or name in WIDE:
+        cres.library.called = cres.fndesc.llvm_func_name, function.__module__, name, sig
+
+
+class Passing(caching.NullCache):
+    """Nothing is kept."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Note how it is called."""
+        mark_as_called(self._function, sig, cres)
+
+
+def is_there(symbol: str, module: str, name: str, sig: Any) -> bool:
+    """Load or compile a function; whether its code is still that of a symbol."""
+    dispatcher = getattr(import_module(module), name, None)
+    if dispatcher is None:
+        return False
+    dispatcher.compile(sig)
+    now = dispatcher.overloads[tuple(sigutils.normalize_signature(sig)[0])]
+    return bool(now.fndesc.llvm_func_name == symbol)
+
+
+class MachineCode(caching.FunctionCache):
+    """Numba's cache of a function, with the functions that its code calls."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._function = function
+        self._cache_file = CacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        # Numba's own entries, and those of other lengths, hold something else
+        return ("called", LONGEST, super()._index_key(sig, codegen))
+
+    def _load_overload(self, sig: Any, context: Any) -> Any:
+        found = self._cache_file.load(self._index_key(sig, context.codegen()))
+        if found is None:
+            return None
+        needs, called, payload = found
+        if not all(is_there(*each) for each in needs):
+            return None
+        cres = self._impl.rebuild(context, payload)
+        cres.library.needs = {each[0]: each for each in needs}
+        if called:
+            cres.library.called = called
+        return cres
+
+    def _save_overload(self, sig: Any, cres: Any) -> None:
+        mark_as_called(self._function, sig, cres)
+        if not self._impl.check_cachable(cres):
+            return
+        self._impl.locator.ensure_cache_path()
+        library = cres.library
+        data = (
+            tuple(library.__dict__.get("needs", {}).values()),
+            library.__dict__.get("called"),
+            self._impl.reduce(cres),
+        )
+        self._cache_file.save(self._index_key(sig, cres.codegen), data)
 
 
 @cache

@@ -14,12 +14,19 @@ OPTIONS: dict[str, Any] = {
 """Compiled once and cached; products and sums may fuse, nothing is reordered."""
 NO_COUNTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
 
-jit = make_compiler(**OPTIONS)
-"""For functions that allocate."""
+jit = make_compiler(**OPTIONS, wide=True)
+"""For functions that Python calls: they may allocate."""
 
-inner = make_compiler(**NO_COUNTS)
-"""For functions that allocate nothing: counting references to the arrays that they are given
-would cost more than what most of them do."""
+entry = make_compiler(**NO_COUNTS)
+"""For functions that Python calls, on short loops, and that allocate nothing: counting references
+to the arrays that they are given would cost more than what most of them do."""
 
-spliced = make_compiler(**NO_COUNTS, forceinline=True)
-"""And for those that only pass on what they are given, whole structures of arrays."""
+ALONE: dict[str, Any] = {**NO_COUNTS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = make_compiler(**ALONE)
+"""For functions that only compiled functions call, on short loops: over joints, bodies, axes."""
+
+wide = make_compiler(**ALONE, wide=True)
+"""Likewise, on long ones: over the columns of sensitivities."""
+
+spliced = make_compiler(**ALONE, forceinline=True)
+"""For short steps of one caller, whose body becomes part of it."""

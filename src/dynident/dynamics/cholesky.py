@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynident.core.jit import inner
+from dynident.core.jit import inner, wide
 
 
 @inner
@@ -37,7 +37,7 @@ def solve_ldl(L, x):  # type: ignore[no-untyped-def]
             x[i] -= L[k, i] * x[k]
 
 
-@inner
+@wide
 def solve_ldl_columns(L, X):  # type: ignore[no-untyped-def]
     """Solve for all columns of X (n, columns) at once, in place."""
     n, columns = X.shape

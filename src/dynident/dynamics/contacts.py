@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers, to_kernel_arrays
+from dynident.core.bundle import keep_bundle
 from dynident.core.jit import jit
 from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
@@ -148,7 +149,9 @@ def follow_frame(
     quaternion, position, trigonometry = evaluate_joint_functions(q, floating)
     (place,) = to_kernel_arrays(q[:, :3] if floating else q[:, :0])
     chain, seat = list_chain_bodies(tree, body), to_kernel_arrays(rotation, translation)
-    fill_frame_motion(tree, quaternion, place, position, trigonometry, chain, *seat, *found)
+    fill_frame_motion(
+        keep_bundle(tree), quaternion, place, position, trigonometry, chain, *seat, *found
+    )
     return found
 
 
@@ -263,7 +266,11 @@ def evaluate_seat_motion(
     else:
         functions = evaluate_joint_functions(q, floating)
         fill_chain_motion(
-            tree, *functions, *to_kernel_arrays(dq, ddq), list_chain_bodies(tree, body), found
+            keep_bundle(tree),
+            *functions,
+            *to_kernel_arrays(dq, ddq),
+            list_chain_bodies(tree, body),
+            found,
         )
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
     lever = np.broadcast_to(seat.translation, w.shape)

@@ -11,9 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
-from dynident.core.jit import jit
+from dynident.core.bundle import Bundle, keep_bundle
+from dynident.core.jit import entry
+from dynident.dynamics.forward import States
 from dynident.dynamics.spatial import (
     accelerate_bodies,
+    find_room,
     gather_subtrees,
     move_bodies,
     write_body_force,
@@ -23,31 +26,18 @@ from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
 
 
-@jit
-def _add_regressor_derivatives(tree, V_of, q, dq, ddq, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
-    kind, parent, row = tree.kind, tree.parent, tree.row
-    path, lengths, gravity = tree.path, tree.path_length, tree.gravity
-    bodies, dof = len(kind), ddq.shape[1]
-    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
-    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
-    own, inertia, extra = np.empty((bodies, 10)), np.empty((bodies, 10)), np.empty((bodies, 6))
-    f, M, tau = np.empty(6), np.empty((dof, dof)), np.empty(dof)
-    B, T = np.empty((bodies, 12)), np.empty((3, dof, 6))
-    K, D = np.empty((dof, dof)), np.empty((dof, dof))
-    for t in range(len(q)):
-        move_bodies(
-            kind, parent, row, tree.rotation, tree.translation, tree.axis, gravity, V_of[t, 0],
-            q[t], dq[t], R, p, S, V, A, F, own,
-        )  # fmt: skip
-        accelerate_bodies(kind, parent, row, S, V, own, ddq[t], extra, A, F)
+@entry
+def _add_regressor_derivatives(tree, V_of, motion, w, M, tau, K, D, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
+    dof = len(tau)
+    for t in range(len(motion.q)):
+        move_bodies(tree, V_of[t, 0], motion.q[t], motion.dq[t], w)
+        accelerate_bodies(tree, motion.last[t], w)
         for j in range(dof):
-            for b in range(bodies):
-                write_inertia_in_world(V_of[t, j], R, p, b, own)
-                write_body_force(own, V, A, b, F)
-            gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, tau)
-            linearise_dynamics(
-                kind, parent, row, path, lengths, gravity, S, V, A, F, own, inertia, B, T, f, K, D
-            )
+            for b in range(len(w.p)):
+                write_inertia_in_world(V_of[t, j], w.R, w.p, b, w.own)
+                write_body_force(w.own, w.V, w.A, b, w.F)
+            gather_subtrees(tree, w, M, tau)
+            linearise_dynamics(tree, w, K, D)
             for k in range(dof):
                 by_q[t, k] += K[j, k]
                 by_dq[t, k] += D[j, k]
@@ -72,5 +62,9 @@ def differentiate_regressor_sum(
     by_q, by_dq, by_ddq : ndarray, shape (samples, dof)
     """
     found = np.zeros((3, len(q), tree.dof))
-    _add_regressor_derivatives(tree, *to_kernel_arrays(weights, q, dq, ddq), *found)
+    M, K, D = np.empty((3, tree.dof, tree.dof))
+    _add_regressor_derivatives(
+        keep_bundle(tree), np.array(weights, dtype=float),
+        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, np.empty(tree.dof), K, D, *found,
+    )  # fmt: skip
     return found[0], found[1], found[2]

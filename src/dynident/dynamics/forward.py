@@ -2,61 +2,57 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import ComputationError
-from dynident.core.jit import jit
+from dynident.core.jit import entry
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
-from dynident.dynamics.spatial import accelerate_bodies, gather_subtrees, move_bodies
+from dynident.dynamics.spatial import (
+    accelerate_bodies,
+    find_room,
+    gather_subtrees,
+    move_bodies,
+)
 from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
 
 
-@jit
-def _fill_accelerations(tree, phi, rotors, q, dq, tau, ddq):  # type: ignore[no-untyped-def]
-    kind, parent, row = tree.kind, tree.parent, tree.row
-    path, lengths = tree.path, tree.path_length
-    bodies, dof = len(kind), len(rotors)
-    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
-    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
-    own, inertia = np.empty((bodies, 10)), np.empty((bodies, 10))
-    f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
-    for t in range(len(q)):
-        move_bodies(
-            kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
-            q[t], dq[t], R, p, S, V, A, F, own,
-        )  # fmt: skip
-        gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
-        M += rotors
+@entry
+def _fill_accelerations(tree, phi, rotors, motion, w, M, bias, out):  # type: ignore[no-untyped-def]
+    dof = len(rotors)
+    for t in range(len(motion.q)):
+        ddq = out[t]
+        move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
+        gather_subtrees(tree, w, M, bias)
+        for i in range(dof):
+            ddq[i] = motion.last[t, i] - bias[i]
+            for j in range(dof):
+                M[i, j] += rotors[i, j]
         if factorise_ldl(M) >= 0:
             return t
-        for i in range(dof):
-            ddq[t, i] = tau[t, i] - bias[i]
-        solve_ldl(M, ddq[t])
+        solve_ldl(M, ddq)
     return -1
 
 
-@jit
-def _fill_derivatives(tree, phi, q, dq, ddq, K, D):  # type: ignore[no-untyped-def]
-    kind, parent, row = tree.kind, tree.parent, tree.row
-    path, lengths, gravity = tree.path, tree.path_length, tree.gravity
-    bodies, dof = len(kind), ddq.shape[1]
-    R, p, S = np.empty((bodies, 3, 3)), np.empty((bodies, 3)), np.empty((dof, 6))
-    V, A, F = np.empty((bodies, 6)), np.empty((bodies, 6)), np.empty((bodies, 6))
-    own, inertia, extra = np.empty((bodies, 10)), np.empty((bodies, 10)), np.empty((bodies, 6))
-    f, M, bias = np.empty(6), np.empty((dof, dof)), np.empty(dof)
-    B, T = np.empty((bodies, 12)), np.empty((3, dof, 6))
-    for t in range(len(q)):
-        move_bodies(
-            kind, parent, row, tree.rotation, tree.translation, tree.axis, gravity, phi,
-            q[t], dq[t], R, p, S, V, A, F, own,
-        )  # fmt: skip
-        gather_subtrees(kind, parent, row, path, lengths, S, F, own, inertia, f, M, bias)
-        accelerate_bodies(kind, parent, row, S, V, own, ddq[t], extra, A, F)
-        linearise_dynamics(
-            kind, parent, row, path, lengths, gravity, S, V, A, F, own, inertia, B, T, f, K[t], D[t]
-        )
+@entry
+def _fill_derivatives(tree, phi, motion, w, M, bias, K, D):  # type: ignore[no-untyped-def]
+    for t in range(len(motion.q)):
+        move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
+        gather_subtrees(tree, w, M, bias)
+        accelerate_bodies(tree, motion.last[t], w)
+        linearise_dynamics(tree, w, K[t], D[t])
+
+
+class States(NamedTuple):
+    """A batch of states, with their torques or their accelerations, as kernels read it."""
+
+    q: Array
+    dq: Array
+    last: Array
 
 
 def solve_forward_dynamics(
@@ -77,9 +73,13 @@ def solve_forward_dynamics(
     ndarray, shape (samples, dof)
     """
     ddq = np.empty((len(q), tree.dof))
-    extra = np.zeros((tree.dof, tree.dof)) if rotors is None else np.ascontiguousarray(rotors)
-    q, dq, tau = to_kernel_arrays(q, dq, tau)
-    failed = _fill_accelerations(tree, np.array(phi, dtype=float), extra, q, dq, tau, ddq)
+    extra = np.zeros((tree.dof, tree.dof)) if rotors is None else rotors
+    M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
+    failed = _fill_accelerations(
+        keep_bundle(tree), np.array(phi, dtype=float), np.array(extra, dtype=float),
+        Bundle(States(*to_kernel_arrays(q, dq, tau))),
+        find_room(tree), M, bias, ddq,
+    )  # fmt: skip
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
     return ddq
@@ -101,6 +101,9 @@ def differentiate_dynamics(
         A free-flying base is turned and moved along its own axes.
     """
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
-    q, dq, ddq = to_kernel_arrays(q, dq, ddq)
-    _fill_derivatives(tree, np.array(phi, dtype=float), q, dq, ddq, K, D)
+    M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
+    _fill_derivatives(
+        keep_bundle(tree), np.array(phi, dtype=float),
+        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, bias, K, D,
+    )  # fmt: skip
     return K, D

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
+from dynident.core.bundle import keep_bundle
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
@@ -105,7 +106,7 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     tau = np.empty((len(q), tree.dof))
     floating = bool(tree.kind[0] == 2)
     phi, dq, ddq = to_kernel_arrays(phi, dq, ddq)
-    _fill_torques(tree, phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
+    _fill_torques(keep_bundle(tree), phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
     return tau
 
 
@@ -234,5 +235,7 @@ def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
     """
     out = np.empty((len(q), tree.dof, tree.dof))
     floating = bool(tree.kind[0] == 2)
-    _fill_mass_matrices(tree, *to_kernel_arrays(phi), *evaluate_joint_functions(q, floating), out)
+    _fill_mass_matrices(
+        keep_bundle(tree), *to_kernel_arrays(phi), *evaluate_joint_functions(q, floating), out
+    )
     return out

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers, to_kernel_arrays
+from dynident.core.bundle import keep_bundle
 from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
@@ -139,7 +140,11 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
     """
     floating = bool(tree.kind[0] == 2)
     fill_regressor_samples(
-        tree, *evaluate_joint_functions(q, floating), *to_kernel_arrays(dq, ddq), slot, out
+        keep_bundle(tree),
+        *evaluate_joint_functions(q, floating),
+        *to_kernel_arrays(dq, ddq),
+        slot,
+        out,
     )
 
 

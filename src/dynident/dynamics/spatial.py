@@ -3,116 +3,173 @@
 Motions are ``[v, w]`` and forces ``[f, n]`` about one point that stands still: the world's
 origin, or where a free-flying base is at that instant. No transformation is then needed
 between bodies: composite inertias and forces are plain sums over subtrees (Featherstone
-2008, chapters 5 and 6). arrays belong to the caller: nothing is allocated here.
+2008, chapters 5 and 6). Arrays belong to the caller: nothing is allocated here.
 """
 
 from __future__ import annotations
 
+import threading
+from typing import NamedTuple
+
 import numpy as np
 
-from dynident.core.jit import inner
+from dynident.core.arrays import Array
+from dynident.core.bundle import Bundle
+from dynident.core.jit import entry, inner, spliced
+from dynident.dynamics.tree import Tree
+
+
+class Bodies(NamedTuple):
+    """Room for the dynamics of one state, about the common point and in world axes.
+
+    Attributes
+    ----------
+    R, p : ndarray, shapes (bodies, 3, 3) and (bodies, 3)
+        Placements.
+    S : ndarray, shape (dof, 6)
+        Screw of each velocity.
+    V, A, F : ndarray, shape (bodies, 6)
+        Velocity, acceleration and force.
+    own, C : ndarray, shape (bodies, 10)
+        Parameters of each body alone, and of all that it carries (composite).
+    extra : ndarray, shape (bodies, 6)
+        What the joints' accelerations add to A.
+    B, T : ndarray, shapes (bodies, 12) and (3, dof, 6)
+        Of `linearise_dynamics`.
+    f, motion, e : ndarray, shapes (6,), (9,) and (10,)
+        A force, a motion and a row of the regressor.
+    """
+
+    R: Array
+    p: Array
+    S: Array
+    V: Array
+    A: Array
+    F: Array
+    own: Array
+    C: Array
+    extra: Array
+    B: Array
+    T: Array
+    f: Array
+    motion: Array
+    e: Array
+
+
+def build_bodies(bodies: int, dof: int) -> Bodies:
+    """Room for a tree of that size."""
+    shapes = (
+        (bodies, 3, 3), (bodies, 3), (dof, 6), (bodies, 6), (bodies, 6), (bodies, 6), (bodies, 10),
+        (bodies, 10), (bodies, 6), (bodies, 12), (3, dof, 6), (6,), (9,), (10,),
+    )  # fmt: skip
+    return Bodies(*(np.zeros(shape) for shape in shapes))
+
+
+class Rooms(threading.local):
+    """Rooms of one thread, by their size: a batch of one sample should not wait for them."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, int], Bundle] = {}
+
+
+ROOMS = Rooms()
+
+
+def find_room(tree: Tree) -> Bundle:
+    """Room for the bodies of a tree, for the kernel that this thread calls next."""
+    size = tree.bodies, tree.dof
+    if size not in ROOMS.made:
+        ROOMS.made[size] = Bundle(build_bodies(*size))
+    return ROOMS.made[size]
 
 
 @inner
-def move_bodies(  # type: ignore[no-untyped-def]
-    kind, parent, row, rotation, translation, axis, gravity, phi, q, dq, R, p, S, V, A, F, own
-):  # type: ignore[no-untyped-def]
+def move_free_base(gravity, q, dq, b, w):  # type: ignore[no-untyped-def]
+    """Placement, screws, velocity and bias acceleration of a free-flying base, body b."""
+    R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
+    x, y, z, t = q[3], q[4], q[5], q[6]
+    R[b, 0, 0] = 1 - 2 * (y * y + z * z)
+    R[b, 0, 1] = 2 * (x * y - t * z)
+    R[b, 0, 2] = 2 * (x * z + t * y)
+    R[b, 1, 0] = 2 * (x * y + t * z)
+    R[b, 1, 1] = 1 - 2 * (x * x + z * z)
+    R[b, 1, 2] = 2 * (y * z - t * x)
+    R[b, 2, 0] = 2 * (x * z - t * y)
+    R[b, 2, 1] = 2 * (y * z + t * x)
+    R[b, 2, 2] = 1 - 2 * (x * x + y * y)
+    for i in range(3):
+        p[b, i] = 0.0
+        V[b, i] = R[b, i, 0] * dq[0] + R[b, i, 1] * dq[1] + R[b, i, 2] * dq[2]
+        V[b, 3 + i] = R[b, i, 0] * dq[3] + R[b, i, 1] * dq[4] + R[b, i, 2] * dq[5]
+        A[b, i] = -gravity[i]
+        A[b, 3 + i] = 0.0
+        for k in range(3):
+            S[k, i] = R[b, i, k]
+            S[k, 3 + i] = 0.0
+            S[3 + k, i] = 0.0
+            S[3 + k, 3 + i] = R[b, i, k]
+
+
+@spliced
+def place_body(tree, b, value, R, p):  # type: ignore[no-untyped-def]
+    """Placement of body b on its parent, its joint at `value`."""
+    up, rotation = tree.parent[b], tree.rotation[b]
+    t0, t1, t2 = tree.translation[b, 0], tree.translation[b, 1], tree.translation[b, 2]
+    sine, versine = 0.0, 0.0
+    if tree.kind[b] == 0:
+        sine, versine = np.sin(value), 1.0 - np.cos(value)
+    else:
+        x0, x1, x2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+        t0 += value * (rotation[0, 0, 0] * x0 + rotation[0, 0, 1] * x1 + rotation[0, 0, 2] * x2)
+        t1 += value * (rotation[0, 1, 0] * x0 + rotation[0, 1, 1] * x1 + rotation[0, 1, 2] * x2)
+        t2 += value * (rotation[0, 2, 0] * x0 + rotation[0, 2, 1] * x1 + rotation[0, 2, 2] * x2)
+    if up < 0:
+        p[b, 0], p[b, 1], p[b, 2] = t0, t1, t2
+    else:
+        for i in range(3):
+            p[b, i] = p[up, i] + R[up, i, 0] * t0 + R[up, i, 1] * t1 + R[up, i, 2] * t2
+    for j in range(3):
+        r0 = rotation[0, 0, j] + sine * rotation[1, 0, j] + versine * rotation[2, 0, j]
+        r1 = rotation[0, 1, j] + sine * rotation[1, 1, j] + versine * rotation[2, 1, j]
+        r2 = rotation[0, 2, j] + sine * rotation[1, 2, j] + versine * rotation[2, 2, j]
+        if up < 0:
+            R[b, 0, j], R[b, 1, j], R[b, 2, j] = r0, r1, r2
+        else:
+            for i in range(3):
+                R[b, i, j] = R[up, i, 0] * r0 + R[up, i, 1] * r1 + R[up, i, 2] * r2
+
+
+@entry
+def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
     """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.
 
-    Fills R, p (placements), S (screw of each velocity), V, A (motion with ddq = 0; A holds
-    minus gravity), F (force on each body alone) and own (its ten parameters, world axes).
+    Fills R, p, S, V, A (with ddq = 0; minus gravity in it), F (on each body alone) and own.
     """
+    kind, parent, axis, gravity = tree.kind, tree.parent, tree.axis, tree.gravity
+    R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
     joint = 0
     for b in range(len(kind)):
         up = parent[b]
         if kind[b] == 2:
-            x, y, z, w = q[3], q[4], q[5], q[6]
-            R[b, 0, 0] = 1 - 2 * (y * y + z * z)
-            R[b, 0, 1] = 2 * (x * y - w * z)
-            R[b, 0, 2] = 2 * (x * z + w * y)
-            R[b, 1, 0] = 2 * (x * y + w * z)
-            R[b, 1, 1] = 1 - 2 * (x * x + z * z)
-            R[b, 1, 2] = 2 * (y * z - w * x)
-            R[b, 2, 0] = 2 * (x * z - w * y)
-            R[b, 2, 1] = 2 * (y * z + w * x)
-            R[b, 2, 2] = 1 - 2 * (x * x + y * y)
-            for i in range(3):
-                p[b, i] = 0.0
-                V[b, i] = R[b, i, 0] * dq[0] + R[b, i, 1] * dq[1] + R[b, i, 2] * dq[2]
-                V[b, 3 + i] = R[b, i, 0] * dq[3] + R[b, i, 1] * dq[4] + R[b, i, 2] * dq[5]
-                A[b, i] = -gravity[i]
-                A[b, 3 + i] = 0.0
-                for k in range(3):
-                    S[k, i] = R[b, i, k]
-                    S[k, 3 + i] = 0.0
-                    S[3 + k, i] = 0.0
-                    S[3 + k, 3 + i] = R[b, i, k]
+            move_free_base(gravity, q, dq, b, w)
             joint = 7
         else:
-            value = q[joint]
+            place_body(tree, b, q[joint], R, p)
             joint += 1
-            c = row[b]
+            c = tree.row[b]
             rate = dq[c]
             x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
-            t0, t1, t2 = translation[b, 0], translation[b, 1], translation[b, 2]
-            sine, versine = 0.0, 0.0
-            if kind[b] == 0:
-                sine, versine = np.sin(value), 1.0 - np.cos(value)
-            else:
-                t0 += value * (
-                    rotation[b, 0, 0, 0] * x0
-                    + rotation[b, 0, 0, 1] * x1
-                    + rotation[b, 0, 0, 2] * x2
-                )
-                t1 += value * (
-                    rotation[b, 0, 1, 0] * x0
-                    + rotation[b, 0, 1, 1] * x1
-                    + rotation[b, 0, 1, 2] * x2
-                )
-                t2 += value * (
-                    rotation[b, 0, 2, 0] * x0
-                    + rotation[b, 0, 2, 1] * x1
-                    + rotation[b, 0, 2, 2] * x2
-                )
-            if up < 0:
-                p[b, 0], p[b, 1], p[b, 2] = t0, t1, t2
-                for i in range(3):
-                    for j in range(3):
-                        R[b, i, j] = (
-                            rotation[b, 0, i, j]
-                            + sine * rotation[b, 1, i, j]
-                            + versine * rotation[b, 2, i, j]
-                        )
-            else:
-                for j in range(3):
-                    r0 = (
-                        rotation[b, 0, 0, j]
-                        + sine * rotation[b, 1, 0, j]
-                        + versine * rotation[b, 2, 0, j]
-                    )
-                    r1 = (
-                        rotation[b, 0, 1, j]
-                        + sine * rotation[b, 1, 1, j]
-                        + versine * rotation[b, 2, 1, j]
-                    )
-                    r2 = (
-                        rotation[b, 0, 2, j]
-                        + sine * rotation[b, 1, 2, j]
-                        + versine * rotation[b, 2, 2, j]
-                    )
-                    for i in range(3):
-                        R[b, i, j] = R[up, i, 0] * r0 + R[up, i, 1] * r1 + R[up, i, 2] * r2
-                for i in range(3):
-                    p[b, i] = p[up, i] + R[up, i, 0] * t0 + R[up, i, 1] * t1 + R[up, i, 2] * t2
             z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
             z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
             z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
+            l0, l1, l2 = z0, z1, z2
             if kind[b] == 0:
-                l0 = p[b, 1] * z2 - p[b, 2] * z1
-                l1 = p[b, 2] * z0 - p[b, 0] * z2
-                l2 = p[b, 0] * z1 - p[b, 1] * z0
+                l0, l1, l2 = (
+                    p[b, 1] * z2 - p[b, 2] * z1,
+                    p[b, 2] * z0 - p[b, 0] * z2,
+                    p[b, 0] * z1 - p[b, 1] * z0,
+                )
             else:
-                l0, l1, l2 = z0, z1, z2
                 z0 = z1 = z2 = 0.0
             S[c, 0], S[c, 1], S[c, 2], S[c, 3], S[c, 4], S[c, 5] = l0, l1, l2, z0, z1, z2
             z0, z1, z2, l0, l1, l2 = (
@@ -126,11 +183,11 @@ def move_bodies(  # type: ignore[no-untyped-def]
             if up < 0:
                 V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5] = l0, l1, l2, z0, z1, z2
                 for i in range(3):
-                    A[b, i] = -gravity[i]
-                    A[b, 3 + i] = 0.0
+                    A[b, i], A[b, 3 + i] = -gravity[i], 0.0
             else:
                 v0, v1, v2 = V[up, 0], V[up, 1], V[up, 2]
                 w0, w1, w2 = V[up, 3], V[up, 4], V[up, 5]
+                # V x S dq: the motion of the parent turns the screw
                 A[b, 0] = A[up, 0] + w1 * l2 - w2 * l1 + v1 * z2 - v2 * z1
                 A[b, 1] = A[up, 1] + w2 * l0 - w0 * l2 + v2 * z0 - v0 * z2
                 A[b, 2] = A[up, 2] + w0 * l1 - w1 * l0 + v0 * z1 - v1 * z0
@@ -139,8 +196,8 @@ def move_bodies(  # type: ignore[no-untyped-def]
                 A[b, 5] = A[up, 5] + w0 * z1 - w1 * z0
                 V[b, 0], V[b, 1], V[b, 2] = v0 + l0, v1 + l1, v2 + l2
                 V[b, 3], V[b, 4], V[b, 5] = w0 + z0, w1 + z1, w2 + z2
-        write_inertia_in_world(phi, R, p, b, own)
-        write_body_force(own, V, A, b, F)
+        write_inertia_in_world(phi, R, p, b, w.own)
+        write_body_force(w.own, V, A, b, w.F)
 
 
 @inner
@@ -220,13 +277,19 @@ def apply_inertia(c, S, k, f):  # type: ignore[no-untyped-def]
 
 
 @inner
-def gather_subtrees(kind, parent, row, path, path_length, S, F, own, C, f, M, tau):  # type: ignore[no-untyped-def]
+def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
     """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
 
     F becomes the force on each subtree. M is written whole.
     """
+    kind, parent, row, path, path_length = (
+        tree.kind, tree.parent, tree.row, tree.path, tree.path_length
+    )  # fmt: skip
+    S, F, own, C, f = w.S, w.F, w.own, w.C, w.f
     bodies = len(kind)
-    M[:] = 0.0
+    for i in range(len(M)):
+        for j in range(len(M)):
+            M[i, j] = 0.0
     for b in range(bodies):
         for i in range(10):
             C[b, i] = own[b, i]
@@ -262,8 +325,10 @@ def gather_subtrees(kind, parent, row, path, path_length, S, F, own, C, f, M, ta
 
 
 @inner
-def accelerate_bodies(kind, parent, row, S, V, own, ddq, extra, A, F):  # type: ignore[no-untyped-def]
+def accelerate_bodies(tree, ddq, w):  # type: ignore[no-untyped-def]
     """Add ``S ddq`` to the accelerations; F becomes the force on each subtree again."""
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    S, V, own, extra, A, F = w.S, w.V, w.own, w.extra, w.A, w.F
     bodies = len(kind)
     for b in range(bodies):
         up = parent[b]

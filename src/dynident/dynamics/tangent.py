@@ -29,15 +29,16 @@ def cross_screw(V, b, S, k, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def linearise_dynamics(  # type: ignore[no-untyped-def]
-    kind, parent, row, path, path_length, gravity, S, V, A, F, own, C, B, T, f, K, D
-):
+def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
     """Derivatives of the inverse dynamics: ``K = d tau / d q`` and ``D = d tau / d dq``.
 
-    After `accelerate`: A with ddq in it, F the forces on subtrees, C composite inertias.
-    B (bodies, 12) and T (3, dof, 6) are scratch. Of a free-flying base q moves along its
-    own axes. Singh, Russell and Wensing (2022), eq. (29) to (32).
+    After `accelerate_bodies`: A with ddq in it, F the forces on subtrees, C composite inertias.
+    Of a free-flying base q moves along its own axes. Singh, Russell and Wensing (2022), eq. (29)
+    to (32).
     """
+    kind, parent, row, gravity = tree.kind, tree.parent, tree.row, tree.gravity
+    path, path_length = tree.path, tree.path_length
+    S, V, A, F, own, C, B, T, f = w.S, w.V, w.A, w.F, w.own, w.C, w.B, w.T, w.f
     bodies = len(kind)
     for b in range(bodies):
         m, h0, h1, h2 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
@@ -170,14 +171,16 @@ def express_in_body_frame(R, p, V, A, b, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def fill_inertial_columns(kind, path, path_length, slot, R, p, S, V, A, motion, e, W):  # type: ignore[no-untyped-def]
-    """Regressor of one state after `accelerate`: column ``slot[b, i]`` of W (dof, columns).
+def fill_inertial_columns(tree, slot, w, W):  # type: ignore[no-untyped-def]
+    """Regressor of one state after `accelerate_bodies`: column ``slot[b, i]`` of W (dof, columns).
 
     Parameters that no slot names (-1) are left out; the others are written whole, where
     the path of their body leads.
     """
-    for b in range(len(kind)):
-        express_in_body_frame(R, p, V, A, b, motion)
+    path, path_length = tree.path, tree.path_length
+    R, p, S, motion, e = w.R, w.p, w.S, w.motion, w.e
+    for b in range(len(path)):
+        express_in_body_frame(R, p, w.V, w.A, b, motion)
         p0, p1, p2 = p[b, 0], p[b, 1], p[b, 2]
         for n in range(path_length[b]):
             k = path[b, n]

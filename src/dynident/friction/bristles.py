@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.jit import inner
+from dynident.core.jit import entry
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, At
 from dynident.friction.memoryless import OFFSET, VISCOUS
 from dynident.friction.model import FrictionModel, Linear, Shape
@@ -19,7 +19,7 @@ BEND = Shape("delta", "rad", 0.02, 1e-6, 1.0)
 """By which bristles are bent where they slip."""
 
 
-@inner
+@entry
 def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
     """``(1 - exp(-x)) / x`` and its derivative."""
     if abs(x) < 1e-2:
@@ -53,7 +53,7 @@ def fill_dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, VALUE] = 0.5 * shape[0] * z[0] ** 2
 
 
-@inner
+@entry
 def evaluate_slip_rate(v, sign, slope, shape):  # type: ignore[no-untyped-def]
     """``a = |v| / (delta g)``, ``g = 1 + rise exp(-(v / vs)^2)``, and its derivatives."""
     delta, rise, vs = shape[0], shape[1], shape[2]

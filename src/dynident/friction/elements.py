@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.jit import inner
+from dynident.core.jit import entry
 from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, Linear, Shape
 
@@ -164,7 +164,7 @@ def counterweight(angle: float) -> FrictionModel:
     )
 
 
-@inner
+@entry
 def evaluate_rocker_angle(shape, q):  # type: ignore[no-untyped-def]
     """Angle of a linkage's rocker and its first two derivatives by the crank's."""
     b, c, coupler, r, side = shape[0], shape[1], shape[2], shape[3], shape[6]

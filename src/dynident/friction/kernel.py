@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from inspect import getfile
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, types
+from numba import types
 from numba.extending import intrinsic
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.compiled import add_compiler_cache
+from dynident.core.compiled import compile_callback
 from dynident.core.jit import NO_COUNTS, inner, jit
 
 VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
@@ -64,13 +63,7 @@ Law = Callable[[At, Array, Array, Array], None]
 @cache
 def compile_law(law: Law) -> Any:
     """The law as a compiled callback, kept as long as the process lives."""
-
-    def callback(cache: bool) -> Any:
-        return cfunc(SIGNATURE, cache=cache, **NO_COUNTS)
-
-    if not getfile(law).endswith(".py"):  # as at a prompt: there is nothing to keep it beside
-        return callback(False)(law)
-    return add_compiler_cache(callback)(law)
+    return compile_callback(law, SIGNATURE, **NO_COUNTS)
 
 
 def find_law_address(law: Law | None) -> int:

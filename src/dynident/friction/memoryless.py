@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.jit import inner
+from dynident.core.jit import entry
 from dynident.friction.kernel import BY_LOAD, BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, Linear, Shape
 
@@ -76,7 +76,7 @@ def fill_directional_friction(at: At, shape: Array, z: Array, out: Array) -> Non
         out[row, BY_LOAD] = side * at.sign * share
 
 
-@inner
+@entry
 def evaluate_speed_decay(v, vs, exponent):  # type: ignore[no-untyped-def]
     """``exp(-|v / vs|^e)`` and its derivatives by v, vs and e."""
     size = abs(v) / vs

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import inner, jit
+from dynident.core.jit import entry, inner, jit
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
@@ -291,7 +291,7 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     return s, pace, model
 
 
-@inner
+@entry
 def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-untyped-def]
     """The sign of a speed as a filter leaves it, that of ``speed / acceleration`` ago."""
     if abs(speed) >= reach * abs(acceleration):

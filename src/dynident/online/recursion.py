@@ -188,7 +188,7 @@ def build_ageing_rule(
     return Rule(memories, float(directional), walks, floor, size.copy(), turns, each)
 
 
-@inner
+@jit
 def absorb_row(R, row, first):  # type: ignore[no-untyped-def]
     """Rotate a row ``[x | y]`` of unit variance into ``[R | z]``; its normalised innovation.
 

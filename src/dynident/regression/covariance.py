@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import inner
+from dynident.core.jit import jit
 from dynident.regression.decimate import group_equal_filters
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import LAGS, fit_autoregression
@@ -158,7 +158,7 @@ def sum_at_instants(
     return first, total
 
 
-@inner
+@jit
 def add_products(
     total: Array, place: Integers, columns: Integers, rows: Array, errors: Array
 ) -> None:
@@ -281,7 +281,7 @@ def whiten_errors(instant: np.ndarray, error: Array, a: Array) -> Array:
     return w
 
 
-@inner
+@jit
 def subtract_following_rows(
     a: Array, instant: np.ndarray, step: int, error: Array, w: Array
 ) -> None:
@@ -322,7 +322,7 @@ class Adjoint:
         return x[order:]
 
 
-@inner
+@jit
 def add_preceding_rows(a: Array, instant: np.ndarray, step: int, x: Array) -> int:
     """``x_t += sum_k a_k x_(t-k)`` from row len(a) on; where the last run begins.
 

@@ -233,8 +233,9 @@ def build_touch(points: int, longest: int) -> Touch:
 
 
 @inner
-def apply_ground_forces(path, lengths, ground, points, q, R, p, S, V, c, tau):  # type: ignore[no-untyped-def]
+def apply_ground_forces(tree, ground, points, q, w, c, tau):  # type: ignore[no-untyped-def]
     """Forces of the ground at one state, and their slopes, into c; taken from the torques."""
+    path, lengths, R, p, S, V = tree.path, tree.path_length, w.R, w.p, w.S, w.V
     n0, n1, n2 = ground.normal[0], ground.normal[1], ground.normal[2]
     for i in range(len(points.body)):
         b = points.body[i]
@@ -279,13 +280,13 @@ def apply_ground_forces(path, lengths, ground, points, q, R, p, S, V, c, tau):  
 
 
 @inner
-def add_ground_slopes(path, lengths, ground, points, S, c, K, D):  # type: ignore[no-untyped-def]
+def add_ground_slopes(tree, ground, points, w, c, K, D):  # type: ignore[no-untyped-def]
     """Add the slopes of the ground's forces to K and D, by positions and velocities.
 
     What is not symmetric is left out: how friction grows with the depth.
     """
     n0, n1, n2 = ground.normal[0], ground.normal[1], ground.normal[2]
-    J = c.J
+    path, lengths, S, J = tree.path, tree.path_length, w.S, c.J
     for i in range(len(points.body)):
         if c.stiff[i] == 0.0:
             continue
@@ -312,8 +313,9 @@ def add_ground_slopes(path, lengths, ground, points, S, c, K, D):  # type: ignor
 
 
 @inner
-def sum_foot_wrenches(points, R, p, c, wrench, touching):  # type: ignore[no-untyped-def]
+def sum_foot_wrenches(points, w, c, wrench, touching):  # type: ignore[no-untyped-def]
     """Each foot's wrench, summed over its points, in its frame about the frame's origin."""
+    R, p = w.R, w.p
     for f in range(len(points.carrier)):
         touching[f] = False
         for i in range(6):

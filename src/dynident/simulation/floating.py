@@ -29,8 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import InputError, RolloutError
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import entry, inner, spliced
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
 from dynident.dynamics.spatial import move_bodies
@@ -202,7 +203,7 @@ def simulate_floating(
     ground = ground or Ground()
     points = build_points(robot, feet)
     plant = build_plant(idim, theta, loop.width, (), loop.elements)
-    if plant.bearing is not None:
+    if len(plant.bearing):
         raise InputError(
             "friction that depends on the load of its drive is not simulated under contacts: a "
             "robot on its feet needs another friction model"
@@ -217,25 +218,25 @@ def simulate_floating(
         noise=np.zeros((0, n)),
         counts=np.zeros(n),
         period=1.0 / loop.rate,
+        base=np.zeros((0, 19)),
     )
-    room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, 1)
+    room = build_scratch(idim.tree, plant, state, 1, led=False)
     touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(state)
     if loop.q0 is None:
         place_on_ground(idim.tree, plant, points, ground, state.q, room)
-    acting = plant
-    if not len(plant.elements.gear):  # as of rollouts: compiled without them
-        acting = plant._replace(elements=None)  # type: ignore[arg-type]
     out = Rows(
         np.empty((samples, len(state.q))), np.empty((samples, dof)), np.empty((samples, dof)),
         np.empty((samples, n)), np.empty((samples, len(feet), 6)),
         np.empty((samples, len(feet)), dtype=np.bool_),
     )  # fmt: skip
+    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law, ground.law, points))]
+    held = [Bundle(each) for each in (inputs, state, room, touch, work)]
+    rows = Bundle(out)
     for start in range(0, samples, STRETCH):
         stop = min(start + STRETCH, samples)
         status, sample, velocity = advance_floating(
-            idim.tree, acting, law, ground.law, points, loop.substeps, tolerance, inputs, state,
-            room, touch, work, start, stop, out,
-        )  # fmt: skip
+            *given, loop.substeps, tolerance, *held, start, stop, rows
+        )
         if status == STUCK:
             name = (robot.base_link, *robot.joint_names)[max(0, velocity - 5)]
             raise RolloutError(
@@ -260,11 +261,9 @@ def place_on_ground(
     if not len(points.body):
         return
     still = np.zeros(tree.dof)
-    move_bodies(
-        tree.kind, tree.parent, tree.row, tree.rotation, tree.translation, tree.axis, tree.gravity,
-        plant.phi, q, still, s.R, s.p, s.S, s.V, s.A, s.F, s.own,
-    )  # fmt: skip
-    levers = s.p[points.body] + np.einsum("pij,pj->pi", s.R[points.body], points.place)
+    w = s.bodies
+    move_bodies(keep_bundle(tree), plant.phi, q, still, Bundle(w))
+    levers = w.p[points.body] + np.einsum("pij,pj->pi", w.R[points.body], points.place)
     q[:3] = (ground.height - np.min(levers @ ground.normal)) * ground.normal
 
 
@@ -375,9 +374,7 @@ def sum_generalised_forces(  # type: ignore[no-untyped-def]
     """Generalised force ``tau + J^T f - bias`` at one state, into net; the mass matrix in s.M."""
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
     add_all_friction(plant, s, q, dq, memory)
-    apply_ground_forces(
-        tree.path, tree.path_length, ground, points, q, s.R, s.p, s.S, s.V, c, s.tau
-    )
+    apply_ground_forces(tree, ground, points, q, s.bodies, c, s.tau)
     command_drives(law, inputs, s, k, part, q, dq, z)
     if len(inputs.external):
         interpolate_signal(inputs.external, k, part, s.external)
@@ -398,7 +395,7 @@ def fill_stiff_slopes(tree, plant, law, ground, points, s, c):  # type: ignore[n
         if s.v[j] == s.raw[j]:
             s.K[6 + j, 6 + j] -= law.gain[j] * law.D[j, 3]
             s.D[6 + j, 6 + j] -= law.gain[j] * law.D[j, 4]
-    add_ground_slopes(tree.path, tree.path_length, ground, points, s.S, c, s.K, s.D)
+    add_ground_slopes(tree, ground, points, s.bodies, c, s.K, s.D)
 
 
 @inner
@@ -411,7 +408,7 @@ def subtract_product(factor, A, x, out):  # type: ignore[no-untyped-def]
         out[i] -= factor * total
 
 
-@inner
+@entry
 def advance_floating(  # type: ignore[no-untyped-def]
     tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work, start, stop, out
 ):
@@ -453,7 +450,7 @@ def advance_floating(  # type: ignore[no-untyped-def]
                 copy_vector(dq, out.dq[k])
                 copy_vector(work.rise, out.ddq[k])
                 copy_vector(s.now, out.tau[k])
-                sum_foot_wrenches(points, s.R, s.p, c, out.wrench[k], out.touching[k])
+                sum_foot_wrenches(points, s.bodies, c, out.wrench[k], out.touching[k])
             # ---- the first stage, and the matrix of both
             fill_stiff_slopes(tree, plant, law, ground, points, s, c)
             copy_matrix(s.M, work.M)

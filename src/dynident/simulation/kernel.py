@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import entry, inner, spliced
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.law import (
     decide_torque,
@@ -22,7 +22,6 @@ from dynident.simulation.ports import store_sample
 from dynident.simulation.state import (
     DIVERGED,
     DONE,
-    select_rise,
     solve_response,
     step_element_states,
 )
@@ -76,7 +75,7 @@ def normalise_quaternion(q, dq):  # type: ignore[no-untyped-def]
 @inner
 def follow_base(base, k, share, q, dq, rise):  # type: ignore[no-untyped-def]
     """Put a base whose motion is given where it is, the share of the way from sample k on."""
-    if base is not None:
+    if len(base):
         following = min(k + 1, len(base) - 1)
         norm = 0.0
         for i in range(19):
@@ -113,7 +112,8 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
         measure_positions(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
         part = sub / substeps
         decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
-        fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+        if m:
+            fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
         if columns and m:
             fill_state_tangent(
                 law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
@@ -189,7 +189,7 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         copy_matrix(s.Snow, U)
 
 
-@inner
+@entry
 def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
@@ -211,19 +211,22 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     for k in range(start, stop):
         for sub in range(substeps):
             begin, span = sub / substeps, 1.0 / substeps
-            follow_base(base, k, begin, q, dq, s.rise)
+            if len(base):
+                follow_base(base, k, begin, q, dq, s.rise)
             if law.hold > 0:
                 run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U)
             # the friction's states are held over the step where they are in its middle
             part = 0.5 if k == 0 and sub == 0 else 1.0
-            step_element_states(
-                plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq, memory,
-                SQ, SV, SM,
-            )  # fmt: skip
+            if len(plant.elements.gear):
+                step_element_states(
+                    plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq,
+                    memory, SQ, SV, SM,
+                )  # fmt: skip
             for i in range(stages):
                 part = (sub + c[i]) / substeps
                 reach_stage(i, a, h, state, s, flowing)
-                follow_base(base, k, part, qs, dqs, s.rise)
+                if len(base):
+                    follow_base(base, k, part, qs, dqs, s.rise)
                 if law.hold == 0:
                     run_continuous_controller(
                         tree, law, inputs, s, i, k, part, begin, span, flowing, U
@@ -234,7 +237,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     if len(external):
                         interpolate_signal(external, k, begin if sample else part, s.external)
                     status, failed = solve_response(
-                        tree, plant, s, select_rise(base, s), qs, dqs, memory, Qs, Vs, SM, kv[i]
+                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i]
                     )
                     if status != DONE:
                         status, failed = choose_failure(status, failed, dqs)

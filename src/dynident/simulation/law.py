@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import entry, inner, spliced, wide
 from dynident.simulation.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
@@ -86,7 +86,7 @@ def fill_next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-unt
             out[j, i] = value
 
 
-@inner
+@wide
 def fill_linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
     """Sensitivities of the unlimited output: of position, velocity and states."""
     columns = SQ.shape[1]
@@ -100,7 +100,7 @@ def fill_linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyp
                 Sraw[j, c] += k * SZ[j, i, c]
 
 
-@inner
+@wide
 def fill_state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
     """Sensitivities of `fill_next_state`."""
     columns = SQ.shape[1]
@@ -117,7 +117,7 @@ def fill_state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out): 
                     out[j, i, c] += factor * SZ[j, k, c]
 
 
-@spliced
+@wide
 def fill_compensated_torque(tree, law, s, q, dq, SQ, SV, u, SU):  # type: ignore[no-untyped-def]
     """Torque u of the limited outputs s.v with a model's compensation, and its tangent."""
     n, columns = SU.shape
@@ -172,7 +172,7 @@ def interpolate_reference(reference, i, k, part, period, j):  # type: ignore[no-
     )
 
 
-@inner
+@entry
 def average_held_targets(reference, x, span, period, w, late):  # type: ignore[no-untyped-def]
     """Mean over a step of targets that are held from sample to sample, at sample x on.
 
@@ -204,7 +204,7 @@ def add_parameter_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-
                     Sraw[j, column] += D[j, i] * late[j, i]
 
 
-@inner
+@wide
 def fill_plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untyped-def]
     """``gain * v``, and its tangent: of outputs beyond their limits none but that by the gain."""
     for j in range(len(v)):

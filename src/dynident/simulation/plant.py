@@ -76,7 +76,7 @@ class Plant(NamedTuple):
         Where anything depends on the sign.
     elements : Elements
         All other friction.
-    bearing : ndarray, shape (drives, n), or None
+    bearing : ndarray, shape (drives, n) or (0, n)
         Shares of the joints' rigid-body torques that each drive bears, where friction depends on
         these loads.
     slot : ndarray of int, shape (bodies, 10)
@@ -95,7 +95,7 @@ class Plant(NamedTuple):
     width: Array
     rough: Integers
     elements: Elements
-    bearing: Array | None
+    bearing: Array
     slot: Integers
     gear: Integers
     column: Integers
@@ -185,6 +185,7 @@ def build_plant(
     for index, k in place.items():
         if index < idim.inertial:
             slot[index // 10, index % 10] = k
+    loaded = any("load" in each.model.needs for each in laws)
     return Plant(
         phi=np.array(idim.split(theta)[0], dtype=float),
         rotors=idim.rotors(theta),
@@ -193,9 +194,7 @@ def build_plant(
         width=np.array([width[each.number - 1] for each in idim.gears], dtype=float),
         rough=rough.astype(np.int64),
         elements=build_elements(laws),
-        bearing=np.array(idim.structure.bearing)
-        if any("load" in each.model.needs for each in laws)
-        else None,
+        bearing=np.array(idim.structure.bearing if loaded else np.zeros((0, n))),
         slot=slot,
         gear=np.array(gear, dtype=np.int64),
         column=np.array(column, dtype=np.int64),

@@ -8,8 +8,11 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
-from dynident.friction.kernel import BY_STATE, Elements
+from dynident.dynamics.spatial import Bodies, build_bodies
+from dynident.dynamics.tree import Tree
+from dynident.friction.kernel import BY_STATE
 from dynident.simulation.law import measure_positions
+from dynident.simulation.plant import Plant
 from dynident.simulation.vectors import copy_matrix, copy_vector
 
 
@@ -30,7 +33,7 @@ class Inputs(NamedTuple):
         Encoder resolution, zero for none [rad or m].
     period : float
         Between samples [s].
-    base : ndarray, shape (samples, 19), or None
+    base : ndarray, shape (samples, 19) or (0, 19)
         Pose, twist and acceleration of a base whose motion is given.
     """
 
@@ -40,7 +43,7 @@ class Inputs(NamedTuple):
     noise: Array
     counts: Array
     period: float
-    base: Array | None = None
+    base: Array
 
 
 class State(NamedTuple):
@@ -105,32 +108,18 @@ class Scratch(NamedTuple):
 
     The controllers' torque u and its sensitivities Snow are held from step to step.
 
-    Of bodies: placements R, p, screws S of the velocities, motions V, A, forces F, inertias
-    alone (own) and composite (C), what accelerations add (extra), B and T of `linearise`.
-    Acceleration of a base whose motion is given: rise. Of the joint space: M, tau, the derivatives
-    K, D, the regressor W, accelerations' sensitivities X, torques' U. Of the controllers: inputs w,
-    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
-    feed-forward torques (push), what encoders read beside the position (offset). Of the drives:
-    speed, sign, the elements' tables, sensitivities of a state after its step (fresh), and where
-    friction depends on loads: these (load), torques at zero acceleration without friction (bias),
-    how friction passes loads on (L), Jacobian (J), a row. Of the stages: states (qs, dqs, zs),
-    rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
+    Of the bodies: `Bodies`. Acceleration of a base whose motion is given: rise, else empty. Of the
+    joint space: M, tau, the derivatives K, D, the regressor W, accelerations' sensitivities X,
+    torques' U. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
+    derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
+    position (offset). Of the drives: speed, sign, the elements' tables, sensitivities of a state
+    after its step (fresh), and where friction depends on loads: these (load), torques at zero
+    acceleration without friction (bias), how friction passes loads on (L), Jacobian (J), a row. Of
+    the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV,
+    KZ).
     """
 
-    R: Array
-    p: Array
-    S: Array
-    V: Array
-    A: Array
-    F: Array
-    own: Array
-    C: Array
-    extra: Array
-    B: Array
-    T: Array
-    f: Array
-    motion: Array
-    e: Array
+    bodies: Bodies
     M: Array
     tau: Array
     K: Array
@@ -180,17 +169,13 @@ class Scratch(NamedTuple):
     KZ: Array
 
 
-def build_scratch(
-    bodies: int, elements: Elements, drives: int, state: State, stages: int
-) -> Scratch:
-    """Room for a tree of that many bodies, its drives and an integrator of that many stages."""
+def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool) -> Scratch:
+    """Room for a robot and an integrator of that many stages, its base led or not."""
+    elements, drives = plant.elements, len(plant.gears)
     e, states = elements.rest.shape
     most = max(elements.values.shape[1], states)
     nq, dof, (n, m), c = len(state.q), len(state.dq), state.z.shape, state.SQ.shape[1]
     shapes = {
-        "R": (bodies, 3, 3), "p": (bodies, 3), "S": (dof, 6), "V": (bodies, 6), "A": (bodies, 6),
-        "F": (bodies, 6), "own": (bodies, 10), "C": (bodies, 10), "extra": (bodies, 6),
-        "B": (bodies, 12), "T": (3, dof, 6), "f": (6,), "motion": (9,), "e": (10,),
         "M": (dof, dof), "tau": (dof,), "K": (dof, dof), "D": (dof, dof), "W": (dof, c),
         "X": (dof, c), "U": (dof, c), "still": (dof,), "guess": (dof,), "external": (dof,),
         "trial": (dof,), "step": (dof, 1), "q0": (dof,), "v0": (dof,), "w": (n, 5), "v": (n,),
@@ -198,13 +183,14 @@ def build_scratch(
         "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),
-        "rise": (6,),
+        "rise": (6 * led,),
         "table": (e, most, BY_STATE + states + elements.shape.shape[1]),
         "zs": (n, m), "Zs": (n, m, c), "qs": (nq,), "dqs": (dof,), "Qs": (dof, c), "Vs": (dof, c),
         "kq": (stages, nq), "kv": (stages, dof), "kz": (stages, n, m), "KQ": (stages, dof, c),
         "KV": (stages, dof, c), "KZ": (stages, n, m, c),
     }  # fmt: skip
-    return Scratch(**{name: np.zeros(shape) for name, shape in shapes.items()})
+    room = {name: np.zeros(shape) for name, shape in shapes.items()}
+    return Scratch(build_bodies(tree.bodies, tree.dof), **room)
 
 
 @inner

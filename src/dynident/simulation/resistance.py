@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.bundle import Bundle
 from dynident.core.errors import InputError
 from dynident.core.jit import jit
 from dynident.dynamics.idim import Idim
@@ -34,7 +35,7 @@ def evaluate_resistance(plant, q, dq, table):  # type: ignore[no-untyped-def]
     fill_drive_speeds(gears, width, plant.rough, dq, speed, sign)
     add_friction_torques(gears, plant.friction, speed, sign, tau)
     add_friction_slope(gears, plant.friction, width, sign, D)
-    add_element_torques(gears, width, each, None, speed, sign, q, each.rest, table, tau)
+    add_element_torques(gears, width, each, np.zeros(drives), speed, sign, q, each.rest, table, tau)
     add_element_slopes(gears, each, table, K, D)
     return tau, np.diag(D).copy()
 
@@ -56,8 +57,10 @@ def make_resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
     shape = (len(elements.gear), most, BY_STATE + elements.rest.shape[1] + elements.shape.shape[1])
     table = np.zeros(shape)
 
+    acting = Bundle(plant)
+
     def at(q: Array, dq: Array) -> tuple[Array, Array]:
-        tau, slope = evaluate_resistance(plant, q, dq, table)
+        tau, slope = evaluate_resistance(acting, q, dq, table)
         return tau, slope
 
     return at

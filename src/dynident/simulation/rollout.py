@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Integers
+from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
@@ -207,10 +208,9 @@ def sensitive_rollout(
     )
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
-    acting = plant
-    if not len(plant.elements.gear):  # the kernel is compiled without them, and faster by a sixth
-        acting = plant._replace(elements=None)  # type: ignore[arg-type]
-    room = build_scratch(idim.tree.bodies, plant.elements, len(plant.gears), state, len(scheme.b))
+    room = build_scratch(idim.tree, plant, state, len(scheme.b), loop.base is not None)
+    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
+    held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
@@ -223,9 +223,8 @@ def sensitive_rollout(
             *(np.empty((rows * (c > 0 and s in wanted), n, c)) for s in SENSITIVITIES),
         )
         status, sample, velocity = advance_rollout(
-            idim.tree, acting, law, scheme.a, scheme.b, scheme.c, loop.substeps, h, inputs, state,
-            room, start, stop, out,
-        )  # fmt: skip
+            *given, scheme.a, scheme.b, scheme.c, loop.substeps, h, *held, start, stop, Bundle(out)
+        )
         if status != DONE:
             raise RolloutError(describe_failure(loop, status, sample, velocity))
         if not (np.all(np.isfinite(state.SQ)) and np.all(np.isfinite(state.SV))):
@@ -445,10 +444,8 @@ def check_input_signal(signal: Array | None, samples: int, width: int, what: str
     return np.array(signal, dtype=float, order="C")
 
 
-def align_base_motion(loop: Loop) -> Array | None:
-    """The given motion of a base, its quaternions on one side of their sphere; None without."""
-    if loop.base is None:
-        return None
+def align_base_motion(loop: Loop) -> Array:
+    """The given motion of a base, its quaternions on one side of their sphere; else no rows."""
     found = check_input_signal(loop.base, loop.samples, BASE, "motion of the base")
     turned = np.sum(found[1:, 3:7] * found[:-1, 3:7], axis=1) < 0.0
     found[1:, 3:7] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]

@@ -89,7 +89,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     refuse_wild_matrices(loop, D)
     elements = plant.elements
     load = np.zeros(len(gears))
-    if plant.bearing is not None:
+    if len(plant.bearing):
         weight = evaluate_inverse_dynamics(idim.tree, plant.phi, q[None], still, still)[0]
         load = plant.bearing @ weight[dof - n :]
     states = int(elements.counts[:, 1].sum())

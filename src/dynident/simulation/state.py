@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.jit import inner, spliced
+from dynident.core.jit import inner, spliced, wide
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl, solve_ldl_columns
 from dynident.dynamics.spatial import accelerate_bodies, gather_subtrees, move_bodies
 from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
@@ -33,7 +33,7 @@ SETTLED = 1e-12
 """Change of an acceleration, over its size, below which it has settled."""
 
 
-@inner
+@spliced
 def smooth_sign(x):  # type: ignore[no-untyped-def]
     """``tanh(x)``, which beyond 20 is the sign to the last bit."""
     if x > 20.0:
@@ -44,7 +44,7 @@ def smooth_sign(x):  # type: ignore[no-untyped-def]
     return (e - 1.0) / (e + 1.0)
 
 
-@inner
+@spliced
 def compute_drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
     """How fast drive i turns; the first n drives are the joints' own."""
     n = gears.shape[1]
@@ -56,7 +56,7 @@ def compute_drive_speed(gears, i, first, dq):  # type: ignore[no-untyped-def]
     return v
 
 
-@inner
+@spliced
 def add_drive_torque(gears, i, first, f, tau):  # type: ignore[no-untyped-def]
     """Add drive i's torque f to those of the joints, through the transpose of its gear."""
     n = gears.shape[1]
@@ -87,7 +87,7 @@ def write_drive_entry(gears, i, first, value, column, W):  # type: ignore[no-unt
             W[first + j, column] = gears[i, j] * value
 
 
-@inner
+@spliced
 def fill_drive_speeds(gears, width, rough, dq, speed, sign):  # type: ignore[no-untyped-def]
     """Speeds of all drives, and their signs where anything depends on them."""
     first = len(dq) - gears.shape[1]
@@ -97,7 +97,7 @@ def fill_drive_speeds(gears, width, rough, dq, speed, sign):  # type: ignore[no-
             sign[i] = smooth_sign(speed[i] / width[i])
 
 
-@inner
+@spliced
 def add_friction_torques(gears, friction, speed, sign, tau):  # type: ignore[no-untyped-def]
     """Add the drives' friction ``a + b v + c s(v)`` to the torques."""
     first = len(tau) - gears.shape[1]
@@ -135,16 +135,7 @@ def observe_drive(gears, i, width, speed, sign, q, load, period):  # type: ignor
     return At(speed[i], position, sign[i], slope, load, 0.0, period)
 
 
-# What follows is compiled away where no elements act, for `each` = None, where none depends on
-# loads, for `bearing` = None, and where no motion of a base is given, for `rise` = None.
-
-
-@spliced
-def select_rise(base, s):  # type: ignore[no-untyped-def]
-    """Acceleration of a base whose motion is given, where it is."""
-    if base is None:
-        return None
-    return s.rise
+# `bearing` is empty where no friction depends on loads, `rise` where no motion of a base is given.
 
 
 @inner
@@ -153,41 +144,23 @@ def hold_base(rise, M, tau, external):  # type: ignore[no-untyped-def]
 
     Nothing asks which wrench the base then takes: it is what its motion needs.
     """
-    if rise is not None:
-        dof, m = len(M), len(rise)
-        for i in range(m):
-            for j in range(m, dof):
-                tau[j] += M[j, i] * rise[i]
-            for j in range(dof):
-                M[i, j] = M[j, i] = 0.0
-            M[i, i] = 1.0
-            tau[i] = -rise[i]
-            external[i] = 0.0
+    dof, m = len(M), len(rise)
+    for i in range(m):
+        for j in range(m, dof):
+            tau[j] += M[j, i] * rise[i]
+        for j in range(dof):
+            M[i, j] = M[j, i] = 0.0
+        M[i, i] = 1.0
+        tau[i] = -rise[i]
+        external[i] = 0.0
 
 
 @inner
 def hold_base_sensitivities(rise, X):  # type: ignore[no-untyped-def]
     """No parameter moves a base whose motion is given."""
-    if rise is not None:
-        for i in range(len(rise)):
-            for c in range(X.shape[1]):
-                X[i, c] = 0.0
-
-
-@spliced
-def select_loads(bearing, load):  # type: ignore[no-untyped-def]
-    """The loads, where there are any."""
-    if bearing is None:
-        return None
-    return load
-
-
-@inner
-def read_drive_load(load, i):  # type: ignore[no-untyped-def]
-    """Load of drive i."""
-    if load is None:
-        return 0.0
-    return load[i]
+    for i in range(len(rise)):
+        for c in range(X.shape[1]):
+            X[i, c] = 0.0
 
 
 @inner
@@ -196,7 +169,7 @@ def fill_drive_loads(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
 
     ``bearing (M ddq + bias)`` of the rigid bodies: s.M has the rotors, which are no load.
     """
-    if bearing is not None:
+    if len(bearing):
         n, dof = bearing.shape[1], len(ddq)
         for i in range(len(bearing)):
             s.load[i] = 0.0
@@ -212,24 +185,22 @@ def fill_drive_loads(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
 @inner
 def add_element_torques(gears, width, each, load, speed, sign, q, memory, table, tau):  # type: ignore[no-untyped-def]
     """Add the torques of the elements; leaves their tables."""
-    if each is not None:
-        first = len(tau) - gears.shape[1]
-        for e in range(len(each.gear)):
-            i = each.gear[e]
-            at = observe_drive(gears, i, width, speed, sign, q, read_drive_load(load, i), 0.0)
-            consult_law(each.address[e, 0], at, each.shape[e], memory[e], table[e])
-            add_drive_torque(gears, i, first, weigh_column(each.values[e], table[e], VALUE), tau)
+    first = len(tau) - gears.shape[1]
+    for e in range(len(each.gear)):
+        i = each.gear[e]
+        at = observe_drive(gears, i, width, speed, sign, q, load[i], 0.0)
+        consult_law(each.address[e, 0], at, each.shape[e], memory[e], table[e])
+        add_drive_torque(gears, i, first, weigh_column(each.values[e], table[e], VALUE), tau)
 
 
 @inner
 def add_element_slopes(gears, each, table, K, D):  # type: ignore[no-untyped-def]
     """Add the elements' slopes to the derivatives of the torques, after `add_element_torques`."""
-    if each is not None:
-        first = len(D) - gears.shape[1]
-        for e in range(len(each.gear)):
-            i, values = each.gear[e], each.values[e]
-            add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_POSITION), K)
-            add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_SPEED), D)
+    first = len(D) - gears.shape[1]
+    for e in range(len(each.gear)):
+        i, values = each.gear[e], each.values[e]
+        add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_POSITION), K)
+        add_drive_slope(gears, i, first, weigh_column(values, table[e], BY_SPEED), D)
 
 
 @inner
@@ -238,7 +209,7 @@ def fill_load_slopes(bearing, gears, each, table, L):  # type: ignore[no-untyped
 
     After `add_element_torques`.
     """
-    if bearing is not None:
+    if len(bearing):
         n, dof = bearing.shape[1], len(L)
         first = dof - n
         for i in range(dof):
@@ -266,7 +237,7 @@ def add_column_product(L, k, A, row):  # type: ignore[no-untyped-def]
 @inner
 def add_load_to_mass(bearing, rotors, L, M, row):  # type: ignore[no-untyped-def]
     """``M + L (M - rotors)``: what an acceleration takes where friction bears the bodies."""
-    if bearing is not None:
+    if len(bearing):
         for k in range(len(M)):
             for i in range(len(M)):
                 M[i, k] -= rotors[i, k]
@@ -278,7 +249,7 @@ def add_load_to_mass(bearing, rotors, L, M, row):  # type: ignore[no-untyped-def
 @inner
 def add_load_to_slopes(bearing, slot, L, K, D, W, row):  # type: ignore[no-untyped-def]
     """The same of what moves the rigid bodies' torque, before the slopes of friction itself."""
-    if bearing is not None:
+    if len(bearing):
         for k in range(len(K)):
             add_column_product(L, k, K, row)
             add_column_product(L, k, D, row)
@@ -291,7 +262,7 @@ def add_load_to_slopes(bearing, slot, L, K, D, W, row):  # type: ignore[no-untyp
 @inner
 def find_locked_drive(bearing, gears, each, table):  # type: ignore[no-untyped-def]
     """The first drive whose friction takes up all its load, after `add_element_torques`; or -1."""
-    if bearing is not None:
+    if len(bearing):
         for i in range(len(gears)):
             slope = 0.0
             for e in range(len(each.gear)):
@@ -305,37 +276,35 @@ def find_locked_drive(bearing, gears, each, table):  # type: ignore[no-untyped-d
 @inner
 def write_element_columns(gears, each, table, W):  # type: ignore[no-untyped-def]
     """Columns of the elements' linear parameters and shapes into W, after `add_element_torques`."""
-    if each is not None:
-        first = len(W) - gears.shape[1]
-        for c in range(len(each.parameter)):
-            e, place = each.parameter[c, 0], each.parameter[c, 1]
-            rows, states = each.counts[e, 0], each.counts[e, 1]
-            if place < rows:
-                value = table[e, place, VALUE]
-            else:
-                value = weigh_column(each.values[e], table[e], BY_STATE + states + place - rows)
-            write_drive_entry(gears, each.gear[e], first, value, each.parameter[c, 2], W)
+    first = len(W) - gears.shape[1]
+    for c in range(len(each.parameter)):
+        e, place = each.parameter[c, 0], each.parameter[c, 1]
+        rows, states = each.counts[e, 0], each.counts[e, 1]
+        if place < rows:
+            value = table[e, place, VALUE]
+        else:
+            value = weigh_column(each.values[e], table[e], BY_STATE + states + place - rows)
+        write_drive_entry(gears, each.gear[e], first, value, each.parameter[c, 2], W)
 
 
 @inner
 def subtract_memory_terms(gears, each, table, SM, X):  # type: ignore[no-untyped-def]
     """Take what the elements' states add from X, before the mass matrix divides it."""
-    if each is not None:
-        n = gears.shape[1]
-        first = len(X) - n
-        for e in range(len(each.gear)):
-            i = each.gear[e]
-            for k in range(each.counts[e, 1]):
-                f = weigh_column(each.values[e], table[e], BY_STATE + k)
-                for j in range(n):
-                    if gears[i, j] != 0.0:
-                        add_vector(-gears[i, j] * f, SM[e, k], X[first + j])
+    n = gears.shape[1]
+    first = len(X) - n
+    for e in range(len(each.gear)):
+        i = each.gear[e]
+        for k in range(each.counts[e, 1]):
+            f = weigh_column(each.values[e], table[e], BY_STATE + k)
+            for j in range(n):
+                if gears[i, j] != 0.0:
+                    add_vector(-gears[i, j] * f, SM[e, k], X[first + j])
 
 
 @inner
 def step_element_states(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """Step the elements' states over a time h at the speed that is now, and their tangents."""
-    if each is not None:
+    if len(each.gear):
         fill_drive_speeds(gears, width, rough, dq, s.speed, s.sign)
         n, columns, fresh = gears.shape[1], SQ.shape[1], s.fresh
         first = len(SV) - n
@@ -368,20 +337,15 @@ def step_element_states(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, 
 @spliced
 def fill_mass_and_bias(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
     """Mass matrix, rotors included, and the torques at zero acceleration: s.M and s.tau."""
-    kind, parent, row, M = tree.kind, tree.parent, tree.row, s.M
-    move_bodies(
-        kind, parent, row, tree.rotation, tree.translation, tree.axis, tree.gravity, phi,
-        q, dq, s.R, s.p, s.S, s.V, s.A, s.F, s.own,
-    )  # fmt: skip
-    gather_subtrees(
-        kind, parent, row, tree.path, tree.path_length, s.S, s.F, s.own, s.C, s.f, M, s.tau
-    )  # fmt: skip
+    M = s.M
+    move_bodies(tree, phi, q, dq, s.bodies)
+    gather_subtrees(tree, s.bodies, M, s.tau)
     for i in range(len(M)):
         for j in range(len(M)):
             M[i, j] += rotors[i, j]
 
 
-@inner
+@spliced
 def solve_acceleration(M, tau, applied, external, ddq):  # type: ignore[no-untyped-def]
     """``M ddq = applied + external - tau``; the row where M fails, or -1. M is factorised."""
     dof, n = len(M), len(applied)
@@ -415,12 +379,8 @@ def fill_residual(s, ddq, out):  # type: ignore[no-untyped-def]
 @spliced
 def linearise_bodies(tree, s, ddq):  # type: ignore[no-untyped-def]
     """After `fill_mass_and_bias`: derivatives of the rigid bodies' torque, s.K and s.D."""
-    kind, parent, row = tree.kind, tree.parent, tree.row
-    accelerate_bodies(kind, parent, row, s.S, s.V, s.own, ddq, s.extra, s.A, s.F)
-    linearise_dynamics(
-        kind, parent, row, tree.path, tree.path_length, tree.gravity, s.S, s.V, s.A, s.F, s.own,
-        s.C, s.B, s.T, s.f, s.K, s.D,
-    )  # fmt: skip
+    accelerate_bodies(tree, ddq, s.bodies)
+    linearise_dynamics(tree, s.bodies, s.K, s.D)
 
 
 @spliced
@@ -432,11 +392,11 @@ def add_all_friction(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
     gears, width = plant.gears, plant.width
     fill_drive_speeds(gears, width, plant.rough, dq, s.speed, s.sign)
     add_friction_torques(gears, plant.friction, s.speed, s.sign, s.tau)
-    load = select_loads(plant.bearing, s.load)
-    add_element_torques(
-        gears, width, plant.elements, load, s.speed, s.sign, q, memory, s.table, s.tau
-    )
-    fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
+    if len(plant.elements.gear):
+        add_element_torques(
+            gears, width, plant.elements, s.load, s.speed, s.sign, q, memory, s.table, s.tau
+        )
+        fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
 
 
 @spliced
@@ -447,25 +407,25 @@ def differentiate_plant(tree, plant, s, ddq):  # type: ignore[no-untyped-def]
     """
     gears = plant.gears
     linearise_bodies(tree, s, ddq)
-    fill_inertial_columns(
-        tree.kind, tree.path, tree.path_length, plant.slot, s.R, s.p, s.S, s.V, s.A, s.motion,
-        s.e, s.W,
-    )  # fmt: skip
-    add_load_to_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
+    fill_inertial_columns(tree, plant.slot, s.bodies, s.W)
+    if len(plant.bearing):
+        add_load_to_slopes(plant.bearing, plant.slot, s.L, s.K, s.D, s.W, s.row)
     add_friction_slope(gears, plant.friction, plant.width, s.sign, s.D)
     write_drive_columns(gears, plant.gear, plant.column, plant.share, s.speed, s.sign, ddq, s.W)
-    add_element_slopes(gears, plant.elements, s.table, s.K, s.D)
-    write_element_columns(gears, plant.elements, s.table, s.W)
+    if len(plant.elements.gear):
+        add_element_slopes(gears, plant.elements, s.table, s.K, s.D)
+        write_element_columns(gears, plant.elements, s.table, s.W)
 
 
 @spliced
 def fill_sensitivity_rhs(plant, s, SQ, SV, SM):  # type: ignore[no-untyped-def]
     """What the mass matrix turns into those of the acceleration, into s.X."""
     combine_sensitivities(s.K, s.D, s.W, s.U, SQ, SV, s.X)
-    subtract_memory_terms(plant.gears, plant.elements, s.table, SM, s.X)
+    if len(plant.elements.gear):
+        subtract_memory_terms(plant.gears, plant.elements, s.table, SM, s.X)
 
 
-@inner
+@wide
 def combine_sensitivities(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-def]
     """``U - W - K SQ - D SV``: what the mass matrix turns into d ddq / d beta."""
     n, columns = out.shape
@@ -488,7 +448,7 @@ def solve_under_load(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-
     nearly: a few steps end it. Where f falls by as much as its load grows, on the side of this load
     or on the other, a motion is not determined.
     """
-    if bearing is None:
+    if len(bearing) == 0:
         add_all_friction(plant, s, q, dq, memory)
         failed = solve_acceleration(s.M, s.tau, s.now, s.external, ddq)
         return (DONE if failed < 0 else NOT_POSITIVE), failed
@@ -536,7 +496,7 @@ def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-
 
     Leaves the tables and s.L of s.load itself.
     """
-    if bearing is None:
+    if len(bearing) == 0:
         return DONE, -1
     stuck = -1
     for _ in range(2):
@@ -554,10 +514,10 @@ def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-
 
 
 @spliced
-def solve_response(tree, plant, s, rise, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
+def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
 
-    Of a base whose motion is given the acceleration is `rise`, which is None otherwise.
+    Of a base whose motion is given the acceleration is s.rise.
 
     Returns
     -------
@@ -565,12 +525,13 @@ def solve_response(tree, plant, s, rise, q, dq, memory, SQ, SV, SM, ddq):  # typ
         DONE, or why not, and at which velocity.
     """
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
-    hold_base(rise, s.M, s.tau, s.external)
+    if len(s.rise):
+        hold_base(s.rise, s.M, s.tau, s.external)
     status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
     if status == DONE and s.X.shape[1]:
         differentiate_plant(tree, plant, s, ddq)
         fill_sensitivity_rhs(plant, s, SQ, SV, SM)
-        hold_base_sensitivities(rise, s.X)
+        hold_base_sensitivities(s.rise, s.X)
         solve_sensitivities(plant.bearing, plant.rotors, s)
     return status, failed
 
@@ -578,7 +539,7 @@ def solve_response(tree, plant, s, rise, q, dq, memory, SQ, SV, SM, ddq):  # typ
 @inner
 def solve_sensitivities(bearing, rotors, s):  # type: ignore[no-untyped-def]
     """Sensitivities by what an acceleration takes: the mass matrix that is factorised, or more."""
-    if bearing is None:
+    if len(bearing) == 0:
         solve_ldl_columns(s.M, s.X)
     else:
         copy_matrix(s.M, s.J)
@@ -586,7 +547,7 @@ def solve_sensitivities(bearing, rotors, s):  # type: ignore[no-untyped-def]
         solve_dense(s.J, s.X)
 
 
-@inner
+@wide
 def solve_dense(J, X):  # type: ignore[no-untyped-def]
     """Gaussian elimination with row pivots: ``J X = X`` for all columns; False if singular."""
     n, columns = X.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynident.core.jit import inner
+from dynident.core.jit import inner, wide
 
 
 @inner
@@ -12,7 +12,7 @@ def copy_vector(x, out):  # type: ignore[no-untyped-def]
         out[i] = x[i]
 
 
-@inner
+@wide
 def copy_matrix(x, out):  # type: ignore[no-untyped-def]
     """``out[:] = x`` of two axes."""
     for i in range(x.shape[0]):
@@ -27,7 +27,7 @@ def add_vector(factor, x, out):  # type: ignore[no-untyped-def]
         out[i] += factor * x[i]
 
 
-@inner
+@wide
 def add_matrix(factor, x, out):  # type: ignore[no-untyped-def]
     """``out += factor x`` of two axes."""
     for i in range(x.shape[0]):
