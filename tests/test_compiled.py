@@ -13,13 +13,18 @@ import tempfile
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
+import numpy as np
 import pytest
 from numba.core import event
 
 import dynident
 from dynident.core import compiled
+from dynident.core.arrays import Array
+from dynident.core.bundle import Bundle, keep_bundle
+from dynident.core.jit import jit
 from dynident.friction import kernel, memoryless
 
 SOURCE = Path(dynident.__file__).parent
@@ -190,8 +195,8 @@ def test_machine_code_that_is_damaged_is_compiled_anew(
     def count_hits() -> tuple[int, int]:
         called = compiled.make_compiler(nogil=True)(double)
         assert called(3.0) == 6.0
-        callback = compiled.add_compiler_cache(lambda cache: numba.cfunc("f8(f8)", cache=cache))
-        return sum(called.stats.cache_hits.values()), callback(double).cache_hits
+        callback = compiled.compile_callback(double, "f8(f8)")
+        return sum(called.stats.cache_hits.values()), callback.cache_hits
 
     count_hits()
     assert count_hits() == (1, 1)
@@ -225,3 +230,80 @@ def test_an_interrupt_waits_until_a_function_is_compiled() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+CALLEE = """
+from dynident.core.jit import wide
+
+
+@wide
+def scale(x):
+    total = 0.0
+    for value in x:
+        total += {factor} * value
+    return total
+"""
+CALLER = """
+import numpy as np
+
+from callee import scale
+from dynident.core.jit import jit
+
+
+@jit
+def scale_twice(x):
+    return 2.0 * scale(x)
+
+
+print(scale_twice(np.ones(3)), sum(scale_twice._cache_hits.values()))
+"""
+
+
+def test_a_kept_caller_is_compiled_again_when_what_it_calls_has_changed(tmp_path: Path):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE.parent)]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+    }
+    (tmp_path / "caller.py").write_text(CALLER)
+    for factor, expected in ((1.0, "6.0 0"), (1.0, "6.0 1"), (10.0, "60.0 0"), (10.0, "60.0 1")):
+        text = CALLEE.format(factor=factor)
+        if not (tmp_path / "callee.py").exists() or (tmp_path / "callee.py").read_text() != text:
+            (tmp_path / "callee.py").write_text(text)
+        done = python(environment, str(tmp_path / "caller.py"))
+        assert done.stdout.strip() == expected, done.stderr
+
+
+class Inside(NamedTuple):
+    values: Array
+    on: Array
+
+
+class Outside(NamedTuple):
+    matrix: Array
+    count: int
+    share: float
+    inside: Inside
+    nothing: Array | None
+
+
+@jit
+def read_bundle(s, out):  # type: ignore[no-untyped-def]
+    for i in range(s.matrix.shape[0]):
+        for j in range(s.matrix.shape[1]):
+            out[j] += s.matrix[i, j]
+    if s.nothing is None and s.inside.on[1]:
+        s.inside.values[0] = s.count + s.share
+    return len(s.inside.values)
+
+
+def test_kernels_read_bundles_as_the_tuples_that_they_are_made_of():
+    inside = Inside(np.zeros(3), np.array([False, True]))
+    parts = Outside(np.arange(6.0).reshape(2, 3), 7, 0.25, inside, None)
+    out = np.zeros(3)
+    assert read_bundle(Bundle(parts), out) == 3
+    assert out == pytest.approx([3.0, 5.0, 7.0])
+    assert inside.values[0] == 7.25
+    assert keep_bundle(parts) is keep_bundle(parts)
+    with pytest.raises(TypeError, match="not contiguous"):
+        Bundle(parts._replace(matrix=parts.matrix.T))

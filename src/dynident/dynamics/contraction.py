@@ -63,8 +63,9 @@ def differentiate_regressor_sum(
     """
     found = np.zeros((3, len(q), tree.dof))
     M, K, D = np.empty((3, tree.dof, tree.dof))
+    states = Bundle(States(*to_kernel_arrays(q, dq, ddq)))
     _add_regressor_derivatives(
-        keep_bundle(tree), np.array(weights, dtype=float),
-        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, np.empty(tree.dof), K, D, *found,
+        keep_bundle(tree), np.array(weights, dtype=float), states, find_room(tree), M,
+        np.empty(tree.dof), K, D, *found,
     )  # fmt: skip
     return found[0], found[1], found[2]
