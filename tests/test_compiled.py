@@ -160,7 +160,6 @@ class Terminal(StringIO):
 def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import numba
 
     from dynident.cli import progress
 
