@@ -77,7 +77,7 @@ def test_machine_code_is_kept_in_a_temporary_directory_where_no_other_can_be(
     done = python(barred, "-c", filtering)
     # a library warns through logging, which a program may show
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert {path.suffix for path in place.rglob("filters._filter*")} == {".nbi", ".nbc"}
+    assert {path.suffix for path in place.rglob("filters.filter_in_place*")} == {".nbi", ".nbc"}
     assert place.stat().st_mode & 0o777 == 0o700
 
 
