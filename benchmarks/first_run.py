@@ -4,7 +4,7 @@
 
 `identify` of the examples, each run a process of its own: with an empty cache of compiled
 functions, then with what that one left. `--before` is another checkout, whose runs alternate with
-ours. Seconds of the process and of its processors; medians. Writes docs/figures/compile.md.
+ours. Seconds of the process and of its processors; medians. Writes docs/figures/first_run.md.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
             middle = [f"{statistics.median(each):.1f}" for each in zip(*found, strict=True)]
             rows.append([example, name, *middle])
     header = ["example", "", "first [s]", "processors [s]", "again [s]", "processors [s]"]
-    FIGURES.joinpath("compile.md").write_text(
+    FIGURES.joinpath("first_run.md").write_text(
         "\n".join(
             [
                 f"{platform.machine()}, {os.cpu_count()} cores, Python "
