@@ -33,11 +33,12 @@ from dynident.dynamics.parameters import (
     ShapeParameter,
 )
 from dynident.dynamics.regressor import fill_regressor
-from dynident.dynamics.structure import Structure, list_friction_models, split_friction_names
+from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.tree import Tree
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import Signals
+from dynident.friction.names import split_friction_names
 from dynident.robot.model import Robot
 
 FRICTION = DEFAULT_FRICTION
@@ -687,8 +688,8 @@ def build_idim(
     ----------
     robot : Robot
     friction : str
-        Name in `FRICTIONS`, or one a joint with commas between them. ``"none"`` is the bare
-        rigid body.
+        Name of `dynident.friction.names.build_friction`, or one a joint with commas between them.
+        ``"none"`` is the bare rigid body.
     rotor : bool, optional
         Whether each drive has a rotor inertia; by default unless friction is "none".
     shape : sequence of float, optional

@@ -10,7 +10,6 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
 from dynident.dynamics import build_tree
 from dynident.dynamics.equations import Sensor
 from dynident.dynamics.parameters import (
@@ -26,7 +25,7 @@ from dynident.dynamics.parameters import (
 )
 from dynident.dynamics.tree import Tree
 from dynident.friction.model import FrictionModel, Signals
-from dynident.friction.models import FRICTIONS
+from dynident.friction.names import build_friction, split_friction_names
 from dynident.robot.model import WRENCH, Robot
 
 ROTOR = "Ia"
@@ -37,8 +36,8 @@ class Structure:
     """A robot, the friction of its drives and what else acts on its joints.
 
     All that is found here is found once, and is that of every `Idim` made of it. `friction` is a
-    name in `FRICTIONS`, or one a joint with commas between them; `rotor` whether the drives' rotor
-    inertias are parameters; `sensors` are those of which something is not known, `stated` the
+    name of `build_friction`, or one a joint with commas between them; `rotor` whether the drives'
+    rotor inertias are parameters; `sensors` are those of which something is not known, `stated` the
     names of such parameters that are none, as nothing tells them from others.
     """
 
@@ -77,10 +76,9 @@ class Structure:
         """
         found, shapes = [], 0
         models = list_friction_models(self.friction, self.robot)
-        acting = [
-            (gear, models[each.number - 1]) for gear, each in enumerate(self.gears) if each.drives
-        ]
-        cables = iter(range(len(acting), len(self.gears)))
+        drives = [gear for gear, each in enumerate(self.gears) if each.drives]
+        acting = [(gear, model) for gear in drives for model in models[self.gears[gear].number - 1]]
+        cables = iter(range(len(drives), len(self.gears)))
         acting += [
             (element.joint if element.over is None else next(cables), element.model)
             for element in self.elements
@@ -272,20 +270,13 @@ class Structure:
         return {}
 
 
-def split_friction_names(friction: str) -> list[str]:
-    """The friction model of all joints, or those of each."""
-    return [name.strip() for name in friction.split(",")]
-
-
-def list_friction_models(friction: str, robot: Robot) -> list[FrictionModel]:
-    """The friction model of each joint."""
+def list_friction_models(friction: str, robot: Robot) -> list[tuple[FrictionModel, ...]]:
+    """The friction models of each joint, whose sum acts there."""
     names = split_friction_names(friction)
-    for name in names:
-        if name not in FRICTIONS:
-            raise InputError(f"friction {name!r} is not known{suggest_nearest(name, FRICTIONS)}")
+    models = [build_friction(name) for name in names]
     if len(names) not in (1, robot.n):
         raise InputError(
             f"{robot.name}: {len(names)} friction models for {robot.n} joints; give one, or one "
             "for each"
         )
-    return [FRICTIONS[name] for name in names * (robot.n if len(names) == 1 else 1)]
+    return models * (robot.n if len(names) == 1 else 1)

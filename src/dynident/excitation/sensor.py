@@ -19,8 +19,8 @@ from dynident.core.inertia import from_com, transform_body
 from dynident.dynamics.base import BaseParameters, draw_random_states, find_base_from_rows
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.dynamics.structure import split_friction_names
 from dynident.friction import DEFAULT_FRICTION
+from dynident.friction.names import split_friction_names
 from dynident.robot.cut import Cut, locate_cut, place_behind
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement

@@ -17,8 +17,9 @@ from dynident.core.errors import InputError, OptionError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Attached
-from dynident.dynamics.structure import Structure, split_friction_names
+from dynident.dynamics.structure import Structure
 from dynident.friction.elements import spring
+from dynident.friction.names import split_friction_names
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 

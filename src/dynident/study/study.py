@@ -20,7 +20,6 @@ from dynident.core.schema import (
     Flag,
     Name,
     Number,
-    OneOf,
     Spec,
     Vector3,
     join_names,
@@ -35,7 +34,7 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
 from dynident.export.mjcf import list_model_files
 from dynident.friction import DEFAULT_FRICTION
-from dynident.friction.models import FRICTIONS
+from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
 from dynident.methods.options import (
     list_all_options,
@@ -90,9 +89,11 @@ PREPARING = collect_options([Preparation])
 
 def check_friction_names(friction: str) -> str:
     """Refuse friction models that are not known."""
-    known = OneOf(FRICTIONS)
-    for name in friction.split(","):
-        known(name.strip())
+    try:
+        for name in split_friction_names(friction):
+            build_friction(name)
+    except InputError as error:
+        raise ValueError(str(error)) from error
     return friction
 
 
