@@ -21,13 +21,18 @@ from thin import first
 
 import dynident as di
 from dynident.cli import COMMANDS, run
+from dynident.cli.track import make_writer
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
+from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
+from dynident.recording.mend import Mending
 from dynident.robot import load_robot
 from dynident.study import run as facade
+from dynident.study.doctor import Report
+from dynident.study.track import Row
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
@@ -1931,6 +1936,27 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
     assert run(["doctor", "mended.toml", "--json"]) == 0
     assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
+
+
+def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
+    def examine_study(study, progress):
+        found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)
+        return (Report("a.csv", (found,), (), Mending(), None, None, None, False),)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    monkeypatch.setattr("dynident.study.doctor.examine_study", examine_study)
+    assert run(["doctor", "s.toml", "--json"]) == 0
+    (report,) = json.loads(capfd.readouterr().out, parse_constant=refuse)
+    assert report["findings"][0]["error_percent"] is None
+    base = base_parameters(build_idim(toy.arm(1)))
+    write = make_writer(base, json=True)
+    for _ in range(2):
+        write(Row(1.0, 5, np.full(base.count, np.nan), np.full(base.count, np.inf), None, None))
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert set(json.loads(lines[0], parse_constant=refuse)["std"].values()) == {None}
 
 
 @pytest.mark.parametrize(
