@@ -21,6 +21,7 @@ from thin import first
 
 import dynident as di
 from dynident.cli import COMMANDS, run
+from dynident.cli.excite import choose_study
 from dynident.cli.track import make_writer
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
@@ -149,6 +150,14 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["base_count"] == found["base_count"]
     for name in ("one.csv", "one.toml", "two.toml"):
         Path(name).unlink()
+
+
+def test_locked_joints_of_a_study_stay_locked(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('[robot]\nfile = "arm.urdf"\nlocked = { a = 0.3, b = 0.1 }\n')
+    chosen = choose_study(None, path, None, {"b": 0.2, "c": 0.0})
+    assert chosen.robot.locked == {"a": 0.3, "b": 0.2, "c": 0.0}
+    assert choose_study(None, path, "viscous", None).robot.locked == {"a": 0.3, "b": 0.1}
 
 
 @pytest.mark.parametrize(
