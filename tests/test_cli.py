@@ -21,13 +21,19 @@ from thin import first
 
 import dynident as di
 from dynident.cli import COMMANDS, run
+from dynident.cli.excite import choose_study
+from dynident.cli.track import make_writer
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_pseudo_inertia
+from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
+from dynident.recording.mend import Mending
 from dynident.robot import load_robot
 from dynident.study import run as facade
+from dynident.study.doctor import Report
+from dynident.study.track import Row
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]
@@ -144,6 +150,14 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["base_count"] == found["base_count"]
     for name in ("one.csv", "one.toml", "two.toml"):
         Path(name).unlink()
+
+
+def test_locked_joints_of_a_study_stay_locked(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text('[robot]\nfile = "arm.urdf"\nlocked = { a = 0.3, b = 0.1 }\n')
+    chosen = choose_study(None, path, None, {"b": 0.2, "c": 0.0})
+    assert chosen.robot.locked == {"a": 0.3, "b": 0.2, "c": 0.0}
+    assert choose_study(None, path, "viscous", None).robot.locked == {"a": 0.3, "b": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -1931,6 +1945,27 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
     assert run(["doctor", "mended.toml", "--json"]) == 0
     assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
+
+
+def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
+    def examine_study(study, progress):
+        found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)
+        return (Report("a.csv", (found,), (), Mending(), None, None, None, False),)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    monkeypatch.setattr("dynident.study.doctor.examine_study", examine_study)
+    assert run(["doctor", "s.toml", "--json"]) == 0
+    (report,) = json.loads(capfd.readouterr().out, parse_constant=refuse)
+    assert report["findings"][0]["error_percent"] is None
+    base = base_parameters(build_idim(toy.arm(1)))
+    write = make_writer(base, json=True)
+    for _ in range(2):
+        write(Row(1.0, 5, np.full(base.count, np.nan), np.full(base.count, np.inf), None, None))
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert set(json.loads(lines[0], parse_constant=refuse)["std"].values()) == {None}
 
 
 @pytest.mark.parametrize(

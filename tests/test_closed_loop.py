@@ -86,6 +86,27 @@ def dense(problem, sigma):
     return stacked[:, :z], stacked[:, z:-1], stacked[:, -1]
 
 
+@pytest.mark.parametrize("targets", ["smooth", "held"])
+def test_each_log_has_its_own_smoothing_width(targets):
+    """Two logs, one half as fast and of two runs: as if each were simulated alone."""
+    problem, truth, control = closed_loop(2, seconds=4.0, rate=None)
+    (fast,) = problem.samples
+    slow = fast.along(fast.q, 0.5 * fast.dq, 0.25 * fast.ddq)
+    slow = replace(slow, dqref=0.5 * fast.dqref, runs=((0, 900), (1000, len(fast.q))))
+    simulation = Simulation(control, targets=targets)
+    both = build_auxiliary_model(problem.on((fast, slow)), simulation)
+    assert [len(loops) for loops in both.loops] == [1, 2]
+    rows = list(both.simulated(truth).passes())
+    for log, loops, together in zip((fast, slow), both.loops, rows, strict=True):
+        own = build_auxiliary_model(problem.on(log), simulation)
+        for _, _, loop in loops:
+            np.testing.assert_array_equal(loop.width, own.loops[0][0][2].width)
+        for a, b in zip(together, own.simulated(truth).rows(), strict=True):
+            np.testing.assert_allclose(a.X[0], b.X[0], rtol=1e-12)
+    widths = [loops[0][2].width for loops in both.loops]
+    np.testing.assert_allclose(widths[0], 2.0 * widths[1], rtol=1e-12)
+
+
 def test_factors_give_the_iv_estimate_of_the_dense_rows(noisy):
     problem, _, _, estimate, simulated, _ = noisy
     instrumented = problem.with_instruments(simulated)

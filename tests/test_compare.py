@@ -81,6 +81,18 @@ def compared(path: Path) -> Comparison:
     return compare(study(path), ["wls"], ["coulomb-viscous", "cube-root"], 4)
 
 
+def test_elements_of_the_study_are_in_every_model(place):
+    """A spring that the log has none of: two parameters more, and hardly another error."""
+    path = place / "sprung.toml"
+    spring = '[[element]]\njoint = "joint_2"\nkind = "spring"\n'
+    path.write_text(STUDY.format(log="coulomb-viscous-0.csv") + spring)
+    sprung = compare(read_study(path), ["wls"], ["viscous", "coulomb-viscous"], 4)
+    plain = compare(study(place / "coulomb-viscous.toml"), ["wls"], ["viscous"], 4)
+    counts = [candidate.parameters for candidate in sprung.candidates]
+    assert counts[0] == plain.candidates[0].parameters + 2
+    assert counts[1] > counts[0]
+
+
 # ------------------------------------------------------------------------------- blocks
 
 

@@ -30,7 +30,7 @@ from dynident.control.controller import pd
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.export.urdf import render_urdf
-from dynident.report.draws import certify_draws
+from dynident.report.draws import certify_draws, serialise_draws
 from dynident.study.calibration import count_inside_band
 
 
@@ -223,6 +223,16 @@ def test_a_stored_result_draws_as_the_fit_does(tmp_path):
     np.testing.assert_allclose(
         di.sample(stored, 10).beta, di.sample(fit, 10).beta, rtol=1e-6, atol=1e-9
     )
+
+
+def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
+    draws = di.sample(di.read_result(files(tmp_path)), 10)
+    told = serialise_draws(draws, [])["parameters"]
+    np.testing.assert_allclose([row["std"] for row in told], np.std(draws.every, axis=0, ddof=1))
+    draws.write(tmp_path / "draws", "npz")
+    text = (tmp_path / "draws" / "draws.yaml").read_text()
+    assert all(f"  {row['name']}: {{mean: {row['mean']:.9g}, " in text for row in told)
+    assert all(f", std: {row['std']:.6g}, low: " in text for row in told)
 
 
 def test_unknown_formats_are_refused(tmp_path, capsys):

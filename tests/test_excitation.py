@@ -341,8 +341,15 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     tau = np.abs(nominal.torque(q, dq, ddq)).max(axis=0)
     reached = {each.where: each.reached for each in found.kept if each.what == "torque"}
     assert all(tau[j] <= reached[name] for j, name in enumerate(panda.joint_names))
-    near = [each.reached for each in found.kept if each.what == "clearance"]
-    assert np.all(clearance.distances(q).min(axis=0) >= np.array(near) - 1e-9)
+    near = [each for each in found.kept if each.what == "clearance"]
+    proved, seen = (np.array([getattr(e, label) for e in near]) for label in ("reached", "seen"))
+    assert np.all(clearance.distances(q).min(axis=0) >= proved - 1e-9)
+    # what was measured is where it was, and no bound
+    assert np.all(seen >= proved)
+    grid = clearance.distances(trajectory.at(trajectory.family.grid(found.step)))
+    assert np.all(seen <= grid.min(axis=0) + 1e-12)
+    assert np.max(seen - proved) > 0.01
+    assert all(each.seen <= each.reached for each in found.kept if each.what == "torque")
 
 
 def test_limits_come_from_the_file_or_from_what_is_given():

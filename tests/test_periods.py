@@ -14,6 +14,7 @@ from tables import write_table
 
 from dynident.api import identify, validate
 from dynident.cli import run
+from dynident.consistency.constraints.values import Fixed
 from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
@@ -506,6 +507,27 @@ def test_methods_can_be_told_to_take_the_scatter(method, monkeypatch):
     monkeypatch.setattr("dynident.regression.rows.CHUNK", 900)
     monkeypatch.setattr("dynident.regression.rows.KEEP_BYTES", 0)
     np.testing.assert_allclose(bars("scatter").std, scatter.std, rtol=1e-6)
+
+
+def test_the_bootstrap_redraws_the_scatter():
+    """Of an equality alone, which is linear, it is the covariance on the face."""
+    recording, robot, _ = clean(friction="viscous-offset")
+    samples = averaged(noisy(recording, np.random.default_rng(0)))
+
+    def bars(samples, name, replicates):
+        return identify(
+            Problem(robot, samples, "viscous-offset"), "pc-idim-ls", covariance=name,
+            constraints=[Fixed("fv1", 2.0)], bootstrap=replicates, doctor=False,
+        ).estimate.covariance  # fmt: skip
+
+    for name in ("scatter", None):
+        found, face = bars(samples, name, 400), bars(samples, name, 0)
+        assert "bootstrap" in found.name
+        assert found.name.endswith("scatter between 8 periods")
+        free = face.std > 1e-6
+        np.testing.assert_allclose(found.std[free], face.std[free], rtol=0.15)
+    with pytest.raises(InputError, match="covariance 'scatter' is that of whole logs averaged"):
+        bars(prepare(recording, 5.0), "scatter", 60)
 
 
 def test_an_error_of_the_model_is_made_visible():

@@ -21,7 +21,7 @@ from dynident.fit.parameters import list_base_parameters
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
-from dynident.report.html import list_result_statements, render_result_page
+from dynident.report.html import judge_residuals, list_result_statements, render_result_page
 from dynident.report.plots import find_time_gaps, insert_gaps, plot_torques
 from dynident.report.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.report.text import (
@@ -293,6 +293,24 @@ def test_verdict_doubts_a_model_that_does_not_generalise():
     held_out = replace(result().validation[0], entries=worse, nominal=())
     found = levels(replace(result(), validation=(held_out,)))
     assert found["Held-out error 60.00 %"] == "note"
+
+
+def test_groups_of_rows_that_are_not_white_are_named():
+    """A base's axes and combinations of equations are no joints."""
+    (first, *_) = result().residuals
+
+    def told(*names: str) -> str:
+        groups = [
+            replace(first, name=name, whiteness=replace(first.whiteness, p_value=p))
+            for name, p in (("base fx", 1e-6), ("joint_1", 0.5), *((name, 1e-9) for name in names))
+        ]
+        return judge_residuals(replace(result(), residuals=tuple(groups))).text
+
+    covariance = f"; error bars: {result().estimate.covariance.name}"
+    assert told("joint_2") == f"Ljung-Box rejects whiteness of base fx, joint_2{covariance}"
+    many = told(*(f"free of tip {k}" for k in range(1, 10)))
+    assert many.startswith("Ljung-Box rejects whiteness of base fx, free of tip 1, ")
+    assert many.endswith(f"free of tip 7 and 2 more{covariance}")
 
 
 def test_missing_numbers_are_dashes():

@@ -73,6 +73,72 @@ def test_a_fixed_arm_is_identified_and_judged(contacts):
     assert [g.name for g in rows.groups[rows.robot.n :]] == [f"free of tip {k}" for k in (1, 2, 3)]
 
 
+@pytest.fixture(scope="module")
+def repeated():
+    """Four periods before a gap and three after, on the tip for a third of each; robot and truth.
+
+    What is in the periods, as well: motion, and whether the tip bears, at their own time.
+    """
+    rate, period = toy.RATE, 3.0137
+    robot = arm(TIP)
+    time = np.arange(int(7.4 * period * rate)) / rate
+    q, dq, ddq = np.zeros((3, len(time), N))
+    rng = np.random.default_rng(1)
+    for j in range(N):
+        for k in range(1, 7):
+            w, a, phase = 2.0 * np.pi * k / period, rng.uniform(0.2, 0.6) / k, rng.uniform(0, 6)
+            q[:, j] += a * np.sin(w * time + phase)
+            dq[:, j] += a * w * np.cos(w * time + phase)
+            ddq[:, j] -= a * w**2 * np.sin(w * time + phase)
+    idim = di.build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    bears = (time / period + 0.1) % 1.0 < 0.33
+    J = stack_contact_jacobians(idim.tree, robot, ("tip",), q)
+    force = 30.0 * np.sin(rng.uniform(0.5, 3.0, 3) * time[:, None]) * bears[:, None]
+    tau = idim.torque(theta, q, dq, ddq) - np.einsum("tij,ti->tj", J, force)
+    tau += 0.05 * rng.normal(size=q.shape)
+    gap = int(4.2 * period * rate)
+    segments = ((0, gap), (gap + 123, len(time)))
+    recording = Recording("p", rate, q, tau, segments=segments, touching={"tip": bears})
+    return recording, robot, theta, period
+
+
+def away(rows: Problem, theta: Array) -> float:
+    """Root mean square of errors over their standard deviations."""
+    fit = di.identify(rows, "wls", doctor=False)
+    errors = fit.estimate.beta - rows.base.matrix @ theta
+    return float(np.sqrt(np.mean((errors / fit.estimate.covariance.std) ** 2)))
+
+
+def test_contacts_that_repeat_are_averaged_over_periods(repeated):
+    recording, robot, theta, period = repeated
+    samples = di.prepare(recording, 5.0, position_hz=4.0, period=period)
+    assert samples.averaging.periods == 7
+    bears = samples.touching["tip"][slice(*samples.averaging.inner)]
+    assert abs(np.mean(bears) - 0.33) < 0.01  # an instant more at the ends
+    assert 1 <= np.count_nonzero(np.diff(bears.astype(int))) <= 2
+    rows = Problem(robot, samples)
+    assert {names for log in rows.samples for names in log.sets} == {(), ("tip",)}
+    assert away(rows, theta) < 1.6
+    # of one that bears all the time every row of the joints before it is a combination
+    always = {"tip": np.ones(len(recording.q), dtype=bool)}
+    samples = di.prepare(replace(recording, touching=always), 5.0, position_hz=4.0, period=period)
+    rows = Problem(robot, samples)
+    assert not rows.samples[0].whole_period
+    assert away(rows, theta) < 1.6
+
+
+def test_what_a_log_says_of_its_contacts_outlives_the_mean(repeated):
+    recording, _, _, period = repeated
+    told = replace(recording, equations="null-space", contact_speed=0.3, tared=True)
+    samples = di.prepare(told, 5.0, position_hz=4.0, period=period)
+    assert (samples.equations, samples.contact_speed, samples.tared) == ("null-space", 0.3, True)
+    late = recording.touching["tip"].copy()
+    late[: int(0.9 * period * toy.RATE)] = False
+    with pytest.raises(InputError, match="contact_tip does not repeat: periods differ in it for"):
+        di.prepare(replace(told, touching={"tip": late}), 5.0, position_hz=4.0, period=period)
+
+
 @pytest.mark.parametrize("method", ["ols", "wls", "irls", "rls", "kf"])
 def test_methods_of_rows_find_the_same(method):
     rows, theta = problem(TIP, noise=1e-4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsons
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, refuse_fix
-from dynident.cli.output import say_written
+from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -43,7 +42,7 @@ def doctor(
     with show_progress() as progress, name_study_in_errors(study):
         reports = examine_study(chosen, progress)
     if json:
-        typer.echo(jsons.dumps([build_report_dict(report) for report in reports], indent=2))
+        print_json([build_report_dict(report) for report in reports])
     else:
         typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
     if study is not None and fix is not None:

@@ -12,10 +12,10 @@ from dynident.cli.options import (
     JsonFlag,
     LockedOption,
     add_flags,
-    override_section,
     parse_locked_joints,
 )
 from dynident.cli.output import print_json, say_written
+from dynident.cli.studies import override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.excitation import EXCITING
 
@@ -110,6 +110,4 @@ def choose_study(
         given = {key: value for key, value in known.items() if value is not None}
         made: Study = validate_data(Study, {"robot": given}, Path(str(robot)))
         return made
-    return override_section(
-        read_study(study, use=None), "robot", {"friction": friction, "locked": locked}
-    )
+    return override_study(read_study(study, use=None), friction, None, locked)

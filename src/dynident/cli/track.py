@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsons
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from dynident.cli.options import (
     add_log_flags,
     override_section,
 )
+from dynident.cli.output import print_json
 from dynident.cli.studies import BandwidthOption, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
@@ -187,7 +187,7 @@ def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], N
             }
             if each.theta is not None:
                 found["consistent"] = dict(zip(base.idim.names, each.theta.tolist(), strict=True))
-        sys.stdout.write(jsons.dumps(found) + "\n")
+        print_json(found, indent=None)
 
     return lines if json else table
 

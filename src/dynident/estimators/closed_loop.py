@@ -26,7 +26,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import MOST_STEPS, Loop
+from dynident.simulation.loop import MOST_STEPS, WIDTH_SHARE, Loop, choose_share_of_speed
 from dynident.simulation.mount import Mount, find_mount
 from dynident.simulation.plant import average_inertia
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
@@ -144,8 +144,21 @@ class Simulation(Options):
     def of_log(self, log: Samples) -> Simulation:
         """The same of a log without torque, with the width that it then has."""
         found = self.of_encoders()
-        held = found.targets == HELD and found.width is None
-        return replace(found, width=choose_smoothing_width(log)) if held else found
+        return found.smoothed(log) if found.targets == HELD else found
+
+    def smoothed(self, log: Samples, reference: Reference | None = None) -> Simulation:
+        """The same with the width that a log has, one for all its runs.
+
+        Where targets are held no reference is asked for.
+        """
+        if self.width is not None:
+            return self
+        if reference is None or self.targets == HELD:
+            width = choose_share_of_speed(log.dq[:, -log.measured.shape[1] :], HELD_WIDTH)
+        else:
+            asked = np.vstack([reference.dq[start:stop] for start, stop in log.runs])
+            width = choose_share_of_speed(asked, WIDTH_SHARE)
+        return replace(self, width=tuple(width.tolist()))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -155,7 +168,9 @@ class Simulation(Options):
     def settings(self) -> dict[str, object]:
         """What shaped the simulation, for a result to report."""
         control = self.controller
-        width: object = "1 % of the largest reference speed"
+        width: object = "1 % of the largest reference speed of each log"
+        if self.targets == HELD:
+            width = "10 % of the largest speed of each log"
         if self.width is not None:
             width = np.atleast_1d(self.width).tolist()
         return {
@@ -261,7 +276,7 @@ class Auxiliary:
         motions = [
             (m.q, m.dq, m.ddq) for m in self.motions(self.problem.base.standard(beta), scale)
         ]
-        return self.problem.along(motions, self.loops[0][0][2].width)
+        return self.problem.along(motions, [loops[0][2].width for loops in self.loops])
 
     def referenced(self) -> Regression:
         """The problem's torques on the references themselves: more instruments."""
@@ -441,8 +456,7 @@ def build_auxiliary_model(
         if simulation.external is not None:
             beside = simulation.external[k]
             external = beside if external is None or beside is None else external + beside
-        if held and simulation.width is None:
-            simulation = replace(simulation, width=choose_smoothing_width(log))
+        smoothed = simulation.smoothed(log, reference)
         begun = log.q.copy()
         if held:
             begun[:, -log.measured.shape[1] :] = log.measured
@@ -450,7 +464,7 @@ def build_auxiliary_model(
         for start, stop in cut_into_windows(log, horizon):
             lead = min(start, LEAD) if held and simulation.controller.rate is None else 0
             with name_section_in_errors():
-                loop = simulation.loop(
+                loop = smoothed.loop(
                     problem.idim,
                     reference.rows(start - lead, stop),
                     external=None if external is None else external[start - lead : stop],
@@ -477,12 +491,6 @@ def refuse_unknown_forces(log: GeneralisedSamples) -> None:
         raise InputError(
             f"{log.name}: equations = 'base' take no drives, and so there is no loop to simulate"
         )
-
-
-def choose_smoothing_width(log: Samples) -> tuple[float, ...]:
-    """Smoothing width of the sign under held targets, one a joint [rad/s or m/s]."""
-    speed = np.max(np.abs(log.dq[:, -log.measured.shape[1] :]), axis=0)
-    return tuple(float(width) for width in HELD_WIDTH * np.maximum(speed, 1e-3))
 
 
 def estimate_start_speed(log: Samples, start: int, stop: int) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -34,8 +35,8 @@ from dynident.regression.covariance import (
 from dynident.regression.problem import Regression
 from dynident.regression.scatter import (
     Scatter,
+    factorise_scatter_sum,
     measure_scatter,
-    propagate_scatter,
     run_lack_of_fit_test,
 )
 from dynident.regression.statistics import (
@@ -71,6 +72,11 @@ class Scores:
     def stream(self) -> ScoreRows:
         """The scores, pass by pass."""
         return make_scores(self.rows, self.beta, self.weights, self.influence)
+
+    @cached_property
+    def scatter(self) -> Scatter | None:
+        """What the errors differ by from period to period, where all logs were averaged."""
+        return measure_scatter(self.rows, self.beta)
 
 
 @dataclass(frozen=True)
@@ -154,21 +160,23 @@ def hac(scores: Scores, gain: Array) -> Spread:
 
 
 def scatter(scores: Scores, gain: Array) -> Spread:
-    """Errors as the periods of a log that repeats have them: `propagate_scatter`."""
-    found = measure_scatter(scores.rows, scores.beta)
+    """Errors as the periods of a log that repeats have them: `factorise_scatter_sum`."""
+    root, words = factorise_scatter(scores)
+    half = gain @ root.T
+    return Spread(words, half @ half.T)
+
+
+def factorise_scatter(scores: Scores) -> tuple[Array, str]:
+    """F of ``S = F^T F`` by the scatter between periods, and that in words."""
+    found = scores.scatter
     if found is None:
         raise InputError(
             "covariance 'scatter' is that of whole logs averaged over periods that are alike; give "
             "period, and warmup where the motion had not settled"
         )
-    return build_scatter_covariance(scores, gain, found)
-
-
-def build_scatter_covariance(scores: Scores, gain: Array, found: Scatter) -> Spread:
-    """The same of a scatter that is known."""
-    total = propagate_scatter(scores.rows, scores.weights, found)
     periods = ", ".join(str(len(errors)) for errors in found.logs)
-    return Spread(f"scatter between {periods} periods", gain @ total @ gain.T)
+    root = factorise_scatter_sum(scores.rows, scores.weights, found)
+    return root, f"scatter between {periods} periods"
 
 
 COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
@@ -208,25 +216,33 @@ def estimate_covariance(
         What is taken where the residuals are white, of `filtered` but for what the filters do,
         and nothing else was asked for.
     """
+    chosen = choose_covariance(scores, bars, white)
+    found = COVARIANCES[chosen](scores, gain)
+    if chosen == "hac" and bars.covariance is None:
+        return Spread(f"{found.words} (residuals are not white)", found.matrix)
+    return found
+
+
+def choose_covariance(scores: Scores, bars: ErrorBars, white: str = "filtered") -> str:
+    """Name of what was asked for, else of what the periods' scatter and the residuals say."""
     if bars.covariance is not None:
-        return COVARIANCES[bars.covariance](scores, gain)
-    noise = measure_scatter(scores.rows, scores.beta)
+        return bars.covariance
+    noise = scores.scatter
     if noise is not None:
         fit = run_lack_of_fit_test(scores.rows, scores.beta, scores.sigma, noise)
         if not fit.rejected:
-            return build_scatter_covariance(scores, gain, noise)
-    errors = scores.residuals.error
-    if is_coloured_by_filters(scores) if white == "filtered" else not is_whiteness_rejected(errors):
-        return COVARIANCES[white](scores, gain)
-    found = hac(scores, gain)
-    return Spread(f"{found.words} (residuals are not white)", found.matrix)
+            return "scatter"
+    if white == "filtered":
+        return white if is_coloured_by_filters(scores) else "hac"
+    return "hac" if is_whiteness_rejected(scores.residuals.error) else white
 
 
 def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
     """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
-    Of white errors the sum is that of all rows, and normal: drawn again from few residuals it
-    would be too small by what the fit has taken from those that it leans on.
+    Of white errors, and of those whose scatter between periods is known, the sum is that of all
+    rows, and normal: drawn again from few residuals it would be too small by what the fit has
+    taken from those that it leans on.
 
     Parameters
     ----------
@@ -237,9 +253,10 @@ def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tupl
     def of(u: Array) -> Array:
         return u if Pi is None else u @ Pi
 
-    chosen = bars.covariance
-    if chosen is None:
-        chosen = "filtered" if is_coloured_by_filters(scores) else "hac"
+    chosen = choose_covariance(scores, bars)
+    if chosen == "scatter":
+        root, words = factorise_scatter(scores)
+        return make_normal_redraw(of(root)), words
     if chosen == "sandwich":
         return make_normal_redraw(of(factorise_white_sum(scores, scores.sigma))), WHITE
     if chosen == "filtered":

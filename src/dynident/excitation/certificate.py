@@ -39,17 +39,21 @@ class Kept:
         The joint, or the pair of links.
     limit : float
     reached : float
-        What no instant exceeds: of positions and distances what comes closest to the limit.
+        What is proved that no instant exceeds; that no instant falls short of, of distances and of
+        positions at their lower limit. Distances are bounded no sharper than their limit asks for.
+    seen : float
+        What comes closest to the limit at the instants of the proof.
     time : float
         Where the grid comes closest [s].
     share : float
-        Of the limit's range that is used; above 1 it is broken, or could not be proved.
+        Of the limit's range that is used at most; above 1 it is broken, or could not be proved.
     """
 
     what: str
     where: str
     limit: float
     reached: float
+    seen: float
     time: float
     share: float
 
@@ -154,13 +158,15 @@ def _certify_derivative(
         middle, half = 0.5 * (high[j] + low[j]), 0.5 * (high[j] - low[j])
         above, below = top[j] - middle, middle - bottom[j]
         up = above >= below
+        nearest = int(np.argmax(values[:, j]) if up else np.argmin(values[:, j]))
         found.append(
             Kept(
                 WORDS[order],
                 name,
                 float(high[j] if up else low[j]),
                 float(top[j] if up else bottom[j]),
-                float(times[np.argmax(values[:, j]) if up else np.argmin(values[:, j])]),
+                float(values[nearest, j]),
+                float(times[nearest]),
                 float(max(above, below) / half),
             )
         )
@@ -186,6 +192,7 @@ def _certify_torques(
     second = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
     second[: len(far)] += nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
     tau = np.abs(nominal.torque(*orders[:3])) + steady
+    seen = tau.max(axis=0)
     length = np.diff(times)
     ends = np.stack([tau[:-1], tau[1:]])
     proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
@@ -203,6 +210,7 @@ def _certify_torques(
         middle = a + 0.5 * h
         value = np.abs(nominal.torque(*(trajectory.at(middle, k) for k in range(3)))) + steady
         points += len(middle)
+        seen = np.maximum(seen, value.max(axis=0))
         start, length = np.concatenate([a, middle]), np.concatenate([0.5 * h, 0.5 * h])
         ends = np.concatenate([np.stack([e[0], value]), np.stack([value, e[1]])], axis=1)
         proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
@@ -214,8 +222,12 @@ def _certify_torques(
         reached = np.maximum(reached, proved[open_].max(axis=0))
     where = times[np.argmax(tau, axis=0)]
     return [
-        Kept("torque", name, float(most), float(value), float(time), float(value / most))
-        for name, most, value, time in zip(nominal.rows, limits.torque, reached, where, strict=True)
+        Kept(
+            "torque", name, float(most), float(value), float(own), float(time), float(value / most)
+        )
+        for name, most, value, own, time in zip(
+            nominal.rows, limits.torque, reached, seen, where, strict=True
+        )
         if np.isfinite(most)
     ], points
 
@@ -245,6 +257,7 @@ def _certify_distances(
         return np.asarray(speed @ reach.T)
 
     d = clearance.distances(orders[0])
+    seen = d.min(axis=0)
     start, length = times[:-1], np.diff(times)
     ends = np.minimum(d[:-1], d[1:])
     low = np.full(len(clearance.pairs), np.inf)
@@ -257,6 +270,7 @@ def _certify_distances(
             break
         a, h = start[open_], 0.5 * length[open_]
         middle = clearance.distances(trajectory.at(a + h))
+        seen = np.minimum(seen, middle.min(axis=0))
         first = np.minimum(clearance.distances(trajectory.at(a)), middle)
         second = np.minimum(middle, clearance.distances(trajectory.at(a + 2.0 * h)))
         start, length = np.concatenate([a, a + h]), np.concatenate([h, h])
@@ -270,10 +284,11 @@ def _certify_distances(
             pair.name,
             least,
             float(value),
+            float(own),
             float(time),
             compute_clearance_share(least, value),
         )
-        for pair, value, time in zip(clearance.pairs, low, when, strict=True)
+        for pair, value, own, time in zip(clearance.pairs, low, seen, when, strict=True)
     ]
 
 

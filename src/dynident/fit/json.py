@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -330,11 +330,14 @@ def replace_nonfinite(value: Any) -> Any:
     return value
 
 
-def to_json(document: dict[str, Any]) -> str:
-    """Text of a JSON document, ending in a newline; what is a fit's state, in one line."""
+def to_json(document: Mapping[str, Any] | Sequence[Any], indent: int | None = 2) -> str:
+    """Text of a JSON document, ending in a newline; what is a fit's state, in one line.
+
+    All of it is in one line where indent is None.
+    """
+    if indent is None or not isinstance(document, Mapping) or "state" not in document:
+        return json.dumps(document, indent=indent, allow_nan=False) + "\n"
     told = {key: value for key, value in document.items() if key != "state"}
-    text = json.dumps(told, indent=2, allow_nan=False)
-    if "state" in document:
-        state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
-        text = f'{text[:-2]},\n  "state": {state}\n}}'
-    return text + "\n"
+    text = json.dumps(told, indent=indent, allow_nan=False)
+    state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
+    return f'{text[:-2]},\n  "state": {state}\n}}\n'

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.filters.harmonics import (
     Complex,
@@ -45,6 +45,9 @@ ODD = 10.0
 UNLIKE = 0.0025
 """Squared distance of a period from the median, over the motion's own size, from which it is
 another motion where the others are nearer: a mean with them is none that the robot made."""
+UNLIKE_CONTACT = 0.02
+"""Share of the period in which periods may differ in whether a contact bears, as about the instants
+at which it begins and ends."""
 FEW = 3
 """Periods below which a first one that differs cannot be told."""
 TINY = float(np.finfo(float).tiny)
@@ -327,8 +330,8 @@ def average_periods(
     cutoffs: Sequence[float],
     step: int,
     measured: bool,
-) -> tuple[Averaging, tuple[str, ...]]:
-    """Harmonics of each period of a log with positions q, and what is to be noted.
+) -> tuple[Averaging, dict[str, Booleans], tuple[str, ...]]:
+    """Harmonics of each period of a log with positions q, its contacts, and what is to be noted.
 
     Parameters
     ----------
@@ -391,13 +394,48 @@ def average_periods(
         qref,
         dqref,
     )
+    touching = repeat_contacts(recording, cuts, turns, made.samples)
     if not made.settled:
         notes.append(
             f"{name}: its first period differs from the others far more than they do among each "
             f"other, so that their scatter is no noise; had the motion not settled? set warmup = "
             f"{warmup + 1}"
         )
-    return made, (*_warn_of_period_drift(recording, q, runs, made, cutoffs), *notes)
+    return made, touching, (*_warn_of_period_drift(recording, q, runs, made, cutoffs), *notes)
+
+
+def repeat_contacts(
+    recording: Recording, cuts: Sequence[Cut], turns: Sequence[float], samples: int
+) -> dict[str, Booleans]:
+    """Whether contacts bear in the mean period: where they do in any of the periods.
+
+    That is right even where periods differ: combinations of equations are free of a contact
+    whether it bears or not. Of one that does not repeat nothing would be said, and it is refused.
+
+    Parameters
+    ----------
+    turns : sequence of float
+        Shares of the period by which the periods of each cut were shifted.
+    samples : int
+        Of the mean period.
+    """
+    phase = np.arange(samples) / samples
+    found = {}
+    for name, bears in recording.touching.items():
+        periods = np.array([
+            bears[cut.start + ((k + (phase + turn) % 1.0) * cut.length + ROUNDING).astype(int)]
+            for cut, turn in zip(cuts, turns, strict=True)
+            for k in range(cut.count)
+        ])  # fmt: skip
+        found[name] = np.any(periods, axis=0)
+        share = float(np.mean(found[name] & ~np.all(periods, axis=0)))
+        if share > UNLIKE_CONTACT:
+            raise InputError(
+                f"{recording.name}: contact_{name} does not repeat: periods differ in it for "
+                f"{100.0 * share:.2g} % of their time ({100.0 * UNLIKE_CONTACT:g} % are admitted); "
+                "check the column and period, or leave period out"
+            )
+    return found
 
 
 def _find_period_length(

@@ -554,8 +554,8 @@ def _prepare_mean_period(
     """The mean period of a recording that repeats."""
     if recording.base is not None or recording.wrenches or recording.locked:
         raise InputError(
-            f"{recording.name}: bases that move, contacts and locked joints are not averaged over "
-            "periods; leave period out"
+            f"{recording.name}: floating bases, measured wrenches and locked joints are not "
+            "averaged over periods; leave period out"
         )
     beside = {"temperatures": recording.temp, "known torques": recording.known}
     told = " and ".join(name for name, signal in beside.items() if signal is not None)
@@ -574,7 +574,7 @@ def _prepare_mean_period(
         DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in cutoffs.torque
     )
     measured = wanted.derivatives == "measured"
-    mean, more = average_periods(
+    mean, touching, more = average_periods(
         recording, q, runs, wanted.period, wanted.warmup, cutoffs.position, step, measured
     )
     rate = mean.samples / mean.period
@@ -604,6 +604,13 @@ def _prepare_mean_period(
         moving=find_moving_joints(means["dq"], cutoffs.slow, recording.drives),
         warnings=(*notes, *more),
         averaging=mean,
+        touching={
+            name: bears.take(np.arange(-half, mean.samples + half), mode="wrap")
+            for name, bears in touching.items()
+        },
+        equations=recording.equations,
+        contact_speed=recording.contact_speed,
+        tared=recording.tared,
         **_list_settings(recording, wanted, cutoffs),
     )
 

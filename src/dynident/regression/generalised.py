@@ -78,6 +78,11 @@ class GeneralisedSamples(Samples):
         return self.q if self.standing is None else self.standing
 
     @property
+    def whole_period(self) -> bool:
+        """As of `Samples`; never of combined equations, whose errors no period has of its own."""
+        return super().whole_period and not any(self.sets)
+
+    @property
     def first(self) -> int:
         """Equations of the base, before those of the joints."""
         return int(self.dq.shape[1] - self.measured.shape[1])

@@ -249,19 +249,21 @@ class Problem(Regression):
         return Problem._of_source(base, self.samples, self.source.only(base, columns))
 
     def along(
-        self, motions: Sequence[tuple[Array, Array, Array]], width: Array | None = None
+        self,
+        motions: Sequence[tuple[Array, Array, Array]],
+        widths: Sequence[Array | None] | None = None,
     ) -> Regression:
         """The same torques and rows on other motions ``(q, dq, ddq)``, one a log.
 
         Parameters
         ----------
         motions : sequence of (q, dq, ddq)
-        width : ndarray, shape (n,), optional
-            Smoothing of the sign that the motions were simulated with [rad/s or m/s].
+        widths : sequence of ndarray, shape (n,), optional
+            Smoothing of the sign that each motion was simulated with [rad/s or m/s].
         """
         pairs = zip(self.samples, motions, strict=True)
         logs = tuple(log.along(*motion) for log, motion in pairs)
-        return Regression(self.base, logs, MotionRows(self.base, logs, width))
+        return Regression(self.base, logs, MotionRows(self.base, logs, widths))
 
     def given(
         self, groups: tuple[RowGroup, ...], stretches: Sequence[Sequence[Rows]]

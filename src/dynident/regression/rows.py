@@ -163,16 +163,16 @@ class MotionRows(WithoutInstruments):
 
     Attributes
     ----------
-    width : ndarray, shape (n,), or None
-        Smoothing of the sign that a motion was simulated with: the rows have it too, so that
-        they give the simulated torque [rad/s or m/s].
+    widths : sequence of ndarray, shape (n,), or None
+        Smoothing of the sign that the motion of each log was simulated with: its rows have it
+        too, so that they give the simulated torque [rad/s or m/s].
     progress : callable or None
         Called with "rows" and the share of a log that has been turned into rows.
     """
 
     base: BaseParameters
     samples: tuple[GeneralisedSamples, ...]
-    width: Array | None = None
+    widths: Sequence[Array | None] | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
 
     @cached_property
@@ -220,7 +220,10 @@ class MotionRows(WithoutInstruments):
 
     def unshifted(self) -> Iterator[Iterator[Rows]]:
         """Rows as though the shapes were no parameters."""
-        return map(self._stretches, self.samples) if self._kept is None else map(iter, self._kept)
+        return self._stream() if self._kept is None else map(iter, self._kept)
+
+    def _stream(self) -> Iterator[Iterator[Rows]]:
+        return map(self._stretches, self.samples, self.widths or (None,) * len(self.samples))
 
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
@@ -228,9 +231,9 @@ class MotionRows(WithoutInstruments):
         rows = sum(len(log.q) // step for log, step in zip(self.samples, steps, strict=True))
         if 8 * rows * self.packing.width > KEEP_BYTES:
             return None
-        return tuple(tuple(self._stretches(log)) for log in self.samples)
+        return tuple(map(tuple, self._stream()))
 
-    def _stretches(self, log: GeneralisedSamples) -> Iterator[Rows]:
+    def _stretches(self, log: GeneralisedSamples, width: Array | None) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
 
         The regressor is computed once at every sample, in stretches; of the filter's outputs
@@ -257,8 +260,8 @@ class MotionRows(WithoutInstruments):
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
-                met = idim.find_conditions(*motion, log.rate, self.width, met, around)
-                idim.fill(packing, *motion, packed[: b - a], self.width, met)
+                met = idim.find_conditions(*motion, log.rate, width, met, around)
+                idim.fill(packing, *motion, packed[: b - a], width, met)
                 tau = log.tau[a:b]
                 if met.bend is not None:
                     tau = tau + idim.apply_load_slopes(

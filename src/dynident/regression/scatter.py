@@ -17,6 +17,7 @@ from dynident.core.arrays import Array
 from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
+from dynident.regression.factors import triangularise_rows
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import TestResult, build_f_result
 from dynident.regression.weighted import estimate_group_sigma, find_smallest_sigma, solve_wls
@@ -117,8 +118,8 @@ def _filter_period(f: DecimationFilter, x: Array) -> Array:
     return np.asarray(np.fft.irfft(np.fft.rfft(x) * gain, len(x)))
 
 
-def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Array:
-    """Variance of ``sum_t sum_g z_tg e_tg / w_g^2`` under the noise that the periods show.
+def factorise_scatter_sum(rows: Regression, weights: Array, scatter: Scatter) -> Array:
+    """F of ``S = F^T F``, the variance of ``sum_t sum_g z_tg e_tg / w_g^2`` by the periods' noise.
 
     The noise is taken to be stationary over a period, and nothing else: with the discrete Fourier
     transforms Z of a log's rows and D of the periods' errors, ``S = sum_l sum_p v v^H / (r^2 P
@@ -126,9 +127,9 @@ def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Arr
 
     Returns
     -------
-    ndarray, shape (scores, scores)
+    ndarray, shape (any, scores)
     """
-    total = np.zeros((rows.scores, rows.scores))
+    half = np.zeros((0, rows.scores))
     for log, errors, stretches in zip(rows.samples, scatter.logs, rows.passes(), strict=True):
         periods, instants, groups = errors.shape
         Z = np.zeros((groups, instants, rows.scores))
@@ -145,8 +146,8 @@ def propagate_scatter(rows: Regression, weights: Array, scatter: Scatter) -> Arr
         for error in errors:
             own = np.einsum("glk,lg->lk", harmonics, np.fft.rfft(error, axis=0))
             own *= share[:, None]
-            total += (own.conj().T @ own).real
-    return total
+            half = triangularise_rows(np.vstack([half, own.real, own.imag]))
+    return half
 
 
 @dataclass(frozen=True)

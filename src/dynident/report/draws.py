@@ -84,6 +84,19 @@ class Draws:
         """All that was drawn, shape (draws, names)."""
         return np.hstack([self.theta, self.values])
 
+    @property
+    def ranges(self) -> dict[str, dict[str, float]]:
+        """Mean, standard deviation (of one draw 0) and the 95 % band of all that was drawn."""
+        every = self.every
+        low, high = np.quantile(every, BAND, axis=0)
+        std = np.std(every, axis=0, ddof=1) if len(every) > 1 else np.zeros(every.shape[1])
+        found = np.column_stack([np.mean(every, axis=0), std, low, high]).tolist()
+        keys = ("mean", "std", "low", "high")
+        return {
+            name: dict(zip(keys, row, strict=True))
+            for name, row in zip(self.names, found, strict=True)
+        }
+
     def shaped(self, k: int) -> BaseParameters:
         """The model of a draw, with its shapes of friction."""
         count = len(self.base.idim.shape)
@@ -109,16 +122,12 @@ class Draws:
         if chosen not in FORMATS:
             raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, FORMATS)}")
         found, notes = FORMATS[chosen](self, folder)
-        contents = {HEAD: self.ranges(tuple(found)).encode(), **found}
+        contents = {HEAD: self.describe(tuple(found)).encode(), **found}
         write_files({folder / name: content for name, content in contents.items()}, OWN.fullmatch)
         return notes
 
-    def ranges(self, files: Sequence[str] = ()) -> str:
+    def describe(self, files: Sequence[str] = ()) -> str:
         """``parameter: {mean, std, low, high}`` of all draws, as YAML."""
-        every = self.every
-        low, high = np.quantile(every, BAND, axis=0)
-        std = np.std(every, axis=0, ddof=1) if len(every) > 1 else np.zeros(every.shape[1])
-        rows = zip(self.names, np.mean(every, axis=0), std, low, high, strict=True)
         lines = [
             f"# {len(self)} draws of {self.base.idim.robot.name}, SI units, inertials about the "
             "joint frames; low and high hold 95 % of them",
@@ -129,8 +138,9 @@ class Draws:
             *([f"min_positive_parameter: {self.least:.6g}"] if np.isfinite(self.least) else []),
             "parameters:",
             *(
-                f"  {name}: {{mean: {m:.9g}, std: {s:.6g}, low: {a:.9g}, high: {b:.9g}}}"
-                for name, m, s, a, b in rows
+                f"  {name}: {{mean: {r['mean']:.9g}, std: {r['std']:.6g}, low: {r['low']:.9g}, "
+                f"high: {r['high']:.9g}}}"
+                for name, r in self.ranges.items()
             ),
             "files:" if files else "files: []",
             *(f"  - {name}" for name in files),
@@ -270,9 +280,6 @@ def serialise_calibration(found: Calibration) -> dict[str, Any]:
 
 def serialise_draws(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]:
     """For JSON: what was drawn, and how well it holds."""
-    every = draws.every
-    low, high = np.quantile(every, BAND, axis=0)
-    rows = zip(draws.names, every.mean(axis=0), every.std(axis=0), low, high, strict=True)
     return {
         "schema": "dynident.draws/1",
         "draws": len(draws),
@@ -281,9 +288,7 @@ def serialise_draws(draws: Draws, logs: Sequence[Calibration]) -> dict[str, Any]
         "way": draws.way,
         "min_pseudo_inertia_eigenvalue": draws.margin,
         "min_positive_parameter": draws.least,
-        "parameters": [
-            {"name": n, "mean": m, "std": s, "low": a, "high": b} for n, m, s, a, b in rows
-        ],
+        "parameters": [{"name": name, **row} for name, row in draws.ranges.items()],
         "calibration": [serialise_calibration(one) for one in logs],
     }
 

@@ -7,6 +7,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.words import format_number
+from dynident.excitation.certificate import Kept
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
@@ -26,8 +27,10 @@ from dynident.report.plots import (
 from dynident.report.replay import render_replay_page
 from dynident.report.trajectory import (
     FORMATS,
+    describe_distances,
     describe_floor,
     describe_periods,
+    describe_share,
     format_limit_shares,
     format_parameter_columns,
     list_distances,
@@ -126,18 +129,18 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
             "Limits kept" if certificate.ok else "Limits not kept",
             f"proved between the points of a grid of {1e3 * certificate.step:.1f} ms, torques at "
             f"{certificate.points} instants; closest is the {worst.what} of {worst.where}, with "
-            f"{100.0 * worst.share:.1f} % of what is allowed.",
+            f"{describe_share(worst)}.",
         )
     ]
     apart = list_distances(found)
     if apart:
-        least = apart[0]
+        clear = all(each.ok for each in apart)
         said.append(
             Statement(
-                "good" if least.ok else "bad",
-                "No collision" if least.ok else "Too near",
-                f"{len(apart)} pairs of shapes keep {1e3 * least.limit:.0f} mm apart; the nearest "
-                f"are {least.where}, {1e3 * least.reached:.1f} mm.",
+                "good" if clear else "bad",
+                "No collision" if clear else "Too near",
+                f"{len(apart)} pairs of shapes, of which {1e3 * apart[0].limit:.0f} mm are asked "
+                f"for; {describe_distances(apart)}.",
             )
         )
     else:
@@ -230,14 +233,22 @@ def plot_clearance(found: Excitation) -> str:
 
 def build_nearest_table(found: Excitation) -> Table | None:
     """The pairs that come nearest, each two links once."""
-    nearest = {each.where: each for each in reversed(list_distances(found))}
-    if not nearest:
+    apart = list_distances(found)
+    if not apart:
         return None
-    order = sorted(nearest.values(), key=lambda each: each.reached)[:10]
+    nearest: dict[str, Kept] = {}
+    proved: dict[str, float] = {}
+    for each in apart:
+        nearest.setdefault(each.where, each)
+        proved[each.where] = min(each.reached, proved.get(each.where, np.inf))
     rows = tuple(
-        Row((each.where, f"{1e3 * each.reached:.1f}", f"{each.time:.2f}")) for each in order
-    )
-    return Table(("pair", "never nearer than [mm]", "at [s]"), rows, ("pair",))
+        Row((
+            where, f"{1e3 * each.seen:.1f}", f"{each.time:.2f}", f"{1e3 * proved[where]:.1f}",
+        ))
+        for where, each in list(nearest.items())[:10]
+    )  # fmt: skip
+    columns = ("pair", "measured [mm]", "at [s]", "proved, never nearer than [mm]")
+    return Table(columns, rows, ("pair",))
 
 
 def plot_predicted_precision(found: Excitation) -> str:

@@ -57,6 +57,8 @@ from dynident.report.text import (
     tabulate_sensors,
 )
 
+NAMED = 8
+"""Groups of rows that a statement names."""
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
 ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
@@ -374,8 +376,11 @@ def judge_residuals(result: Result) -> Statement:
     covariance = f"error bars: {result.estimate.covariance.name}"
     if not is_any_not_white(groups):
         return Statement("good", "White residuals", covariance)
-    rejected = sum(group.whiteness.rejected for group in groups)
-    text = f"Ljung-Box rejects whiteness at {rejected} of {format_count(len(groups), 'joint')}"
+    rejected = [group.name for group in groups if group.whiteness.rejected]
+    names = ", ".join(rejected[:NAMED])
+    if len(rejected) > NAMED:
+        names += f" and {len(rejected) - NAMED} more"
+    text = f"Ljung-Box rejects whiteness of {names}"
     return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
 
 

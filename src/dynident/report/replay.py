@@ -23,7 +23,7 @@ from dynident.report.scene import (
     place_bodies,
     trace_points,
 )
-from dynident.report.trajectory import list_distances
+from dynident.report.trajectory import describe_distances, list_distances
 
 FRAMES_PER_SECOND = 50.0
 MOST_FRAMES = 2000
@@ -163,12 +163,9 @@ def describe_proved_distance(excitation: Excitation) -> str:
     kept = list_distances(excitation)
     if not kept:
         return ""
-    closest = kept[0]
-    text = f"{1000.0 * closest.reached:.1f} mm, {closest.where}, about {closest.time:.2f} s"
-    asked = f"{1000.0 * closest.limit:g} mm asked for"
-    if all(each.ok for each in kept):
-        return f"Proved: at no instant is any pair nearer than {text} ({asked})."
-    return f"Not proved to keep clear: {text} ({asked})."
+    clear = "" if all(each.ok for each in kept) else "not proved to keep clear; "
+    text = f"{clear}{describe_distances(kept)}"
+    return f"{text[0].upper()}{text[1:]}; {1000.0 * kept[0].limit:g} mm are asked for."
 
 
 def encode_array(array: npt.ArrayLike, kind: str) -> str:

@@ -214,9 +214,18 @@ def describe_periods(found: Excitation) -> str:
 
 
 def list_distances(found: Excitation) -> list[Kept]:
-    """What is proved of the distances that are watched, the nearest pair first."""
+    """What is proved of the distances that are watched, the pair that was nearest first."""
     kept = [each for each in found.design.certificate.kept if each.what == "clearance"]
-    return sorted(kept, key=lambda each: each.reached)
+    return sorted(kept, key=lambda each: each.seen)
+
+
+def describe_distances(apart: list[Kept]) -> str:
+    """What is proved of distances, and the least one that was measured: see `list_distances`."""
+    nearest, bound = apart[0], min(each.reached for each in apart)
+    return (
+        f"proved: never nearer than {1e3 * bound:.1f} mm; measured: {1e3 * nearest.seen:.1f} mm "
+        f"({nearest.where}, about {nearest.time:.2f} s)"
+    )
 
 
 def describe_limits(found: Excitation) -> str:
@@ -225,12 +234,16 @@ def describe_limits(found: Excitation) -> str:
     worst = certificate.worst
     assert worst is not None
     said = "kept at every instant" if certificate.ok else "NOT kept"
-    near = f"closest: {worst.what} of {worst.where}, {100.0 * worst.share:.1f} % of what is allowed"
+    near = f"closest: {worst.what} of {worst.where}, {describe_share(worst)}"
     apart = list_distances(found)
     if not apart:
         return f"{said}; {near}; collisions not watched"
-    least = apart[0]
-    return f"{said}; {near}; never nearer than {1e3 * least.reached:.0f} mm ({least.where})"
+    return f"{said}; {near}; {describe_distances(apart)}"
+
+
+def describe_share(kept: Kept) -> str:
+    """How much of a limit is used, which is proved and not measured."""
+    return f"at most {100.0 * kept.share:.1f} % of what is allowed"
 
 
 def find_floor_height(found: Excitation) -> float | None:

@@ -100,8 +100,7 @@ class Loop:
                 f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
             )
         if self.width is None:
-            fastest = np.max(np.abs(self.reference.dq), axis=0)
-            object.__setattr__(self, "width", WIDTH_SHARE * np.maximum(fastest, 1e-3))
+            object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
         sampled = self.controller.rate is not None
         stateless = self.controller.states == 0 and self.controller.compensation == "none"
         if INTEGRATORS[self.integrator].implicit and (
@@ -188,3 +187,8 @@ class Loop:
     def scaled(self, factor: Array) -> Loop:
         """The same loop with all gains multiplied joint by joint."""
         return replace(self, controller=self.controller.scaled(factor))
+
+
+def choose_share_of_speed(dq: Array, share: float) -> Array:
+    """Smoothing width of the sign: a share of the largest speed, one a joint [rad/s or m/s]."""
+    return np.asarray(share * np.maximum(np.max(np.abs(dq), axis=0), 1e-3))

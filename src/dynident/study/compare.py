@@ -27,6 +27,7 @@ from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure, Scores
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
+from dynident.study.elements import build_elements
 from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
 
 METHODS = ("wls", "pc-idim-ls")
@@ -95,7 +96,10 @@ def compare(
         ]
     if not all(own and other for own, other in folds):
         raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
-    refuse_empty_blocks(Problem(robot, fitted, frictions[0], study.robot.rotor), folds, blocks)
+    rotor, elements = study.robot.rotor, build_elements(study.element, robot)
+    refuse_empty_blocks(
+        Problem(robot, fitted, frictions[0], rotor, elements=elements), folds, blocks
+    )
     pairs = [(method, friction) for method in methods for friction in frictions]
     candidates: list[Candidate] = []
     kinds: tuple[str, ...] = ()
@@ -107,7 +111,7 @@ def compare(
 
         done(0.0)
         try:
-            problem = Problem(robot, fitted, friction, study.robot.rotor)
+            problem = Problem(robot, fitted, friction, rotor, elements=elements)
             kinds = list_row_kinds(problem.on((*fitted, *held_out)))
             candidates.append(
                 evaluate_candidate(study, problem, method, folds, held_out, kinds, done)

@@ -208,7 +208,7 @@ class Bench:
             log = Recording("noise-free", self.rate, q=true.q, tau=true.tau, drives=drives)
             logs.append(self.prepared(log))
             motions.append((true.q, true.dq, true.ddq))
-        return Problem(self.robot, logs, FRICTION).along(motions, self.width)
+        return Problem(self.robot, logs, FRICTION).along(motions, [self.width] * len(logs))
 
     def loop(self, reference: Reference) -> Loop:
         """The robot under its controller, undisturbed."""
