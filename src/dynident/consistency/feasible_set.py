@@ -133,10 +133,15 @@ class FeasibleSet:
         Of a prior whose metric is not quadratic its model at the centre.
         """
         data = system.A @ self.space.matrix
-        pull, target = self._pull(None)
+        pull, target = self.pull
         return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
 
-    def _pull(self, x: Array | None) -> tuple[Array, Array]:
+    @property
+    def pull(self) -> tuple[Array, Array]:
+        """Rows and target of the prior, at its centre, and of open directions."""
+        return self.pull_towards(None)
+
+    def pull_towards(self, x: Array | None) -> tuple[Array, Array]:
         """Rows and target of prior and open directions."""
         if not self.space.standard:
             return self.open, np.zeros(len(self.open))
@@ -155,7 +160,7 @@ class FeasibleSet:
     def _quadratic(
         self, data: Array, b: Array, at: Array | None, warm: FeasiblePoint | None
     ) -> FeasiblePoint:
-        pull, target = self._pull(at)
+        pull, target = self.pull_towards(at)
         A, right = np.vstack([data, pull]), np.concatenate([b, target])
         solution = solve_cone_problem(A, right, self.cones, None if warm is None else warm.solution)
         x = solution.x

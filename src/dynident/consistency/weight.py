@@ -11,6 +11,7 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.regression.blocks import factor_blocks
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 
@@ -45,15 +46,3 @@ def choose_prior_weight(
             point = build_feasible_set(problem.base, system, known, kappa).solve(system, point)
             errors[i] += float(np.sum(block.squared_residuals(point.beta) / sigma**2))
     return replace(knowledge, prior_weight=WEIGHTS[int(np.argmin(errors))])
-
-
-def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
-    """Factors of equal runs of time, each log cut into as many."""
-    parts: list[list[tuple[Array, ...]]] = [[] for _ in range(count)]
-    for log, stretches in zip(problem.samples, problem.passes(), strict=True):
-        edges = np.linspace(0.0, len(log.q), count + 1)
-        for rows in stretches:
-            for k in range(count):
-                inside = [(s >= edges[k]) & (s < edges[k + 1]) for s in rows.sample]
-                parts[k].append(tuple(b[i] for b, i in zip(rows.blocks, inside, strict=True)))
-    return tuple(problem.compress(part) for part in parts)

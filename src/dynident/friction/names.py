@@ -18,6 +18,7 @@ from dynident.friction.model import FrictionModel, Shape
 from dynident.friction.models import FRICTIONS
 
 BETWEEN_JOINTS = re.compile(r",(?![^(]*\))")
+BETWEEN_MODELS = re.compile(r"\+(?![^(]*\))")
 PART = re.compile(r"(?P<name>[^()+]+?)\s*(?:\((?P<shapes>[^()]*)\))?")
 
 
@@ -38,7 +39,7 @@ def build_friction(name: str) -> tuple[FrictionModel, ...]:
         When a model is not known, or does not have such a shape.
     """
     found: list[FrictionModel] = []
-    for text in name.split("+"):
+    for text in BETWEEN_MODELS.split(name):
         part = PART.fullmatch(text.strip())
         if part is None:
             raise InputError(

@@ -1,0 +1,63 @@
+"""The joints' bandwidth, by rows that were left out under one neutral low-pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.consistency.feasible_set import FeasibleSet
+from dynident.core.arrays import Array
+from dynident.decide.decision import BANDWIDTH, BLOCKS, Decision, Left, compute_gain_percent
+from dynident.decide.folds import Folds
+from dynident.recording.prepare import Samples
+from dynident.regression.blocks import factor_blocks
+from dynident.regression.problem import Problem
+
+SHARES = (0.5, 0.25)
+"""Of the bandwidth that is assumed where none is given, as which is tried."""
+
+
+def choose_bandwidth(
+    problem: Problem,
+    prepare: Callable[[float], Sequence[Samples]],
+    admitted: FeasibleSet,
+    sigma: Array,
+) -> Decision:
+    """The bandwidth whose model predicts rows which were left out best.
+
+    The motion is filtered by each bandwidth, and the model fitted to rows as it asks for; the rows
+    that are predicted are low-passed as those of the assumed bandwidth, whatever was fitted.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of logs prepared with the bandwidth that is assumed.
+    prepare : callable
+        The logs by a bandwidth [Hz].
+    """
+    assumed = max(problem.samples[0].bandwidth)
+    blocks = factor_blocks(problem, BLOCKS)
+    nothing = Decision(BANDWIDTH, f"{assumed:g}", 0.0, "as assumed: a lower one does not pay")
+    if any(np.min(block.counts) < 1 for block in blocks):
+        return replace(nothing, words=f"some joint has no rows in one of {BLOCKS} blocks of time")
+    neutral = [log.filters for log in problem.samples]
+    folds = Folds.of(blocks, admitted, sigma)
+    chosen = np.arange(folds.columns)
+    squares = folds.measure(folds.fit(chosen))
+    first = held = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+    value = assumed
+    for share in SHARES:
+        own = problem.on(prepare(share * assumed))
+        pairs = zip(own.samples, neutral, strict=True)
+        alike = own.on([replace(log, filters=filters) for log, filters in pairs])
+        fits = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma).fit(chosen)
+        squares = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).measure(fits)
+        after = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        if held.pays(after):
+            held, value = after, share * assumed
+    if value == assumed:
+        return nothing
+    gain = compute_gain_percent(first.squares, held.squares)
+    return Decision(BANDWIDTH, f"{value:g}", gain, f"instead of the assumed {assumed:g} Hz")

@@ -1,0 +1,106 @@
+"""What was decided, and when a decision pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator
+
+from dynident.core.arrays import Array
+from dynident.core.options import Options
+from dynident.core.schema import OneOf, join_names
+
+BLOCKS = 5
+"""Runs of time that are left out in turn."""
+WORTH = 0.9
+"""Share of the squared error of what a decision is about that it may leave at most."""
+
+BANDWIDTH, FRICTION, STANDSTILL = "bandwidth", "friction", "standstill"
+DECISIONS = (BANDWIDTH, FRICTION, STANDSTILL)
+"""What can be decided, in this order."""
+ALL, NOTHING = "all", "nothing"
+
+
+def check_decisions(names: str) -> str:
+    """Refuse what cannot be decided."""
+    known = OneOf((ALL, NOTHING, *DECISIONS))
+    for name in names.split(","):
+        known(name.strip())
+    return names
+
+
+@dataclass(frozen=True)
+class Deciding(Options):
+    """What is decided from the log where a study leaves it open."""
+
+    decide: Annotated[
+        Annotated[str, BeforeValidator(join_names), AfterValidator(check_decisions)],
+        "what the logs decide where it is not stated: `all`, `nothing`, or of `bandwidth`, "
+        "`friction` and `standstill` those that are named",
+    ] = ALL
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Which decisions."""
+        names = [name.strip() for name in self.decide.split(",")]
+        if NOTHING in names:
+            return ()
+        return tuple(name for name in DECISIONS if ALL in names or name in names)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One thing that the log decided.
+
+    Attributes
+    ----------
+    what : str
+        One of `DECISIONS`.
+    value : str
+        As a study has it.
+    gain_percent : float
+        By how much the error of rows that were left out fell, their root mean square in units of
+        each joint's sigma; 0 where nothing paid and all stays as it is without a decision.
+    words : str
+        What it was decided by.
+    """
+
+    what: str
+    value: str
+    gain_percent: float
+    words: str
+
+
+def compute_gain_percent(before: Array, after: Array) -> float:
+    """By how much an error falls, of the sums of its squares in each block [%]."""
+    return 100.0 * (1.0 - float(np.sqrt(np.sum(after) / np.sum(before))))
+
+
+@dataclass(frozen=True, eq=False)
+class Left:
+    """Squared errors of the rows that were left out, in units of each group's sigma.
+
+    Attributes
+    ----------
+    squares : ndarray, shape (blocks,)
+        Of all rows.
+    own : float
+        Of those that a decision is about.
+    """
+
+    squares: Array
+    own: float
+
+    def pays(self, after: Left, errors: float = 1.0) -> bool:
+        """Whether what leaves others instead is clear, and worth it where it acts.
+
+        Parameters
+        ----------
+        errors : float
+            How many standard errors of the blocks' difference the fall has to exceed.
+        """
+        fall = self.squares - after.squares
+        clear = np.sum(fall) > errors * np.std(fall, ddof=1) * np.sqrt(len(fall))
+        return bool(clear) and after.own < WORTH * self.own

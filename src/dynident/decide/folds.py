@@ -1,0 +1,184 @@
+"""Rows left out in turn, and what a change of the model makes of their errors.
+
+The rows are those of a wide model, which has a column for all that may be decided. A candidate is
+a choice of columns; the columns of all candidates at once are projected on those that stand, so
+that each candidate costs a small least-squares problem and no pass over a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dynident.consistency.feasible_set import FeasibleSet
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.decide.decision import Left
+from dynident.regression.factors import Factors, triangularise_rows
+
+FAINT = 1e-8
+"""Of a column's length: what keeps columns from being open that nothing excites."""
+SAME = 1e-8
+"""Share of its length that a column has to have beyond the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Rows by block and group, in scaled unknowns, in units of each group's sigma.
+
+    Attributes
+    ----------
+    rows : tuple of tuple of ndarray
+        Of each block and each group: the columns of the unknowns, further ones, and y.
+    known : ndarray, shape (k, columns + 1)
+        Rows of the prior and of directions that nothing else sees, likewise.
+    """
+
+    rows: tuple[tuple[Array, ...], ...]
+    known: Array
+
+    @classmethod
+    def of(cls, blocks: Sequence[Factors], admitted: FeasibleSet, sigma: Array) -> Folds:
+        """Of factors whose first columns are base parameters, which unknowns x stand for."""
+        M = admitted.space.matrix
+        p, further = len(M), blocks[0].parameters - len(M)
+        rows = tuple(
+            tuple(
+                np.hstack([group.factor[:, :p] @ M, group.factor[:, p:]]) / s
+                for group, s in zip(block.groups, sigma, strict=True)
+            )
+            for block in blocks
+        )
+        pull, target = admitted.pull
+        known = np.hstack([pull, np.zeros((len(pull), further)), target[:, None]])
+        return cls(rows, known)
+
+    @property
+    def columns(self) -> int:
+        """Of unknowns and beyond."""
+        return self.known.shape[1] - 1
+
+    @cached_property
+    def triangles(self) -> tuple[Array, ...]:
+        """All groups of each block in one factor."""
+        return tuple(triangularise_rows(np.vstack(block)) for block in self.rows)
+
+    def fit(self, chosen: Integers) -> tuple[Fitted, ...]:
+        """The model of some columns, fitted to all blocks but one, one after another."""
+        ends = [*chosen, self.columns]
+        parts = [triangularise_rows(block[:, ends]) for block in self.triangles]
+        known, found = self.known[:, ends], []
+        for out in range(len(parts)):
+            others = [part for k, part in enumerate(parts) if k != out]
+            stacked = np.vstack([*others, known])
+            faint = np.linalg.norm(stacked[:, :-1], axis=0)
+            faint = FAINT * np.where(faint > 0.0, faint, 1.0)
+            stacked = np.vstack([stacked, np.pad(np.diag(faint), ((0, 0), (0, 1)))])
+            found.append(Fitted(chosen, triangularise_rows(stacked)[: len(chosen)]))
+        return tuple(found)
+
+    def measure(self, fits: Sequence[Fitted]) -> Array:
+        """Squared errors of the rows that were left out, shape (blocks, groups)."""
+        return np.array(
+            [
+                [float(np.sum((own[:, -1] - own[:, fit.chosen] @ fit.x) ** 2)) for own in block]
+                for fit, block in zip(fits, self.rows, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model of some columns, fitted to all blocks but one.
+
+    Attributes
+    ----------
+    factor : ndarray, shape (columns, columns + 1)
+        Triangular, of columns and y.
+    """
+
+    chosen: Integers
+    factor: Array
+
+    @cached_property
+    def R(self) -> Array:
+        """Of the columns alone."""
+        return np.asarray(self.factor[:, :-1])
+
+    @cached_property
+    def x(self) -> Array:
+        """What fits best."""
+        return np.asarray(solve_triangular(self.R, self.factor[:, -1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What further columns do to the rows that were left out, of each block.
+
+    Attributes
+    ----------
+    normal : tuple of (ndarray, ndarray)
+        What is left of the columns beside those that stand, ``E^T E`` and ``E^T e``, of columns
+        of unit length.
+    errors, effects : tuple of ndarray
+        Of the rows that were left out: their errors, and how these change with the columns.
+    own : tuple of ndarray of bool
+        Which of these rows are of the groups in which the columns act.
+    """
+
+    normal: tuple[tuple[Array, Array], ...]
+    errors: tuple[Array, ...]
+    effects: tuple[Array, ...]
+    own: tuple[Booleans, ...]
+
+    @classmethod
+    def of(cls, folds: Folds, fits: Sequence[Fitted], columns: Integers) -> Change:
+        """What columns do that do not stand yet."""
+        acting = [
+            g
+            for g in range(len(folds.rows[0]))
+            if any(np.any(block[g][:, columns]) for block in folds.rows)
+        ]
+        normal, errors, effects, own = [], [], [], []
+        for out, fit in enumerate(fits):
+            rows = np.vstack(
+                [block[g] for k, block in enumerate(folds.rows) if k != out for g in acting]
+            )
+            E = rows[:, columns]
+            lengths = np.linalg.norm(E, axis=0)
+            E = E / np.where(lengths > 0.0, lengths, 1.0)
+            standing = rows[:, fit.chosen]
+            # the columns are zero in all other rows: their projection takes these rows alone
+            G = solve_triangular(fit.R, standing.T @ E, trans="T")
+            normal.append((E.T @ E - G.T @ G, E.T @ (rows[:, -1] - standing @ fit.x)))
+            left = folds.rows[out]
+            every = np.vstack(left)
+            scaled = every[:, columns] / np.where(lengths > 0.0, lengths, 1.0)
+            effects.append(every[:, fit.chosen] @ solve_triangular(fit.R, G) - scaled)
+            errors.append(every[:, -1] - every[:, fit.chosen] @ fit.x)
+            member = [np.full(len(block), g in acting) for g, block in enumerate(left)]
+            own.append(np.concatenate(member))
+        return cls(tuple(normal), tuple(errors), tuple(effects), tuple(own))
+
+    def measure(self, some: Sequence[int], positive: Booleans) -> Left | None:
+        """Errors of the rows that were left out with some of the columns.
+
+        None where these tell nothing new, or would have the wrong sign.
+        """
+        squares, acting, places = np.zeros(len(self.errors)), 0.0, list(some)
+        for k, (S, right) in enumerate(self.normal):
+            c = np.zeros(0)
+            if places:
+                own = S[np.ix_(places, places)]
+                if np.linalg.eigvalsh(own)[0] < SAME:
+                    return None
+                c = np.linalg.solve(own, right[places])
+                if np.any(c[positive[places]] < 0.0):
+                    return None
+            e = self.errors[k] + self.effects[k][:, places] @ c
+            squares[k] = float(e @ e)
+            acting += float(np.sum(e[self.own[k]] ** 2))
+        return Left(squares, acting)

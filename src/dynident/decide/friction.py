@@ -1,0 +1,178 @@
+"""The friction of each drive, by rows that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynident.consistency.feasible_set import FeasibleSet
+from dynident.core.arrays import Array, Integers
+from dynident.decide.decision import BLOCKS, FRICTION, Decision, Left, compute_gain_percent
+from dynident.decide.folds import Change, Folds
+from dynident.decide.laws import Column, Law, Menu, add_load, build_menu, list_columns
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.friction import DEFAULT_FRICTION
+from dynident.regression.blocks import factor_blocks
+from dynident.regression.factors import System
+from dynident.regression.problem import Problem
+
+SURELY = 2.0
+"""Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
+
+
+def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
+    """The friction of each joint's drives that predicts rows which were left out best.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the usual friction on every joint.
+    admitted : FeasibleSet
+        Of its parameters; here its prior counts, and its cones do not.
+    sigma : ndarray, shape (groups,)
+        Of the rows' errors.
+
+    Returns
+    -------
+    Decision
+        Its value is one name, or one a joint with commas between them.
+    """
+    n = problem.robot.n
+    menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
+    wide = widen(problem.base, menus, estimate_roughly(problem, admitted, sigma))
+    blocks = factor_blocks(Problem.of(wide.base, problem.samples), BLOCKS)
+    if any(np.min(block.counts) < 1 for block in blocks):
+        words = f"some joint has no rows in one of {BLOCKS} blocks of time"
+        return Decision(FRICTION, DEFAULT_FRICTION, 0.0, words)
+    folds = Folds.of(blocks, admitted, sigma)
+    unknowns = admitted.space.matrix.shape[1]
+    standing = set(range(unknowns))
+    fits = folds.fit(np.array(sorted(standing)))
+    first = folds.measure(fits)
+    before, chosen = np.sum(first, axis=1), [menu.usual for menu in menus]
+    # joints whose errors are largest first: what is wrong there disturbs the others
+    for j in np.argsort(-np.sum(first, axis=0)[-n:], kind="stable").tolist():
+        columns = wide.columns[j]
+        places = np.array([wide.find(column, unknowns) for column in columns])
+        held = {int(place) for place in places} & standing
+        rest = np.array(sorted(standing - held))
+        own = folds.fit(rest) if held else fits
+        change = Change.of(folds, own, places)
+        law, after = choose_law(change, columns, menus[j], before)
+        if law is menus[j].usual:
+            continue
+        chosen[j], before = law, after
+        standing = {*rest.tolist(), *places[find_members(law, columns)].tolist()}
+        fits = folds.fit(np.array(sorted(standing)))
+    names = [law.name for law in chosen]
+    value = names[0] if len(set(names)) == 1 else ", ".join(names)
+    gain = compute_gain_percent(np.sum(first, axis=1), before)
+    paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
+    words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {n} joints"
+    return Decision(FRICTION, value, gain, words)
+
+
+def choose_law(
+    change: Change, columns: Sequence[Column], menu: Menu, before: Array
+) -> tuple[Law, Array]:
+    """The law of a joint that pays, and the squared errors of the blocks with it.
+
+    A law with more parameters has to pay beside the one that was chosen of those with fewer.
+    """
+    positive = np.array([column.positive for column in columns])
+
+    def measure(laws: Sequence[Law]) -> list[tuple[Law, Left]]:
+        measured = ((law, change.measure(find_members(law, columns), positive)) for law in laws)
+        return [(law, left) for law, left in measured if left is not None]
+
+    found = measure(menu.tiers[0])
+    if not found:
+        return menu.usual, before
+    law, left = found[0]
+    for tier in menu.tiers[1:]:
+        best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
+        if best is not None and left.pays(best[1]):
+            law, left = best
+    for loaded, other in measure([add_load(law)]):
+        if left.pays(other, SURELY):
+            law, left = loaded, other
+    return law, left.squares
+
+
+def find_members(law: Law, columns: Sequence[Column]) -> list[int]:
+    """Which of a joint's columns a law has."""
+    return [
+        k
+        for k, column in enumerate(columns)
+        if (law.coulomb if column.part == 0 else column.part in law.parts)
+    ]
+
+
+def find_fastest_speeds(problem: Problem) -> list[float]:
+    """Largest speed of each joint and of its motor [rad/s or m/s]; small where it never moves."""
+    n, idim = problem.robot.n, problem.idim
+    found = np.full(n, 1e-3)
+    for gear in idim.gears:
+        for log in problem.samples:
+            for start, stop in log.segments:
+                speeds = np.abs(log.dq[start:stop, -n:] @ gear.turns)
+                found[gear.number - 1] = max(found[gear.number - 1], float(np.max(speeds)))
+    return [float(speed) for speed in found]
+
+
+def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Array:
+    """The full set that rows and prior ask for, cones aside: loads are taken from its bodies."""
+    A, b, _ = admitted.rows(problem.factors.weighted(sigma))
+    x = System(A, b, 0.0).solve()
+    if admitted.space.standard:
+        return admitted.space.value(x)
+    return problem.base.standard(admitted.space.matrix @ x)
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """A model with the parts of all laws, beside the one that it was made of.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        Those of the narrow model, and each column of a further part as one more.
+    columns : tuple of tuple of Column
+        Of each joint, those that its laws differ in.
+    narrow : tuple of int
+        Where the narrow model's parameters stand among the wide one's.
+    further : ndarray of int
+        Where those of further parts stand, in the order of the base's last ones.
+    """
+
+    base: BaseParameters
+    columns: tuple[tuple[Column, ...], ...]
+    narrow: tuple[int, ...]
+    further: Integers
+
+    def find(self, column: Column, unknowns: int) -> int:
+        """Where a column stands among unknowns and those beyond."""
+        if column.part == 0:
+            return self.narrow.index(column.place)
+        return unknowns + int(np.flatnonzero(self.further == column.place)[0])
+
+
+def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array) -> Wide:
+    """A model with the parts of all laws of each joint, about a full set of the narrow one."""
+    friction = ", ".join(menu.wide for menu in menus)
+    idim = Idim(replace(base.idim.structure, friction=friction))
+    columns = tuple(list_columns(idim, j + 1, menu) for j, menu in enumerate(menus))
+    names = {name: k for k, name in enumerate(idim.names)}
+    narrow = tuple(names[name] for name in base.idim.names)
+    further = np.array([c.place for own in columns for c in own if c.part > 0], dtype=int)
+    about = np.zeros(len(idim.names))
+    about[list(narrow)] = theta
+    place = np.array(narrow)
+    kept = np.concatenate([place[base.kept], further])
+    K = np.vstack([base.K, np.zeros((len(further), base.K.shape[1]))])
+    idim = replace(idim, about=tuple(about.tolist()))
+    return Wide(replace(base, idim=idim, kept=kept, dropped=place[base.dropped], K=K), columns,
+                narrow, further)  # fmt: skip

@@ -1,0 +1,132 @@
+"""Laws of friction that a drive may have, their shapes on a grid that its speeds span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import Gear
+from dynident.friction import DEFAULT_FRICTION
+from dynident.friction.models import FRICTIONS
+from dynident.friction.names import build_friction
+
+STRIBECK_AT = (0.01, 0.03, 0.1, 0.3)
+"""Stribeck speeds, as shares of the largest speed of the drive."""
+RISE_AT = (0.01, 0.03, 0.1)
+FALL_AT = (0.03, 0.1, 0.3)
+"""Where tanh-sech rises, and where its bump falls, likewise."""
+COULOMB, LOAD = "fc", "load"
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of friction among the parts of a wide model.
+
+    Attributes
+    ----------
+    name : str
+        As a study has it.
+    parts : tuple of int
+        Which parts of the wide model it is the sum of.
+    coulomb : bool
+        Whether it has the Coulomb friction of the first part.
+    """
+
+    name: str
+    parts: tuple[int, ...]
+    coulomb: bool = True
+
+
+@dataclass(frozen=True)
+class Menu:
+    """All laws that one joint may have, and the wide model of their parts.
+
+    Attributes
+    ----------
+    tiers : tuple of tuple of Law
+        The usual law; laws of the speed with more and more parameters.
+    """
+
+    parts: tuple[str, ...]
+    tiers: tuple[tuple[Law, ...], ...]
+
+    @property
+    def usual(self) -> Law:
+        """The simplest."""
+        return self.tiers[0][0]
+
+    @property
+    def wide(self) -> str:
+        """The sum of all parts."""
+        return " + ".join(self.parts)
+
+
+def build_menu(fastest: float) -> Menu:
+    """The laws of a drive whose largest speed this is [rad/s or m/s]."""
+    parts = [DEFAULT_FRICTION, LOAD, "cube-root"]
+    one, two = [Law("cube-root", (2,))], []
+    for share in STRIBECK_AT:
+        name = name_shaped("stribeck", vs=share * fastest)
+        one.append(Law(name, (len(parts),)))
+        parts.append(name)
+    for rise in RISE_AT:
+        for fall in FALL_AT:
+            name = name_shaped("tanh-sech", w3=1.0 / (fall * fastest), w4=1.0 / (rise * fastest))
+            two.append(Law(name, (len(parts),), coulomb=False))
+            parts.append(name)
+    return Menu(tuple(parts), ((Law(DEFAULT_FRICTION, ()),), tuple(one), tuple(two)))
+
+
+def add_load(law: Law) -> Law:
+    """A law with friction that grows with the load beside it."""
+    return Law(f"{law.name} + {LOAD}", (*law.parts, 1), law.coulomb)
+
+
+def name_shaped(model: str, **shapes: float) -> str:
+    """A model at known shapes, which are kept within its bounds."""
+    bounds = {shape.symbol: shape for shape in FRICTIONS[model].shape}
+    values = {
+        symbol: min(max(value, bounds[symbol].lower), bounds[symbol].upper)
+        for symbol, value in shapes.items()
+    }
+    told = ", ".join(f"{symbol}={float(f'{value:.3g}'):g}" for symbol, value in values.items())
+    return f"{model}({told})"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a wide model that laws may have.
+
+    Attributes
+    ----------
+    place : int
+        Among the standard parameters of the wide model.
+    part : int
+        Which of the parts has it.
+    positive : bool
+    """
+
+    place: int
+    part: int
+    positive: bool
+
+
+def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
+    """The columns of a joint's drives that its laws differ in: Coulomb friction, and the parts'."""
+    names = {name: k for k, name in enumerate(wide.names)}
+    gears = [gear for gear in wide.gears if gear.drives and gear.number == number]
+    found = []
+    for part, model in enumerate(build_friction(menu.wide)):
+        for each in model.parameters:
+            if part == 0 and each.symbol != COULOMB:
+                continue
+            for place in find_places(names, gears, each.symbol):
+                found.append(Column(place, part, each.positive))
+    return tuple(found)
+
+
+def find_places(names: dict[str, int], gears: Sequence[Gear], symbol: str) -> list[int]:
+    """Where a parameter of some gears stands."""
+    labels = [f"{gear.symbol(symbol)}{gear.number}" for gear in gears]
+    return [names[label] for label in labels if label in names]

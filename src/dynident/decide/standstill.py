@@ -1,0 +1,101 @@
+"""Whether rows at standstill are left out, by rows that were left out in turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dynident.consistency.feasible_set import FeasibleSet
+from dynident.core.arrays import Array, Integers
+from dynident.decide.decision import BLOCKS, STANDSTILL, Decision, Left, compute_gain_percent
+from dynident.decide.folds import Folds
+from dynident.recording.prepare import find_moving_joints
+from dynident.regression.blocks import factor_parts, label_blocks
+from dynident.regression.factors import Factors, GroupFactor
+from dynident.regression.problem import Problem
+
+SHARES = (0.01, 0.03, 0.06)
+"""Gates that are tried, as shares of each joint's largest speed."""
+
+
+def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
+    """The speed below which rows are no longer fitted: zero where leaving them out does not pay.
+
+    All rows are predicted, those at standstill too, whatever was fitted.
+
+    Returns
+    -------
+    Decision
+        Its value is a list of speeds, one a joint [rad/s or m/s].
+    """
+    fastest = find_fastest_joints(problem)
+    gates = [tuple(round_up(share * speed) for speed in fastest) for share in SHARES]
+    nothing = Decision(STANDSTILL, "0", 0.0, "leaving slow rows out does not pay")
+    parts = factor_speeds(problem, gates)
+    if any(np.min(block.counts) < 1 for block in parts[-1]):
+        return replace(nothing, words=f"some joint rests in one of {BLOCKS} blocks of time")
+    every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
+    folds = Folds.of(every, admitted, sigma)
+    chosen = np.arange(folds.columns)
+    squares = folds.measure(folds.fit(chosen))
+    first = held = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+    value: tuple[float, ...] | None = None
+    for k, gate in enumerate(gates, 1):
+        moving = tuple(merge(blocks) for blocks in zip(*parts[k:], strict=True))
+        fits = Folds.of(moving, admitted, sigma).fit(chosen)
+        squares = folds.measure(fits)
+        after = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        if held.pays(after):
+            held, value = after, gate
+    if value is None:
+        return nothing
+    gain = compute_gain_percent(first.squares, held.squares)
+    told = f"[{', '.join(f'{speed:g}' for speed in value)}]"
+    return Decision(STANDSTILL, told, gain, "slower rows are left out [rad/s or m/s]")
+
+
+def find_fastest_joints(problem: Problem) -> list[float]:
+    """Largest speed of each joint [rad/s or m/s]."""
+    n = problem.robot.n
+    speeds = [np.abs(log.dq[a:b, -n:]) for log in problem.samples for a, b in log.segments]
+    found: list[float] = np.max([np.max(own, axis=0) for own in speeds], axis=0).tolist()
+    return found
+
+
+def round_up(value: float) -> float:
+    """To two digits."""
+    return float(f"{value:.2g}")
+
+
+def factor_speeds(
+    problem: Problem, gates: list[tuple[float, ...]]
+) -> tuple[tuple[Factors, ...], ...]:
+    """Factors of each block, of rows slower than all gates, then those between two of them."""
+    n, drives = problem.robot.n, problem.robot.drives
+    before = problem.robot.dof - n
+    blocks = label_blocks(problem, BLOCKS)
+    classes = []
+    for log in problem.samples:
+        passed = [find_moving_joints(log.dq[:, -n:], gate, drives) for gate in gates]
+        classes.append(np.sum(passed, axis=0))
+
+    def label(log: int, group: int, sample: Integers) -> Integers:
+        joint = group - before
+        own = classes[log][sample, joint] if 0 <= joint < n else np.full(len(sample), len(gates))
+        return np.asarray(blocks(log, group, sample) + BLOCKS * own)
+
+    found = factor_parts(problem, label, BLOCKS * (len(gates) + 1))
+    return tuple(found[BLOCKS * k : BLOCKS * (k + 1)] for k in range(len(gates) + 1))
+
+
+def merge(parts: tuple[Factors, ...]) -> Factors:
+    """Several parts together, their rows as they are."""
+    groups = zip(*(part.groups for part in parts), strict=True)
+    return Factors(tuple(stack(own) for own in groups))
+
+
+def stack(groups: tuple[GroupFactor, ...]) -> GroupFactor:
+    """The factors of one group, one below the other."""
+    factor = np.vstack([group.factor for group in groups])
+    return replace(groups[0], factor=factor, rows=sum(group.rows for group in groups))
