@@ -146,11 +146,8 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
     floating = fresh.robot.floating
     capfd.readouterr()
     for name, command in COMMANDS.items():
-        refused = (
-            name in ("track", "payload")
-            if floating
-            else (name == "track" and (friction in UNTRACKED or element in UNTRACKED))
-        )
+        untracked = friction in UNTRACKED or element in UNTRACKED
+        refused = (name == "track" and untracked) or (name == "payload" and floating)
         assert (name, run(list(command))) == (name, 2 * refused)
         said = capfd.readouterr().err
         assert "Traceback" not in said

@@ -664,19 +664,6 @@ def test_the_report_has_the_wrench_of_the_base(stored: Path) -> None:
         assert f"base {part}" in text
 
 
-def test_track_takes_no_floating_robots_and_says_so_in_one_line(
-    stored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = stored / "track.toml"
-    path.write_text((stored / "study.toml").read_text())
-    capsys.readouterr()
-    assert run(["track", str(path)]) == 2
-    said = capsys.readouterr()
-    assert not said.out
-    assert len(said.err.strip().splitlines()) == 1
-    assert said.err.startswith("error: ")
-
-
 # what is said of combinations that are free of contacts
 
 QUADRUPED = EXAMPLES / "quadruped"

@@ -348,6 +348,22 @@ def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
     assert max(map(len, text.splitlines())) <= 80 + len(str(log))
 
 
+def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
+    result, log = z1
+    fit = di.read_result(result)
+    held_out = fit.validation or fit.simulated
+    assert run(["replay", str(result), "--json"]) == 0
+    said = json.loads(capfd.readouterr().out)
+    (found,) = said.get("logs", [said])
+    assert found["overall_rms_mrad"]["dynident"] == pytest.approx(
+        held_out[0].free[-1].overall_milli
+    )
+    assert run(["replay", str(result), str(log), str(log), "--json"]) == 0
+    assert len(json.loads(capfd.readouterr().out)["logs"]) == 2
+    assert run(["replay", str(result), "--rows", "0,500"]) == 2
+    assert "--drop-below are of a log" in capfd.readouterr().err
+
+
 def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, monkeypatch):
     result, log = z1
     monkeypatch.setitem(sys.modules, "mujoco", None)

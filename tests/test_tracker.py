@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import toy
 from frictions import registered  # noqa: F401
-from robots import EXAMPLES, urdf
+from robots import EXAMPLES
 
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
@@ -246,10 +246,8 @@ def test_what_no_tracker_can_be_made_of():
         _ = tracker.theta
     with pytest.raises(InputError, match="not that of such a tracker"):
         tracker.restore({"whole": np.zeros(3)})
-    robot = load_robot(urdf("solo12"), floating=True)
-    floating = base_parameters(build_idim(robot, "none"))
-    with pytest.raises(InputError, match="floating base"):
-        Tracker(floating, np.ones(robot.n), RATE)
+    with pytest.raises(InputError, match="link 'link_3' is not known; did you mean 'link_"):
+        Tracker(base, sigma, RATE, link="link_3")
 
 
 @pytest.mark.usefixtures("registered")

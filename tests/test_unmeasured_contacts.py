@@ -15,7 +15,6 @@ from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.equations import stack_contact_jacobians
 from dynident.dynamics.tree import build_tree
 from dynident.methods.options import estimate
-from dynident.online.tracker import Tracker
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Contact, Robot
@@ -163,8 +162,6 @@ def test_what_is_not_done_is_refused():
         estimate(rows, "ekf")
     with pytest.raises(InputError, match=r"ml does not propagate .* null space .*; take wls"):
         estimate(Problem(robot, toy.on_its_motion(recording)), "ml")
-    with pytest.raises(InputError, match="a robot with contacts cannot be tracked yet"):
-        Tracker(rows.base, np.ones(N), toy.RATE)
 
 
 def test_nothing_says_when_a_contact_bears_but_its_speed():

@@ -111,6 +111,13 @@ class LogFlags:
                 f"{flag}: {what}: edit its [[log]]; give either a study or --robot and --log"
             )
 
+    def refuse_without(self, logs: Sequence[str] | None, what: str = "--log") -> None:
+        """Refuse flags of logs where there is none that they could be of."""
+        if self.given and not logs:
+            raise InputError(
+                f"--columns, --units, --rate, --rows, --bad-rows, --drop-below are of {what}"
+            )
+
     def prepared(self, study: Study) -> Study:
         """The study with the preparation that the flags tell."""
         return override_section(study, "prepare", self.prepare)

@@ -14,7 +14,15 @@ from dynident.cli.output import print_json, say
 @add_log_flags
 def replay(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    log: Annotated[str, typer.Argument(metavar="LOG", help="a,b for side by side.")],
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[LOG...]",
+            help="a,b for side by side; those that the result's study holds out, or else fits, if "
+            "not given.",
+            show_default=False,
+        ),
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="dynident, mujoco or pinocchio.")
     ] = "dynident",
@@ -25,12 +33,18 @@ def replay(
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
-    from dynident.study.replay import replay
+    from dynident.study.replay import SCHEMA, replay, replay_own_logs
 
+    told.refuse_without(logs, "a log")
     fit = read_result(result)
-    found = replay(fit, log.split(","), engine, told.layout)
-    say("warning", found.warnings)
-    if json:
-        print_json({**found.document(), "verdict": fit.verdict.state})
+    if logs:
+        found = [replay(fit, text.split(","), engine, told.layout) for text in logs]
     else:
-        typer.echo(f"{format_trust(fit)}\n{found.text()}")
+        found = replay_own_logs(fit, engine)
+    say("warning", (words for each in found for words in each.warnings))
+    if json:
+        every = [each.document() for each in found]
+        document = every[0] if len(every) == 1 else {"schema": SCHEMA, "logs": every}
+        print_json({**document, "verdict": fit.verdict.state})
+    else:
+        typer.echo("\n\n".join([format_trust(fit), *(each.text() for each in found)]))

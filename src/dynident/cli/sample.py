@@ -48,10 +48,7 @@ def sample(
         raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
-    if told.given and not logs:
-        raise InputError(
-            "--columns, --units, --rate, --rows, --bad-rows, --drop-below are of --log"
-        )
+    told.refuse_without(logs)
     wanted = Drawing(**options)
     if output is not None:
         refuse_outputs([output / HEAD])

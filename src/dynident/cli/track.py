@@ -26,7 +26,6 @@ from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
 
 if TYPE_CHECKING:
-    from dynident.dynamics.base import BaseParameters
     from dynident.report.fit import Fit
     from dynident.study.study import Study
     from dynident.study.track import Noticed, Row
@@ -89,7 +88,7 @@ def track(
         refuse_outputs([state], [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
-    write = make_writer(tracked.base, json)
+    write = make_writer(json)
     head = [] if result is None else [format_trust(result)]
 
     def tell(each: Row | Noticed) -> None:
@@ -143,11 +142,10 @@ def choose_settings(
     return plain, None, None
 
 
-def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], None]:
+def make_writer(json: bool) -> Callable[[Row | Noticed], None]:
     """Writes estimates to stdout."""
     from dynident.study.track import Noticed, Row
 
-    names = base.names
     begun = False
 
     def table(each: Row | Noticed) -> None:
@@ -155,8 +153,9 @@ def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], N
         if isinstance(each, Noticed):
             return
         if not begun:
+            names = each.base.names
             head = [*names, *(f"std_{name}" for name in names)]
-            theta = () if each.theta is None else base.idim.names
+            theta = () if each.theta is None else each.base.idim.names
             head += [*(f"consistent_{name}" for name in theta), "load", "std_load"]
             sys.stdout.write(",".join(["time", "samples", *head]) + "\n")
             begun = True
@@ -176,6 +175,7 @@ def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], N
             }
         else:
             assert isinstance(each, Row)
+            names = each.base.names
             found = {
                 "time": each.time,
                 "samples": each.samples,
@@ -186,7 +186,9 @@ def make_writer(base: BaseParameters, json: bool) -> Callable[[Row | Noticed], N
                 else dict(zip(("mass", "std"), each.load, strict=True)),
             }
             if each.theta is not None:
-                found["consistent"] = dict(zip(base.idim.names, each.theta.tolist(), strict=True))
+                found["consistent"] = dict(
+                    zip(each.base.idim.names, each.theta.tolist(), strict=True)
+                )
         print_json(found, indent=None)
 
     return lines if json else table

@@ -18,6 +18,9 @@ from dynident.regression.problem import Problem
 SHARES = (0.01, 0.03, 0.06)
 """Gates that are tried, as shares of each joint's largest speed."""
 
+LEAST = 3
+"""Blocks in which a joint has to move."""
+
 
 def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
     """The speed below which rows are no longer fitted: zero where leaving them out does not pay.
@@ -33,8 +36,6 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
     gates = [tuple(round_up(share * speed) for speed in fastest) for share in SHARES]
     nothing = Decision(STANDSTILL, "0", 0.0, "leaving slow rows out does not pay")
     parts = factor_speeds(problem, gates)
-    if any(np.min(block.counts) < 1 for block in parts[-1]):
-        return replace(nothing, words=f"some joint rests in one of {BLOCKS} blocks of time")
     every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
     folds = Folds.of(every, admitted, sigma)
     chosen = np.arange(folds.columns)
@@ -43,6 +44,8 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
     value: tuple[float, ...] | None = None
     for k, gate in enumerate(gates, 1):
         moving = tuple(merge(blocks) for blocks in zip(*parts[k:], strict=True))
+        if np.any(np.sum([block.counts > 0 for block in moving], axis=0) < LEAST):
+            break  # of some joint next to nothing would be left
         fits = Folds.of(moving, admitted, sigma).fit(chosen)
         squares = folds.measure(fits)
         after = Left(np.sum(squares, axis=1), float(np.sum(squares)))

@@ -25,8 +25,6 @@ from dynident.filters.filters import design_butterworth, filter_in_place
 AHEAD = 2
 """Samples that central differences look ahead."""
 KEPT = 2 * AHEAD + 1
-SIGNALS = 4
-"""Positions, velocities, accelerations and torques."""
 SLOWEST = 1e6
 """Samples a period of the cutoff, from which on the rate is a mistake and no stream's."""
 SETTLED = 1e-3
@@ -57,15 +55,13 @@ class CausalFilter:
 
     Parameters
     ----------
-    n : int
-        Joints.
+    followed, others : int
+        Signals that are differentiated twice, and signals that are filtered alone.
     cutoff, rate : float
         [Hz]
-    measured : bool
-        Take the stream's own velocities and accelerations, filtered alike, and no differences.
     """
 
-    def __init__(self, n: int, cutoff: float, rate: float, measured: bool = False) -> None:
+    def __init__(self, followed: int, others: int, cutoff: float, rate: float) -> None:
         if not 0.0 < cutoff < 0.5 * rate:
             raise InputError(
                 f"a causal filter at {cutoff:g} Hz needs more than {2.0 * cutoff:g} samples a "
@@ -76,18 +72,18 @@ class CausalFilter:
                 f"a causal filter at {cutoff:g} Hz of {rate:g} samples a second; check the unit of "
                 "time, or the rate"
             )
-        self.rate, self.measured = rate, measured
+        self.rate, self._followed = rate, followed
         self._sections = design_butterworth(cutoff, rate)
         # ten periods of the cutoff are far more than a step needs
         self._step = compute_step_response(self._sections, int(np.ceil(10.0 * rate / cutoff)))
         settled = int(np.flatnonzero(np.abs(self._step - 1.0) > SETTLED)[-1]) + 1
         self.settling = settled + KEPT
         """Samples that feel the start."""
-        width = SIGNALS * n
+        width = followed + others
         self._state = np.zeros((len(self._sections), 2, width))
         self._past = np.zeros((KEPT, width))
         self._count = np.zeros(1, dtype=np.int64)
-        self._out = np.empty(width)
+        self._out = np.empty(width + 2 * followed)
 
     @property
     def lag(self) -> float:
@@ -114,15 +110,13 @@ class CausalFilter:
         return Turnover(reach / self.rate, values)
 
     def push(self, sample: Array) -> Array | None:
-        """Take in ``[q | dq | ddq | tau]``, shape (4 n,); the same as it was a lag ago.
+        """Take in ``[x | y]``, x followed and y others: ``[x | dx | ddx | y]`` as of a lag ago.
 
-        Of what is taken in dq and ddq count where they are taken as measured. None comes out while
-        the filter feels its start.
+        None comes out while the filter feels its start.
         """
-        n = len(sample) // SIGNALS
         filter_sample(
-            self._sections, self._state, self._past, self._count, sample, self.rate, n,
-            self.measured, self._out,
+            self._sections, self._state, self._past, self._count, sample, self.rate,
+            self._followed, self._out,
         )  # fmt: skip
         return self._out if self._count[0] > self.settling else None
 
@@ -156,7 +150,7 @@ def compute_step_response(sections: Array, samples: int) -> Array:
 
 
 @make_compiler(nogil=True, error_model="numpy")
-def filter_sample(sections, state, past, count, sample, rate, n, measured, out):  # type: ignore[no-untyped-def]
+def filter_sample(sections, state, past, count, sample, rate, n, out):  # type: ignore[no-untyped-def]
     """One sample through the sections, into the past, and what the past says of its middle."""
     width = len(sample)
     kept = len(past)
@@ -178,10 +172,10 @@ def filter_sample(sections, state, past, count, sample, rate, n, measured, out):
             value = filtered
         past[kept - 1, j] = value
     count[0] += 1
-    for j in range(width):
-        out[j] = past[2, j]
-    if not measured:
-        for j in range(n):
-            a, b, c, d, e = past[0, j], past[1, j], past[2, j], past[3, j], past[4, j]
-            out[n + j] = (8.0 * (d - b) + a - e) * rate / 12.0
-            out[2 * n + j] = (16.0 * (b + d) - a - e - 30.0 * c) * rate * rate / 12.0
+    for j in range(n):
+        a, b, c, d, e = past[0, j], past[1, j], past[2, j], past[3, j], past[4, j]
+        out[j] = c
+        out[n + j] = (8.0 * (d - b) + a - e) * rate / 12.0
+        out[2 * n + j] = (16.0 * (b + d) - a - e - 30.0 * c) * rate * rate / 12.0
+    for j in range(n, width):
+        out[2 * n + j] = past[2, j]

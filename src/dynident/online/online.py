@@ -15,6 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import entry, inner, jit
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import SINGULAR
 from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
@@ -43,7 +44,7 @@ class Model(NamedTuple):
     kind ... gravity
         The tree's arrays, with the slots of its packed regressor.
     start, stop, column : ndarray of int
-        Entries of each joint's packed row, and which column each of them is.
+        Entries of each equation's packed row, and which column each of them is.
     entry, weight : ndarray, shapes (e, 5), (e, 4)
         The drives' entries: kind, gear, law, row of the law, slot; the friction's column as
         ``a + b v + c s(v)`` and the factor with which it acts.
@@ -52,13 +53,15 @@ class Model(NamedTuple):
         Address, gear, rows of each nonlinear friction law; its shape parameters.
     gate, slow : ndarray, shapes (n, n), (n,)
         Speeds of coupled drives at their own joint; thresholds [rad/s or m/s].
-    sigma : ndarray, shape (n,)
-    first : ndarray of int, shape (n,)
-        The first column of each joint's row.
+    sigma : ndarray, shape (dof,)
+        Of each equation of motion, those of a floating base first; infinite of those that are not
+        followed.
+    first : ndarray of int, shape (dof,)
+        The first column of each equation's row.
     memory ... turn
         The `Rule`.
     load : ndarray of int, shape (LOAD,)
-        Columns of the last link's own parameters.
+        Columns of the own parameters of the link that carries a load.
     load_std : ndarray, shape (LOAD,)
         What is believed of a load.
     turnover : ndarray, shape (TURN_POINTS,)
@@ -98,7 +101,10 @@ class Model(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How many there are of everything: the head of the vector of whole numbers."""
+    """How many there are of everything: the head of the vector of whole numbers.
+
+    `forces` are components of what contacts do that nothing measures.
+    """
 
     bodies: int
     longest: int
@@ -114,6 +120,8 @@ class Sizes(NamedTuple):
     share: int
     half: int
     settle: int
+    dof: int
+    forces: int
 
 
 class Pace(NamedTuple):
@@ -153,8 +161,8 @@ class Memory(NamedTuple):
     kept_factor, kept_beta, kept_due : ndarray
         The recursion at the ends of the last two half windows, the older first.
     total : ndarray, shape (TOTALS,)
-    rest : ndarray of int, shape (n,)
-        Samples until each joint's rows are tested again, after it turned.
+    rest : ndarray of int, shape (dof,)
+        Samples until each equation's rows are tested again, after its joint turned.
     """
 
     place: Integers
@@ -192,9 +200,9 @@ def pack_vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
     )
 
 
-def count_memory_entries(p: int, n: int) -> tuple[int, int]:
+def count_memory_entries(p: int, dof: int) -> tuple[int, int]:
     """Lengths of the two vectors of a memory."""
-    return 2 + 4 + COUNTS + n, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
+    return 2 + 4 + COUNTS + dof, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
 
 
 @jit
@@ -227,10 +235,10 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     """Sizes, pace and model of the vectors that `pack_vectors` made of them."""
     s = Sizes(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], whole[11], whole[12], whole[13],
+        whole[9], whole[10], whole[11], whole[12], whole[13], whole[14], whole[15],
     )  # fmt: skip
-    b, n = s.bodies, s.joints
-    at = 14
+    b, n, dof = s.bodies, s.joints, s.dof
+    at = 16
     kind = whole[at : at + b]
     parent = whole[at + b : at + 2 * b]
     row = whole[at + 2 * b : at + 3 * b]
@@ -241,17 +249,17 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     at += b
     slot = whole[at : at + b * s.longest * 10].reshape((b, s.longest, 10))
     at += b * s.longest * 10
-    start = whole[at : at + n]
-    stop = whole[at + n : at + 2 * n]
-    at += 2 * n
+    start = whole[at : at + dof]
+    stop = whole[at + dof : at + 2 * dof]
+    at += 2 * dof
     column = whole[at : at + s.width]
     at += s.width
     entry = whole[at : at + 5 * s.entries].reshape((s.entries, 5))
     at += 5 * s.entries
     law = whole[at : at + 3 * s.laws].reshape((s.laws, 3))
     at += 3 * s.laws
-    first = whole[at : at + n]
-    at += n
+    first = whole[at : at + dof]
+    at += dof
     turn = whole[at : at + s.turns]
     at += s.turns
     load = whole[at : at + LOAD]
@@ -274,8 +282,8 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     gate = real[at : at + n * n].reshape((n, n))
     at += n * n
     slow = real[at : at + n]
-    sigma = real[at + n : at + 2 * n]
-    at += 2 * n
+    sigma = real[at + n : at + n + dof]
+    at += n + dof
     p = s.p
     memory = real[at : at + p]
     walk = real[at + p : at + 2 * p]
@@ -304,26 +312,31 @@ def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-
 
 @jit
 def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
-    """``[X | y]`` of every joint in units of its sigma, shape (n, wide + 1)."""
-    n = s.joints
+    """``[X | y]`` of every equation in units of its sigma, shape (dof, wide + 1)."""
+    n, dof = s.joints, s.dof
+    before = dof - n  # equations of a floating base, whose configuration has one number more
+    pose = len(q) - n
     packed = np.empty((1, s.width))
     trigonometry = np.empty((1, 2, n))
     for j in range(n):
-        trigonometry[0, 0, j] = np.sin(q[j])
-        trigonometry[0, 1, j] = 1.0 - np.cos(q[j])
+        trigonometry[0, 0, j] = np.sin(q[pose + j])
+        trigonometry[0, 1, j] = 1.0 - np.cos(q[pose + j])
     tree = Tree(
         m.kind, m.parent, m.row, m.rotation, m.translation, m.axis, m.path, m.path_length,
         m.gravity,
     )  # fmt: skip
-    one_q, one_dq, one_ddq = q.reshape((1, n)), dq.reshape((1, n)), ddq.reshape((1, n))
-    fill_regressor_samples(tree, one_q[:, :0], one_q, trigonometry, one_dq, one_ddq, m.slot, packed)
+    one_q, one_dq, one_ddq = q.reshape((1, pose + n)), dq.reshape((1, dof)), ddq.reshape((1, dof))
+    fill_regressor_samples(
+        tree, one_q[:, min(pose, 3) : pose], one_q[:, pose:], trigonometry, one_dq, one_ddq, m.slot,
+        packed,
+    )  # fmt: skip
     motion = np.zeros((3, s.gears))
     for g in range(s.gears):
         for j in range(n):
             turns = m.turns[g, j]
-            motion[0, g] += turns * q[j]
-            motion[1, g] += turns * dq[j]
-            motion[2, g] += turns * ddq[j]
+            motion[0, g] += turns * q[pose + j]
+            motion[1, g] += turns * dq[before + j]
+            motion[2, g] += turns * ddq[before + j]
     most = 0
     for f in range(s.laws):
         most = max(most, m.law[f, 2])
@@ -347,7 +360,7 @@ def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def
         else:
             value = table[m.entry[e, 2], m.entry[e, 3], VALUE]
         packed[0, m.entry[e, 4]] = value * m.weight[e, 3]
-    for j in range(n):
+    for j in range(dof):
         scale = 1.0 / m.sigma[j]
         for k in range(s.wide):
             rows[j, k] = 0.0
@@ -464,8 +477,112 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
 
 
 @jit
+def eliminate_forces(levers, sigma, acting, count, rows):  # type: ignore[no-untyped-def]
+    """Combine rows such that what nothing measures acts on the first of them alone.
+
+    Reflections that make ``J^T / sigma`` triangular, with columns in the order of what is left of
+    them (Businger and Golub 1965), go over the rows: those behind its rank are an orthonormal basis
+    of the null space of J, whose errors are alike as those of the equations are.
+
+    Parameters
+    ----------
+    levers : ndarray, shape (forces, dof)
+        J of the contacts that bear; zeros of all others.
+    acting : ndarray of int
+        The equations that they act on, so many as `count`.
+    rows : ndarray, shape (count, columns)
+        Changed in place.
+
+    Returns
+    -------
+    int
+        How many of the rows the forces act on.
+    """
+    forces, width = len(levers), rows.shape[1]
+    A = np.empty((count, forces))
+    for i in range(count):
+        for k in range(forces):
+            A[i, k] = levers[k, acting[i]] / sigma[acting[i]]
+    v = np.empty(count)
+    largest = 0.0
+    for r in range(min(count, forces)):
+        most, best = 0.0, r
+        for k in range(r, forces):
+            total = 0.0
+            for i in range(r, count):
+                total += A[i, k] * A[i, k]
+            if total > most:
+                most, best = total, k
+        size = np.sqrt(most)
+        largest = max(largest, size)
+        if size <= SINGULAR * largest:
+            return r
+        for i in range(count):
+            A[i, r], A[i, best] = A[i, best], A[i, r]
+        head = A[r, r] + (size if A[r, r] >= 0.0 else -size)
+        length = head * head
+        v[r] = head
+        for i in range(r + 1, count):
+            v[i] = A[i, r]
+            length += v[i] * v[i]
+        for k in range(r, forces):
+            total = 0.0
+            for i in range(r, count):
+                total += v[i] * A[i, k]
+            for i in range(r, count):
+                A[i, k] -= 2.0 * total / length * v[i]
+        for k in range(width):
+            total = 0.0
+            for i in range(r, count):
+                total += v[i] * rows[i, k]
+            for i in range(r, count):
+                rows[i, k] -= 2.0 * total / length * v[i]
+    return min(count, forces)
+
+
+@jit
+def choose_rows(s, m, memory, dq, levers, rows, kept, group, first, resting):  # type: ignore[no-untyped-def]
+    """Rows that a sample has, into `kept`; how many.
+
+    Equations by themselves, where their joints move clearly; those that unmeasured forces act on
+    in the combinations that are free of these. `group`, `first` and `resting` are told of each: a
+    number below dof, the first column that is not zero, and whether its joints have just turned.
+    """
+    dof, wide = s.dof, s.wide
+    before = dof - s.joints
+    acting = np.empty(dof, np.int64)
+    count, found = 0, 0
+    least, rests = s.wide, False
+    for g in range(dof):
+        if m.sigma[g] == np.inf:
+            continue
+        touched = False
+        for k in range(s.forces):
+            touched = touched or levers[k, g] != 0.0
+        if touched:
+            acting[count] = g
+            count += 1
+            least = min(least, m.first[g])
+            rests = rests or memory.rest[g] > 0
+        elif g < before or has_clear_direction(m, dq[before:], g - before):
+            kept[found] = rows[g]
+            group[found], first[found], resting[found] = g, m.first[g], memory.rest[g] > 0
+            found += 1
+    if count == 0:
+        return found
+    combined = np.empty((count, wide + 1))
+    for i in range(count):
+        combined[i] = rows[acting[i]]
+    for i in range(eliminate_forces(levers, m.sigma, acting, count, combined), count):
+        kept[found] = combined[i]
+        group[found], first[found], resting[found] = acting[i], least, rests
+        found += 1
+    return found
+
+
+@jit
 def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-untyped-def]
-    """Take in one sample ``[q | dq | ddq | tau]``; what it comes to.
+    """Take in one sample ``[q | dq | ddq | tau | J]``; what it comes to.
 
     A sample with a number that is none leaves the memory as it was.
     """
@@ -473,56 +590,54 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
         if not np.isfinite(sample[k]):
             return BAD
     s, pace, m = unpack_model(whole, real)
-    n, p = s.joints, s.p
+    dof, p = s.dof, s.p
+    before = dof - s.joints
     memory = unpack_memory(memory_whole, memory_real, p)
-    q, dq = sample[:n], sample[n : 2 * n]
-    rows = np.empty((n, s.wide + 1))
-    fill_rows(s, pace, m, q, dq, sample[2 * n : 3 * n], sample[3 * n :], rows)
+    at = len(sample) - (3 + s.forces) * dof
+    q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
+    tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
+    levers = sample[at:].reshape((s.forces, dof))
+    rows = np.empty((dof, s.wide + 1))
+    fill_rows(s, pace, m, q, dq, ddq, tau, rows)
     count, total = memory.counts, memory.total
-    moving = np.empty(n, np.int64)
-    kept = 0
-    for j in range(n):
-        if has_clear_direction(m, dq, j):
-            moving[kept] = j
-            kept += 1
-    for j in range(n):
-        if measure_turnover(s, pace, m, dq, sample[2 * n : 3 * n], j) > TURNING:
-            memory.rest[j] = int(pace.reach / pace.period) + 1
-        elif memory.rest[j] > 0:
-            memory.rest[j] -= 1
-    squares = np.zeros(n)
+    for j in range(s.joints):
+        g = before + j
+        if measure_turnover(s, pace, m, dq[before:], ddq[before:], j) > TURNING:
+            memory.rest[g] = int(pace.reach / pace.period) + 1
+        elif memory.rest[g] > 0:
+            memory.rest[g] -= 1
+    chosen, group = np.empty((dof, s.wide + 1)), np.empty(dof, np.int64)
+    first, resting = np.empty(dof, np.int64), np.empty(dof, np.bool_)
+    kept = choose_rows(s, m, memory, dq, levers, rows, chosen, group, first, resting)
+    squares = np.zeros(dof)
     if count[MODE] == 0:
         work, row = np.empty((kept, p + 1)), np.empty(p + 1)
         elapsed = np.zeros(kept)
         if kept > 0 and count[SAMPLES] > 0:
             elapsed[0] = pace.period
-        first = np.empty(kept, np.int64)
         for i in range(kept):
-            j = moving[i]
-            first[i] = m.first[j]
             for k in range(p):
-                work[i, k] = rows[j, k]
-            work[i, p] = rows[j, s.wide]
+                work[i, k] = chosen[i, k]
+            work[i, p] = chosen[i, s.wide]
         rule = Rule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
         follow_rows(
-            rule, memory.R, memory.beta, memory.due, memory.place, row, work, first,
-            moving[:kept], n, elapsed, squares,
+            rule, memory.R, memory.beta, memory.due, memory.place, row, work, first[:kept],
+            group[:kept], dof, elapsed, squares,
         )  # fmt: skip
     else:
         row = np.empty(LOAD + 1)
         for i in range(kept):
-            j = moving[i]
-            rest = rows[j, s.wide]
-            for k in range(m.first[j], p):
-                rest -= rows[j, k] * memory.beta[k]
+            rest = chosen[i, s.wide]
+            for k in range(first[i], p):
+                rest -= chosen[i, k] * memory.beta[k]
             for k in range(LOAD):
-                row[k] = rows[j, m.load[k]]
+                row[k] = chosen[i, m.load[k]]
             row[LOAD] = rest
             e = absorb_row(memory.load_factor, row, 0)
             squares[i] = e * e
         solve_for_beta(memory.load_factor, memory.load_beta)
     for i in range(kept):
-        if memory.rest[moving[i]] == 0:
+        if not resting[i]:
             total[SUM] += squares[i]
             count[ROWS] += 1
     count[IN_HALF] += 1

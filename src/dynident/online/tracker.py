@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -17,8 +17,10 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
-from dynident.core.schema import Flag, Number
+from dynident.core.schema import Flag, Name, Number
+from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.contacts import follow_contact
 from dynident.filters.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
 from dynident.online.online import (
@@ -49,10 +51,18 @@ from dynident.online.recursion import (
     mark_friction_columns,
 )
 from dynident.online.recursive import Drift, Forgetting
+from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
 """Size of what is believed of a load before it is seen [kg], [m]."""
 HOUR = 3600.0
+BASE_VALUES = (
+    ("px", "py", "pz", "qx", "qy", "qz", "qw"),
+    ("vx", "vy", "vz", "wx", "wy", "wz"),
+    ("ax", "ay", "az", "dwx", "dwy", "dwz"),
+    WRENCH,
+)
+"""What a sample has of a floating base, in q, dq, ddq and tau."""
 
 Positive = Annotated[Number, Field(gt=0.0, le=1e9)]
 
@@ -84,6 +94,10 @@ class Tracking(Options):
     consistent: Annotated[
         Flag, "follow physically consistent parameters, under the default prior, too"
     ] = False
+    link: Annotated[
+        Name | None,
+        "that carries loads; the last one, of a floating robot its base by default",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -109,12 +123,12 @@ class Event:
 
 @dataclass(frozen=True)
 class LoadEstimate:
-    """What is carried beside the model's last link.
+    """What is carried beside the model's own bodies.
 
     Attributes
     ----------
     phi, std : ndarray, shape (10,)
-        Its inertial parameters in the frame of the last link.
+        Its inertial parameters in the frame of the link that carries it.
     covariance : ndarray, shape (10, 10)
     """
 
@@ -172,7 +186,8 @@ class Tracker:
     base : BaseParameters
         Of the model that is followed.
     sigma : sequence of float
-        Standard deviation of each joint's torque error [Nm or N]: it weighs the samples.
+        Standard deviation of each equation's torque error [Nm or N]: it weighs the samples. Of a
+        floating base its six equations come first; those with an infinite one are not followed.
     rate : float
         Samples a second [Hz].
     forgetting : Forgetting
@@ -188,12 +203,14 @@ class Tracker:
     turnover : Turnover, optional
         Of the causal filter that the samples come from: what it leaves of Coulomb friction where a
         joint turns. Of samples that no such filter has seen there is none.
+    link : str, optional
+        That carries loads; the last one, of a floating robot its base by default.
 
     Raises
     ------
     InputError
-        When options contradict each other, the robot has a floating base, or its friction a
-        memory or a dependence on load or temperature.
+        When options contradict each other, friction has a memory or depends on load or
+        temperature, or something of a sensor of forces is to be estimated.
     """
 
     def __init__(
@@ -209,6 +226,7 @@ class Tracker:
         start: Known | None = None,
         knowledge: Knowledge | None = None,
         turnover: Turnover | None = None,
+        link: str | None = None,
     ) -> None:
         refuse_untrackable(base, sigma, rate)
         self.base, self.rate = base, float(rate)
@@ -217,9 +235,10 @@ class Tracker:
         slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
         self._model = pack_tracker_model(
-            base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn
-        )
-        whole, real = count_memory_entries(base.count, base.idim.robot.n)
+            base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn,
+            find_carrying_body(base.idim.robot, link),
+        )  # fmt: skip
+        whole, real = count_memory_entries(base.count, base.idim.robot.dof)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
         if start is None:
@@ -233,19 +252,38 @@ class Tracker:
         memory.R[:], memory.beta[:] = first.R, first.beta
         for k in range(2):
             memory.kept_factor[k], memory.kept_beta[k] = first.R, first.beta
-        self._sample = np.empty(4 * base.idim.robot.n)
+        robot = base.idim.robot
+        coordinates = robot.dof + int(robot.floating)  # an orientation has four
+        self._contacts = robot.contacts if has_unmeasured_contacts(base) else ()
+        forces = count_unmeasured_forces(base)
+        self._sample = np.zeros(coordinates + (3 + forces) * robot.dof)
+        ends = coordinates + robot.dof * np.arange(4)
+        self._parts = np.split(self._sample, ends)  # views: q, dq, ddq, tau, levers
         self._answer = None
         if knowledge is not None:
             self._answer = ConsistentAnswer(base, self.sigma, knowledge)
 
     def update(
-        self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike, tau: npt.ArrayLike
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        bearing: Collection[str] = (),
     ) -> Event | None:
-        """Take in one sample.
+        """Take in one sample, as a row of the log of a `Problem` is.
 
         Parameters
         ----------
-        q, dq, ddq, tau : array_like, shape (n,)
+        q, dq, ddq : array_like, shapes (nq,), (dof,) and (dof,)
+            Of a floating robot position and quaternion x y z w of its base come first, its twist,
+            and its spatial acceleration, in its axes.
+        tau : array_like, shape (dof,)
+            Right-hand sides: zeros of a floating base, then the joints' torques, with ``J^T f`` of
+            all wrenches that are measured [Nm or N].
+        bearing : collection of str
+            Contacts that bear and that nothing measures: what they do is eliminated from the rows
+            of this sample. They are of base parameters of a null space.
 
         Returns
         -------
@@ -255,10 +293,12 @@ class Tracker:
         Raises
         ------
         InputError
-            When a value is not finite; the tracker is then as it was.
+            When a value is not finite, or a contact is not known; the tracker is then as it was.
         """
-        n, sample = len(self.sigma), self._sample
-        sample[:n], sample[n : 2 * n], sample[2 * n : 3 * n], sample[3 * n :] = q, dq, ddq, tau
+        sample, parts = self._sample, self._parts
+        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
+        if self._contacts or bearing:
+            self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
         outcome = step(*self._model, self._whole, self._real, sample)
         if self._answer is not None and outcome != BAD:
             self._answer.update(self._memory.R)
@@ -266,12 +306,38 @@ class Tracker:
             return None
         if outcome == BAD:
             bad = int(np.flatnonzero(~np.isfinite(sample))[0])
-            signal = ("q", "dq", "ddq", "tau")[bad // n]
-            joint = self.base.idim.robot.joint_names[bad % n]
-            raise InputError(f"sample {self.samples + 1}: {signal}_{joint} is {sample[bad]}")
+            name = self._name_value(bad)
+            raise InputError(f"sample {self.samples + 1}: {name} is {sample[bad]}")
         total = self._memory.total
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def _fill_levers(self, levers: Array, bearing: Collection[str]) -> None:
+        """Jacobians of the contacts that bear unmeasured, zeros of all others."""
+        known = [contact.name for contact in self._contacts]
+        odd = next((name for name in bearing if name not in known), None)
+        if odd is not None:
+            raise InputError(
+                f"{odd!r} bears unmeasured, but is no contact of base parameters of a null space"
+            )
+        q, first = self._parts[0][None], 0
+        for contact in self._contacts:
+            own = levers[first : first + contact.components]
+            first += contact.components
+            own[:] = 0.0
+            if contact.name in bearing and np.all(np.isfinite(q)):
+                idim = self.base.idim
+                motion = follow_contact(idim.tree, idim.robot, contact, q)
+                own[:] = motion.jacobian[0, : contact.components]
+
+    def _name_value(self, place: int) -> str:
+        """What a sample has at a place."""
+        robot = self.base.idim.robot
+        names = []
+        for signal, of_base in zip(("q", "dq", "ddq", "tau"), BASE_VALUES, strict=True):
+            names += [f"base_{part}" for part in of_base] if robot.floating else []
+            names += [f"{signal}_{joint}" for joint in robot.joint_names]
+        return names[place]
 
     def reset(self, weight: float = 1e-4) -> None:
         """Let all samples so far weigh less: the estimate stays, its covariance grows.
@@ -401,7 +467,7 @@ class Tracker:
         """Places of addresses in the vector of whole numbers."""
         s = Sizes(*self._model[0][: len(Sizes._fields)].tolist())
         before = len(Sizes._fields) + 3 * s.bodies + s.bodies * s.longest + s.bodies
-        before += s.bodies * s.longest * 10 + 2 * s.joints + s.width + 5 * s.entries
+        before += s.bodies * s.longest * 10 + 2 * s.dof + s.width + 5 * s.entries
         return np.asarray(before + 3 * np.arange(s.laws), dtype=np.int64)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
@@ -436,14 +502,16 @@ class Tracker:
 
 def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
     """Refuse what no tracker can be made of."""
-    idim, n = base.idim, base.idim.robot.n
-    if idim.robot.floating:
-        raise InputError(f"{idim.robot.name}: a floating base cannot be tracked yet")
-    if idim.robot.contacts:
-        raise InputError(f"{idim.robot.name}: a robot with contacts cannot be tracked yet")
+    idim, dof = base.idim, base.idim.robot.dof
+    what = f"{dof} equations" if idim.robot.floating else f"{dof} joints"
     given = np.asarray(sigma, dtype=float)
-    if given.shape != (n,) or not np.all((given > 0.0) & np.isfinite(given)):
-        raise InputError(f"{idim.robot.name}: sigma needs a positive number for each of {n} joints")
+    if given.shape != (dof,) or not np.all(given > 0.0) or not np.any(np.isfinite(given)):
+        raise InputError(f"{idim.robot.name}: sigma needs a positive number for each of {what}")
+    if any(contact.estimate for contact in idim.robot.contacts):
+        raise InputError(
+            f"{idim.robot.name}: what is wrong with sensors of forces is estimated from whole "
+            "logs, and not followed"
+        )
     if not 0.0 < rate < np.inf:
         raise InputError(f"rate = {rate} is no sample rate; give it in Hz")
     for friction in idim.frictions:
@@ -452,6 +520,27 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
                 f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion of "
                 "an instant, which a tracker does not follow; identify it from a log"
             )
+
+
+def has_unmeasured_contacts(base: BaseParameters) -> bool:
+    """Whether base parameters are of logs in which contacts bear that nothing measures."""
+    return any(each.equations == "null-space" for each in base.observed)
+
+
+def count_unmeasured_forces(base: BaseParameters) -> int:
+    """Components of the forces of contacts that nothing measures."""
+    if not has_unmeasured_contacts(base):
+        return 0
+    return sum(contact.components for contact in base.idim.robot.contacts)
+
+
+def find_carrying_body(robot: Robot, link: str | None) -> int:
+    """The body that carries loads: a link's, else the last, of a floating robot its base."""
+    if link is None:
+        return 0 if robot.floating else len(robot.links) - 1
+    if link not in robot.links:
+        raise InputError(f"link {link!r} is not known{suggest_nearest(link, robot.links)}")
+    return robot.links.index(link)
 
 
 def pack_tracker_model(
@@ -463,11 +552,12 @@ def pack_tracker_model(
     alarm: Alarm,
     slow: tuple[float, ...],
     turnover: Turnover,
+    carrying: int,
 ) -> tuple[Integers, Array]:
-    """What a tracker is told, as two vectors."""
+    """What a tracker is told, as two vectors; `carrying` is the body that carries loads."""
     idim, p = base.idim, base.count
     n, tree = idim.robot.n, idim.tree
-    last = 10 * (tree.bodies - 1) + np.arange(LOAD)
+    last = 10 * carrying + np.arange(LOAD)
     columns = [*base.kept.tolist(), *(k for k in last.tolist() if k not in base.kept)]
     packing = idim.packing(columns)
     entry, weight, law, shape = build_friction_tables(base, packing.drive)
@@ -500,7 +590,8 @@ def pack_tracker_model(
     )  # fmt: skip
     sizes = Sizes(
         tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
-        shape.shape[1], p, len(columns), len(turns), 1, half, settle,
+        shape.shape[1], p, len(columns), len(turns), 1, half, settle, tree.dof,
+        count_unmeasured_forces(base),
     )  # fmt: skip
     pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach)
     return pack_vectors(sizes, pace, model)

@@ -301,64 +301,119 @@ def filter_base_motion(
     twist, acceleration = np.zeros((samples, 6)), np.zeros((samples, 6))
     if base.fixed:
         return BaseMotion(pose, twist, acceleration, proper=False, oriented=True, still=True)
-    inertial = base.gyro is not None and base.force is not None
-    # without the orientation nobody knows where gravity points to
-    given = measured and base.twist is not None and base.orientation is not None
-    if not inertial and not given and (base.position is None or base.orientation is None):
-        raise InputError(
-            f"{name}: the base's acceleration, or the direction of gravity, is not in the log; it "
-            "takes imu_w and imu_a, or base_p and base_q, or base_q, base_v and base_w with "
-            "derivatives = 'measured'"
-        )
+    followed, others = sort_base_signals(base, measured, name)
     for start, stop in runs:
         run = slice(start, stop)
+        signals: dict[str, tuple[Array, ...]] = {}
+        for label in (*followed, *others):
+            signal = filter_zero_phase(getattr(base, label)[run], cutoff, rate)
+            if label == "orientation":
+                signal /= np.linalg.norm(signal, axis=1, keepdims=True)
+            slopes = differentiate_twice(signal, rate) if label in followed else ()
+            signals[label] = (signal, *slopes)
+        pose[run], twist[run], acceleration[run] = compose_base_motion(signals, base.mount)
+    return describe_base_motion(base, "force" in others, pose, twist, acceleration)
 
-        def smooth(signal: Array, run: slice = run) -> Array:
-            return filter_zero_phase(signal[run], cutoff, rate)
 
-        if base.position is not None:
-            pose[run, :3] = smooth(base.position)
-        if base.orientation is not None:
-            quaternion = smooth(base.orientation)
-            pose[run, 3:] = quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
-        R = convert_quaternions(pose[run, 3:])
-        if given:
-            assert base.twist is not None
-            twist[run] = smooth(base.twist)
-            if base.acceleration is not None:
-                acceleration[run] = smooth(base.acceleration)
-            else:
-                acceleration[run] = differentiate_twice(twist[run], rate)[0]
-                acceleration[run, :3] += np.cross(twist[run, 3:], twist[run, :3])
-            continue
-        if base.position is not None and base.orientation is not None:
-            velocity, second = differentiate_twice(pose[run, :3], rate)
-            twist[run, :3] = np.einsum("tji,tj->ti", R, velocity)
-            acceleration[run, :3] = np.einsum("tji,tj->ti", R, second)
-        if base.gyro is not None:
-            twist[run, 3:] = smooth(base.gyro)
-            acceleration[run, 3:] = differentiate_twice(twist[run, 3:], rate)[0]
-        elif base.orientation is not None:
-            first, second = differentiate_twice(pose[run, 3:], rate)
-            twist[run, 3:] = 2.0 * multiply_by_conjugate(pose[run, 3:], first)
-            acceleration[run, 3:] = 2.0 * multiply_by_conjugate(pose[run, 3:], second)
-        if inertial:
-            assert base.force is not None
-            assert base.mount is not None
-            rate_, spin = twist[run, 3:], acceleration[run, 3:]
-            lever = np.cross(spin, base.mount) + np.cross(rate_, np.cross(rate_, base.mount))
-            acceleration[run, :3] = smooth(base.force) - lever
+def describe_base_motion(
+    base: Base, proper: bool, pose: Array, twist: Array, acceleration: Array
+) -> BaseMotion:
+    """The motion of a moving base, with what is known of it."""
     return BaseMotion(
         pose,
         twist,
         acceleration,
-        proper=inertial and not given,
+        proper=proper,
         oriented=base.orientation is not None,
         still=False,
         placed=base.position is not None,
         mount=base.mount,
         turn=base.turn,
     )
+
+
+def sort_base_signals(
+    base: Base, measured: bool, name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Signals of a moving base that are differentiated, and those that are taken as they are.
+
+    Where its derivatives are `measured`, the logged twist and acceleration are taken; else its
+    pose and what an inertial measurement unit tells.
+
+    Raises
+    ------
+    InputError
+        When they do not tell its acceleration, or where gravity points to.
+    """
+    here = [label for label in SAMPLED if getattr(base, label) is not None]
+    # without the orientation nobody knows where gravity points to
+    if measured and "twist" in here and "orientation" in here:
+        known = [each for each in ("position", "orientation") if each in here]
+        if "acceleration" in here:
+            return (), (*known, "twist", "acceleration")
+        return ("twist",), tuple(known)
+    inertial = "gyro" in here and "force" in here
+    if not inertial and not ("position" in here and "orientation" in here):
+        raise InputError(
+            f"{name}: the base's acceleration, or the direction of gravity, is not in the log; it "
+            "takes imu_w and imu_a, or base_p and base_q, or base_q, base_v and base_w with "
+            "derivatives = 'measured'"
+        )
+    followed = tuple(each for each in ("position", "orientation", "gyro") if each in here)
+    return followed, ("force",) if inertial else ()
+
+
+def compose_base_motion(
+    signals: Mapping[str, tuple[Array, ...]], mount: Array | None
+) -> tuple[Array, Array, Array]:
+    """Pose, twist and acceleration of a base, shapes (samples, 7), (samples, 6), (samples, 6).
+
+    Parameters
+    ----------
+    signals : mapping of str to tuple of ndarray
+        By the names of `Base`, filtered; with first and second derivatives of those that
+        `sort_base_signals` has differentiated.
+    mount : ndarray, shape (3,), or None
+        Of the inertial measurement unit in the base [m].
+    """
+    samples = len(next(iter(signals.values()))[0])
+    pose, (twist, acceleration) = np.zeros((samples, 7)), np.zeros((2, samples, 6))
+    pose[:, 6] = 1.0
+    size = np.ones((samples, 1))
+    if "position" in signals:
+        pose[:, :3] = signals["position"][0]
+    if "orientation" in signals:
+        size = np.linalg.norm(signals["orientation"][0], axis=1, keepdims=True)
+        pose[:, 3:] = signals["orientation"][0] / size
+    if "twist" in signals:
+        twist[:] = signals["twist"][0]
+        if "acceleration" in signals:
+            acceleration[:] = signals["acceleration"][0]
+        else:
+            acceleration[:] = signals["twist"][1]
+            acceleration[:, :3] += np.cross(twist[:, 3:], twist[:, :3])
+        return pose, twist, acceleration
+    if "position" in signals and "orientation" in signals:
+        R = convert_quaternions(pose[:, 3:])
+        _, velocity, second = signals["position"]
+        twist[:, :3] = np.einsum("tji,tj->ti", R, velocity)
+        acceleration[:, :3] = np.einsum("tji,tj->ti", R, second)
+    if "gyro" in signals:
+        twist[:, 3:], acceleration[:, 3:] = signals["gyro"][:2]
+    elif "orientation" in signals:
+        # the filtered quaternion is p = s u, |u| = 1: of dp = ds u + s du and of ddp the vectors
+        # of conj(u) dp and conj(u) ddp are s omega / 2 and s domega / 2 + ds omega
+        _, first, second = signals["orientation"]
+        twist[:, 3:] = 2.0 * multiply_by_conjugate(pose[:, 3:], first) / size
+        growth = np.sum(pose[:, 3:] * first, axis=1, keepdims=True)
+        turned = 2.0 * multiply_by_conjugate(pose[:, 3:], second)
+        acceleration[:, 3:] = (turned - 2.0 * growth * twist[:, 3:]) / size
+    if "force" in signals:
+        assert mount is not None
+        w, spin = twist[:, 3:], acceleration[:, 3:]
+        lever = np.cross(spin, mount) + np.cross(w, np.cross(w, mount))
+        acceleration[:, :3] = signals["force"][0] - lever
+    return pose, twist, acceleration
 
 
 def convert_rotation_vector(turn: Array) -> Array:

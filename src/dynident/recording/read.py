@@ -175,11 +175,13 @@ def find_column_layout(
     columns: Columns | None = None,
     units: Units | None = None,
     side: Side = "joint",
+    floating: Floating | None = None,
 ) -> Layout:
     """Which columns of a table are what, by its names: as `read_log` takes them."""
     name = str(table.path)
-    request = Request(name, robot.joint_names, robot, None, units or {}, side, Clocking())
-    log = _Log([table], request, robot, columns or {})
+    own = (robot.joint_names, robot, None, units or {}, side, Clocking())
+    request = Request(name, *own, floating=Floating() if floating is None else floating)
+    log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     time = _locate_time(log)
     spots, _ = _locate_signals(log, time)

@@ -33,6 +33,7 @@ from dynident.dynamics.tree import build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Equations, Robot
 
 CHUNK = 4096
@@ -126,7 +127,7 @@ class GeneralisedSamples(Samples):
         return self.tau[:, -self.measured.shape[1] :] if self.applied is None else self.applied
 
 
-def has_only_joint_torques(robot: Robot, log: Samples) -> bool:
+def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
     return not robot.floating and not robot.contacts and not log.locked
 
@@ -201,7 +202,7 @@ def add_wrenches(idim: Idim, log: Samples, measured: Sequence[Contact], q: Array
     """What measured wrenches do to each equation along a log, ``sum_l J_l^T f_l``."""
     found = np.zeros((len(q), idim.tree.dof))
     for contact in measured:
-        refuse_unoriented_wrench(log, contact.axes)
+        refuse_unoriented_wrench(log.name, contact, log.base is None or log.base.oriented)
         wrench = log.wrenches[contact.name]
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
@@ -243,7 +244,7 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     return replace(limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching)
 
 
-def choose_equations(robot: Robot, log: Samples) -> Equations:
+def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
     """Which equations a log states: those that were asked for, else all that it can."""
     unmeasured = [c.name for c in robot.contacts if c.name not in log.wrenches]
     kind = log.equations
@@ -268,11 +269,11 @@ def choose_equations(robot: Robot, log: Samples) -> Equations:
     return kind
 
 
-def refuse_unoriented_wrench(log: Samples, axes: str) -> None:
+def refuse_unoriented_wrench(name: str, contact: Contact, oriented: bool) -> None:
     """Refuse wrenches in the world's axes where nobody knows how the base is turned."""
-    if axes == "world" and log.base is not None and not log.base.oriented:
+    if contact.axes == "world" and not oriented:
         raise InputError(
-            f"{log.name}: wrenches in the world's axes take the orientation of the base, which "
+            f"{name}: wrenches in the world's axes take the orientation of the base, which "
             "the log does not have"
         )
 

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
@@ -19,6 +19,7 @@ from dynident.fit.provenance import Provenance, restore_robot_files
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
 from dynident.fit.verdict import REFUTED
+from dynident.report.difference import Difference, compare_results
 from dynident.report.html import render_result_page
 from dynident.report.text import summarise_result
 
@@ -50,6 +51,27 @@ class Fit(Result):
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""
         return summarise_result(self, full)
+
+    def compare(self, other: Result) -> Difference:
+        """Two results of the same kind of robot side by side: A, and another, B.
+
+        Parameters
+        ----------
+        other : Fit
+            Fresh, or read from a file.
+
+        Returns
+        -------
+        Difference
+            `summary()` is its text, `to_dict()` plain data.
+
+        Raises
+        ------
+        InputError
+            When their robots do not have the same joints.
+        """
+        check_type("compare", other, Result, "dynident.read_result(path) reads one")
+        return compare_results(self, other)
 
     def report(self, path: str | Path) -> None:
         """Write the fit as a page, whole or not at all.

@@ -25,6 +25,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
+from dynident.report.difference import Difference
 from dynident.report.fit import Fit, read_document, restore_fit
 from dynident.report.repair import describe_base_shift
 from dynident.robot.model import Robot
@@ -249,6 +250,24 @@ def measure_log(
             *check_lowpass(lowpass, [samples]),
         ),
     )
+
+
+def compare_on_logs(
+    one: Fit, other: Fit, logs: Sequence[Sequence[str]], layout: Layout = AS_FITTED
+) -> tuple[Difference, tuple[str, ...]]:
+    """Two fits side by side, also on other logs, and what was noticed about these.
+
+    Each prepares a log as it did its own; errors of all samples are below the lower of the two
+    low-passes in both.
+    """
+    found = one.compare(other)
+    lowpass_hz = min(one.lowpass_hz, other.lowpass_hz)
+    pairs = [
+        [measure_log(fit, files, lowpass_hz, layout) for fit in (one, other)] for files in logs
+    ]
+    figures = tuple((a.figures, b.figures) for a, b in pairs)
+    noticed = dict.fromkeys(note for pair in pairs for each in pair for note in each.warnings)
+    return replace(found, logs=figures), tuple(noticed)
 
 
 def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:

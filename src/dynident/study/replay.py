@@ -30,6 +30,7 @@ from dynident.study.fits import (
     read_fit_log,
     rebuild_loop,
 )
+from dynident.study.study import read_study_samples
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
@@ -149,11 +150,41 @@ def replay(
     ComputationError
         When the model cannot be simulated.
     """
+    check_engine(engine)
+    return replay_samples(
+        fit, read_fit_log(fit, files, layout, torque=False), ",".join(files), engine
+    )
+
+
+@limit_to_one_thread
+def replay_own_logs(fit: Fit, engine: str = OURS) -> list[Replay]:
+    """The same on the logs that the fit's study holds out, or else on those that it fits."""
+    check_engine(engine)
+    study = find_study(fit)
+    if study is None:
+        raise InputError(f"{fit.robot.name}: was identified without a study; give a log to replay")
+    sections = [section for section in study.log if section.use == "validate"] or study.log
+    return [
+        replay_samples(
+            fit,
+            read_study_samples(section, fit.robot, study.prepare, torque=False),
+            ",".join(section.files),
+            engine,
+        )
+        for section in sections
+    ]
+
+
+def check_engine(engine: str) -> None:
+    """Refuse engines that are not known."""
     if engine != OURS and engine not in ENGINES:
         known = (OURS, *ENGINES)
         raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
+
+
+def replay_samples(fit: Fit, samples: Samples, name: str, engine: str) -> Replay:
+    """The same on a log that was read."""
     robot = fit.robot
-    samples = read_fit_log(fit, files, layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     samples = fill_missing_torque(samples, simulation)
     model = fit.model
@@ -180,7 +211,7 @@ def replay(
     rms = np.sqrt(squares / count)
     nominal, reason = measure_nominal_error(fit, samples)
     return Replay(
-        ",".join(files),
+        name,
         engine,
         robot.joint_names,
         rms[0],

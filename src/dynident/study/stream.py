@@ -6,25 +6,41 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
+from dynident.core.options import read_options
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
+from dynident.recording.floating import (
+    ORIENTATIONS,
+    Base,
+    Floating,
+    extract_base,
+    extract_contacts,
+    find_invalid_quaternions,
+)
 from dynident.recording.read import Layout, find_column_layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
+from dynident.study.channels import (
+    Channels,
+    collect_recorded_signals,
+    collect_signals,
+    find_channels,
+)
 from dynident.study.study import LogSection
 
 HEAD = 32
 """Rows of a stream by whose stamps its rate is told."""
+JOINTS = ("q", "dq", "ddq", "tau")
 WAIT = 0.1
 """Between two looks at a file that grows [s]."""
 BLOCK = 1 << 16
@@ -40,8 +56,8 @@ class Sample(NamedTuple):
     ----------
     time : float
         [s]
-    values : ndarray, shape (4 n,)
-        ``[q | dq | ddq | tau]``; NaN where the stream has no derivatives.
+    values : ndarray, shape (columns,)
+        Of the signals of its `Channels`.
     fresh : bool
         Whether a new run of the log begins with it.
     """
@@ -51,20 +67,12 @@ class Sample(NamedTuple):
     fresh: bool
 
 
-def stream_recording(recording: Recording, measured: bool) -> Iterator[Sample]:
+def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sample]:
     """The samples of a log that was read as a whole, before any filter."""
-    n = recording.q.shape[1]
-    values = np.zeros(4 * n)
-    if measured and (recording.dq is None or recording.ddq is None):
-        raise InputError(
-            f"{recording.name}: derivatives = 'measured' of a stream needs both dq and ddq"
-        )
+    values = channels.pack(collect_recorded_signals(recording))
     for start, stop in recording.segments:
         for k in range(start, stop):
-            values[:n], values[3 * n :] = recording.q[k], recording.tau[k]
-            if measured and recording.dq is not None and recording.ddq is not None:
-                values[n : 2 * n], values[2 * n : 3 * n] = recording.dq[k], recording.ddq[k]
-            yield Sample(k / recording.rate, values, k == start)
+            yield Sample(k / recording.rate, values[k], k == start)
 
 
 class Lines:
@@ -124,15 +132,21 @@ class TextStream:
         How its columns are laid out; by their default names without.
     rate : float or None
         [Hz]; told from the stamps of the first rows without.
+    measured : bool
+        Whether derivatives are the stream's own.
     taken : int
         Samples before the first of them, of a stream that goes on.
+    channels : Channels or None
+        Which signals its samples hold; known from the first of them on.
     """
 
     lines: Lines
     robot: Robot
     section: LogSection | None
     rate: float | None
+    measured: bool = False
     taken: int = 0
+    channels: Channels | None = None
 
     def samples(self) -> Iterator[Sample]:
         """One after another; the rate is known from the first of them on."""
@@ -157,7 +171,7 @@ class TextStream:
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
-        n = self.robot.n
+        floating, turned = self._floating, None
         for line in self.lines:
             text = line.strip()
             if not text or is_comment(text):
@@ -191,12 +205,49 @@ class TextStream:
             if at is not None and last is not None and at <= last:
                 raise InputError(f"{place}: time goes from {last:.9g} s to {at:.9g} s")
             last = at
-            sample = np.zeros(4 * n)
-            parts = ("q", "dq", "ddq", "tau")
-            for k, signal in enumerate(parts):
-                if signal in signals:
-                    sample[k * n : (k + 1) * n] = signals[signal][0]
-            yield at, sample
+            for signal in ORIENTATIONS:
+                if signal in signals and find_invalid_quaternions(signals[signal])[0]:
+                    raise InputError(f"{place}: {signal} is no quaternion of length 1")
+            base = extract_base(signals, self.robot, floating, self.lines.name)
+            contacts = extract_contacts(signals, self.robot, floating)
+            if self.channels is None:
+                self.channels = self._find_channels(signals, base, *contacts)
+            every = collect_signals({name: signals.get(name) for name in JOINTS}, base, *contacts)
+            if "base orientation" in every:  # a quaternion and its negative turn alike
+                if turned is not None and np.sum(turned * every["base orientation"]) < 0.0:
+                    every["base orientation"] = -every["base orientation"]
+                turned = every["base orientation"]
+            yield at, self.channels.pack(every)[0]
+
+    @property
+    def _floating(self) -> Floating:
+        """How columns of a base and of contacts are meant."""
+        return Floating() if self.section is None else read_options(Floating, self.section)
+
+    def _find_channels(
+        self,
+        signals: Mapping[str, Array],
+        base: Base | None,
+        wrenches: Mapping[str, Array],
+        touching: Mapping[str, Booleans],
+    ) -> Channels:
+        """What the first sample shows."""
+        q, floating = signals["q"], self._floating
+        head = Recording(
+            self.lines.name,
+            1.0,
+            q,
+            signals.get("tau", np.zeros_like(q)),
+            signals.get("dq"),
+            signals.get("ddq"),
+            torque="measured" if "tau" in signals else "none",
+            base=base,
+            wrenches=wrenches,
+            touching=touching,
+            equations=floating.equations,
+            locked=dict(floating.locked or {}),
+        )
+        return find_channels(self.robot, head, self.measured, whole=False)
 
     def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> Layout:
         width = len(names) if names is not None else columns or 0
@@ -204,7 +255,14 @@ class TextStream:
         section = self.section
         if section is None:
             return find_column_layout(table, self.robot)
-        return find_column_layout(table, self.robot, section.columns, section.units, section.side)
+        return find_column_layout(
+            table,
+            self.robot,
+            section.columns,
+            section.units,
+            section.side,
+            replace(self._floating, locked=None),  # a stream has the columns of all joints
+        )
 
     def _cells(
         self, text: str, delimiter: str | None, names: tuple[str, ...], place: str

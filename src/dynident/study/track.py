@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -18,8 +18,10 @@ from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
 from dynident.core.options import broadcast_to_joints, read_options
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.idim import Idim
 from dynident.filters.causal import CausalFilter
-from dynident.online.recursive import Drift, Forgetting, Weights
+from dynident.fit.determined import SAME
+from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
@@ -28,6 +30,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
+from dynident.study.channels import Channels, find_channels
 from dynident.study.fits import relocate_log_section
 from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
 from dynident.study.study import (
@@ -40,6 +43,7 @@ from dynident.study.study import (
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
+NO_SIGMA = "a stream has no log that tells its sigma: give --sigma, or a result to start from"
 GAP = 1.5
 """Periods between two stamps from which samples are missing."""
 
@@ -58,6 +62,8 @@ class Row(NamedTuple):
         Mass of a load and its standard deviation, where one is carried [kg].
     theta : ndarray or None
         Consistent standard parameters, where they are followed.
+    base : BaseParameters
+        What beta are.
     """
 
     time: float
@@ -66,6 +72,7 @@ class Row(NamedTuple):
     std: Array
     load: tuple[float, float] | None
     theta: Array | None
+    base: BaseParameters
 
 
 class Noticed(NamedTuple):
@@ -91,20 +98,72 @@ class Setting:
         Whose preparation and tracking count.
     section : LogSection or None
         How the log is laid out; as robots name their columns without.
-    sigma : ndarray or None
-        Where it is known before the log is.
+    result : Fit or None
+        That it starts from.
     """
 
-    base: BaseParameters
+    idim: Idim
     study: Study
     section: LogSection | None
-    sigma: Array | None
-    start: Known | None
+    result: Fit | None
 
     @property
     def robot(self) -> Robot:
         """The robot."""
-        return self.base.idim.robot
+        return self.idim.robot
+
+    @property
+    def weights(self) -> Weights:
+        """How rows are weighed."""
+        return read_options(Weights, self.study.track)
+
+    @property
+    def start(self) -> Known | None:
+        """What is known before the first sample."""
+        if self.result is None:
+            return None
+        std = self.result.estimate.covariance.std
+        if not np.all(std > 0.0):
+            raise InputError(f"{self.robot.name}: parameters without error cannot be followed")
+        return Known(self.result.estimate.beta, np.diag(std**2))
+
+    def choose_base(self, channels: Channels) -> BaseParameters:
+        """Base parameters of a stream: those of the result, where they are all that it shows."""
+        own = base_parameters(self.idim, observed=(channels.observed,))
+        if self.result is None:
+            return own
+        known = self.result.base
+        if channels.observed not in known.observed:
+            span = np.linalg.qr(known.matrix.T)[0]
+            missed = np.linalg.norm(own.matrix - own.matrix @ span @ span.T, axis=1)
+            if np.any(missed > SAME * np.linalg.norm(own.matrix, axis=1)):
+                raise InputError(
+                    f"{channels.name}: states equations = {channels.observed.equations!r}, whose "
+                    "parameters the logs of the result do not all determine; start from a result "
+                    "of such logs, or from none"
+                )
+        return replace(known, observed=(channels.observed,))
+
+    def find_sigma(self, channels: Channels) -> Array | None:
+        """Sigma of each equation where it is known before the log is; infinite of those without."""
+        stated = channels.observed.rows(self.robot)
+        found = np.full(len(stated), np.inf)
+        if self.weights.sigma is not None:
+            what = "equations" if self.robot.floating else "joints"
+            count = int(np.sum(stated))
+            found[stated] = broadcast_to_joints(self.weights.sigma, count, "sigma", what)
+            return found
+        if self.result is None:
+            return None
+        rows = np.array([group.rows for group in self.result.residuals])
+        sigma = self.result.estimate.sigma
+        if len(rows) != len(sigma) or len(rows) < len(stated):
+            return None
+        known = (rows[: len(stated)] > 0) & (sigma[: len(stated)] > 0.0)
+        if not np.all(known[stated]):
+            return None
+        found[stated] = sigma[: len(stated)][stated]
+        return found
 
     @cached_property
     def prepare(self) -> dict[str, Any]:
@@ -130,21 +189,9 @@ class Setting:
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
     """What is tracked by a study, or from a fit on."""
-    if result is None:
-        idim = build_study_idim(study, load_study_robot(study))
-        base, start, sigma = base_parameters(idim), None, None
-    else:
-        base = result.base
-        std = result.estimate.covariance.std
-        if not np.all(std > 0.0):
-            raise InputError(f"{result.robot.name}: parameters without error cannot be followed")
-        start, sigma = Known(result.estimate.beta, np.diag(std**2)), result.estimate.sigma
-        if len(sigma) != result.robot.n or np.min(sigma) <= 0.0:
-            sigma = None
-    weights = read_options(Weights, study.track)
-    if weights.sigma is not None:
-        sigma = np.array(broadcast_to_joints(weights.sigma, base.idim.robot.n, "sigma"))
-    return Setting(base, study, section, sigma, start)
+    if result is not None:
+        return Setting(result.idim, study, section, result)
+    return Setting(build_study_idim(study, load_study_robot(study)), study, section, None)
 
 
 class Follower:
@@ -152,20 +199,28 @@ class Follower:
 
     Parameters
     ----------
-    sigma : ndarray, shape (n,)
+    base : BaseParameters
+    sigma : ndarray, shape (dof,)
+        Of each equation of motion.
     rate : float
         Of the stream [Hz].
     """
 
-    def __init__(self, setting: Setting, sigma: Array, rate: float) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        channels: Channels,
+        base: BaseParameters,
+        sigma: Array,
+        rate: float,
+    ) -> None:
         track = setting.study.track
         options = read_options(Tracking, track)
-        n = setting.robot.n
-        self.rate, self.sigma = rate, sigma
-        self.filter = CausalFilter(n, setting.cutoff, rate, setting.measured)
+        self.rate, self.sigma, self.base, self.channels = rate, sigma, base, channels
+        self.filter = CausalFilter(*channels.widths, setting.cutoff, rate)
         self.step = max(1, int(0.5 * rate / setting.cutoff + 1e-9))
         self.tracker = Tracker(
-            setting.base,
+            base,
             sigma,
             rate / self.step,
             forgetting=read_options(Forgetting, track),
@@ -175,6 +230,7 @@ class Follower:
             start=setting.start,
             knowledge=Knowledge() if options.consistent else None,
             turnover=self.filter.turnover,
+            link=options.link,
         )
         self.each = max(1, round(options.every * rate / self.step))
         self._setting = setting
@@ -200,10 +256,9 @@ class Follower:
         counts[1] = (counts[1] + 1) % self.step
         if counts[1]:
             return []
-        n = len(self.sigma)
         found: list[Row | Noticed] = []
         at = sample.time - self.filter.lag
-        event = self.tracker.update(out[:n], out[n : 2 * n], out[2 * n : 3 * n], out[3 * n :])
+        event = self.tracker.update(*self.channels.compose(out))
         if event is not None:
             found.append(Noticed(at, event))
         if self.tracker.samples % self.each == 0:
@@ -226,6 +281,7 @@ class Follower:
             tracker.std,
             None if load is None else (load.mass, float(load.std[0])),
             tracker.theta if tracker.consistent else None,
+            self.base,
         )
 
     def stored(self) -> bytes:
@@ -238,8 +294,9 @@ class Follower:
     @property
     def origin(self) -> Origin:
         """All that a state has to fit."""
-        base = self._setting.base
+        base, channels = self.base, self.channels
         rates = f"{self.tracker.fingerprint} {self._setting.cutoff!r} {self.rate!r} {self.step}"
+        rates += f" {channels.followed} {channels.others}"
         return Origin(base.idim.robot.name, base.names, rates)
 
     def restore(self, state: Kept) -> None:
@@ -265,7 +322,7 @@ class Earlier(NamedTuple):
         Samples that it has seen.
     rate : float
         [Hz]
-    sigma : ndarray, shape (n,)
+    sigma : ndarray, shape (dof,)
     """
 
     kept: Kept
@@ -289,12 +346,12 @@ def read_state(path: Path) -> Earlier | None:
         raise kept.damaged from error
 
 
-def estimate_log_sigma(setting: Setting, recording: Recording) -> Array:
-    """Sigma of each joint, of least squares on a whole log."""
+def estimate_log_sigma(setting: Setting, base: BaseParameters, recording: Recording) -> Array:
+    """Sigma of each equation, of least squares on a whole log."""
     # sigma is that of single samples, also where a batch would average periods
     given = {k: v for k, v in setting.prepare.items() if k not in ("period", "warmup")}
-    samples = prepare(recording, **given)
-    return solve_wls(Problem.of(setting.base, samples).factors)[1]
+    problem = Problem.of(base, prepare(recording, **given))
+    return convert_to_equation_sigma(problem, solve_wls(problem.factors)[1])
 
 
 @limit_to_one_thread
@@ -334,18 +391,14 @@ def track_log(
     section = setting.section
     if earlier is not None:
         rate = earlier.rate
-    sigma = setting.sigma
-    if sigma is None and earlier is not None:
-        sigma = earlier.sigma
+    whole: Recording | None = None
+    channels: Channels | None = None
     opened: IO[bytes] | None = None
     text: TextStream | None = None
     try:
         if stream is not None or follow:
-            if sigma is None:
-                raise InputError(
-                    "a stream has no log that tells its sigma: give --sigma, or a result to start "
-                    "from"
-                )
+            if setting.weights.sigma is None and setting.result is None and earlier is None:
+                raise InputError(NO_SIGMA)
             refuse_mending(section)
             name = STANDARD_INPUT
             if stream is None:
@@ -353,20 +406,23 @@ def track_log(
                 stream = opened = open_text(name)
             if rate is None and section is not None:
                 rate = section.rate
-            text = TextStream(Lines(stream, name, follow, stopped), setting.robot, section, rate)
+            lines = Lines(stream, name, follow, stopped)
+            text = TextStream(lines, setting.robot, section, rate, setting.measured)
             samples = text.samples()
         else:
             whole = read_whole_log(setting, source, rate)
             rate = whole.rate
-            if sigma is None:
-                sigma = estimate_log_sigma(setting, whole)
-            samples = stream_recording(whole, setting.measured)
+            channels = find_channels(setting.robot, whole, setting.measured, whole=True)
+            samples = stream_recording(whole, channels)
         # what a state has taken from a file is passed over; a pipe goes on where it went on
         if text is not None and opened is None:
             text.taken, past = past, 0
         for k, sample in enumerate(samples):
             if follower is None:
-                fresh = Follower(setting, sigma, float((text.rate if text else rate) or 0.0))
+                if text is not None:
+                    rate, channels = text.rate, text.channels
+                assert channels is not None  # of the first sample
+                fresh = begin_following(setting, channels, whole, earlier, float(rate or 0.0))
                 if earlier is not None:
                     fresh.restore(earlier.kept)
                 follower = fresh  # only now: a state that is refused is not written over
@@ -387,6 +443,24 @@ def track_log(
     if follower is None:
         raise InputError(f"{text.lines.name if text else source}: has no samples")
     return follower
+
+
+def begin_following(
+    setting: Setting,
+    channels: Channels,
+    whole: Recording | None,
+    earlier: Earlier | None,
+    rate: float,
+) -> Follower:
+    """What follows a stream whose channels are known, at its first sample."""
+    base, sigma = setting.choose_base(channels), setting.find_sigma(channels)
+    if sigma is None and earlier is not None:
+        sigma = earlier.sigma
+    if sigma is None and whole is not None:
+        sigma = estimate_log_sigma(setting, base, whole)
+    if sigma is None:
+        raise InputError(NO_SIGMA)
+    return Follower(setting, channels, base, sigma, rate)
 
 
 def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:

@@ -1,0 +1,436 @@
+"""Two results of the same kind of robot side by side: what they say differently, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import to_com
+from dynident.core.words import format_entry, format_number, format_percent, format_table
+from dynident.dynamics.base import BaseParameters, find_base_from_rows
+from dynident.fit.json import serialise_figure, serialise_joint, serialise_validation
+from dynident.fit.parameters import serialise_body, serialise_robot
+from dynident.fit.result import Result, ValidationFigures
+from dynident.regression.statistics import (
+    TestResult,
+    build_chi2_result,
+    compute_confidence_interval,
+    compute_wald_statistic,
+)
+from dynident.report.text import (
+    FEW,
+    describe_test_result,
+    format_free_errors,
+    format_torque_errors,
+    label_fit_figure,
+    label_headlines,
+    list_free_errors,
+    tabulate_drives,
+)
+from dynident.robot.model import Robot
+
+SCHEMA = "dynident.difference/1"
+BOTH = ("A", "B")
+"""What the two are called."""
+SAME = 1e-6
+"""Of placements [m], axes and cosines, below which they differ by rounding alone."""
+
+Pair = tuple[ValidationFigures, ValidationFigures]
+"""Errors of both on one log."""
+
+
+@dataclass(frozen=True)
+class ParameterPair:
+    """A parameter that both results have.
+
+    Attributes
+    ----------
+    name, regrouping : str
+    values, stds : tuple of float
+        Of A and of B; a parameter that was eliminated or held has no standard deviation.
+    """
+
+    name: str
+    regrouping: str
+    values: tuple[float, float]
+    stds: tuple[float, float]
+
+    @property
+    def difference(self) -> float:
+        """B minus A."""
+        return self.values[1] - self.values[0]
+
+    @property
+    def deviations(self) -> float:
+        """The difference in joint standard deviations, of estimates that are independent."""
+        joint = float(np.hypot(*np.nan_to_num(self.stds)))
+        return self.difference / joint if joint > 0.0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Two results, A and B, side by side.
+
+    Attributes
+    ----------
+    one, other : Result
+        A and B.
+    apart : str
+        Why their parameters cannot be compared; empty where they can.
+    parameters : tuple of ParameterPair
+        Base parameters that both determine, then shapes of friction and what was fitted to
+        positions.
+    test : TestResult or None
+        Whether all common base parameters are the same.
+    logs : tuple of (ValidationFigures, ValidationFigures)
+        Errors of both on other logs.
+    """
+
+    one: Result
+    other: Result
+    apart: str
+    parameters: tuple[ParameterPair, ...]
+    test: TestResult | None
+    logs: tuple[Pair, ...] = ()
+
+    @property
+    def both(self) -> tuple[Result, Result]:
+        """A and B."""
+        return self.one, self.other
+
+    @property
+    def shared_logs(self) -> tuple[str, ...]:
+        """Logs that both were fitted to, by A's names."""
+        own, others = (
+            {each.provenance.logs[name]: name for name in list_fitted_logs(each)}
+            for each in self.both
+        )
+        return tuple(name for digest, name in own.items() if digest in others)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the comparison."""
+        found = [f"parameters are not compared: {self.apart}"] if self.apart else []
+        if self.shared_logs and not self.apart:
+            found.append(
+                f"both were fitted to {', '.join(self.shared_logs)}: their errors go together, so "
+                "that the differences in standard deviations are too small"
+            )
+        return tuple(found)
+
+    def summary(self, full: bool = False) -> str:
+        """Tables of at most 80 columns; `full` adds the parameters that hardly differ."""
+        sections = [
+            format_heads(self),
+            format_parameters(self, full),
+            format_links(self),
+            format_pair_of_drives(self),
+            format_errors(self),
+            [line for note in self.notes for line in format_entry("note", note)],
+        ]
+        return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data (schema ``dynident.difference/1``)."""
+        return {
+            "schema": SCHEMA,
+            "results": [
+                {
+                    "robot": serialise_robot(each.robot),
+                    "method": each.method,
+                    "friction": each.idim.friction,
+                    "logs": list_fitted_logs(each),
+                    "verdict": asdict(each.verdict),
+                    "base_count": each.base.count,
+                }
+                for each in self.both
+            ],
+            "parameters": [serialise_pair(pair) for pair in self.parameters],
+            "test": None if self.test is None else asdict(self.test),
+            "standard": [
+                {"link": link, **dict(zip(BOTH, map(serialise_body, bodies), strict=True))}
+                for link, bodies in list_bodies(self).items()
+            ],
+            "joints": [
+                {
+                    "name": name,
+                    **{
+                        key: serialise_joint(name, each.drive_parameters(j))
+                        for key, each in zip(BOTH, self.both, strict=True)
+                    },
+                }
+                for j, name in enumerate(self.one.robot.joint_names)
+            ],
+            "fit": [serialise_errors(each) for each in self.both],
+            "logs": [
+                {
+                    "log": pair[0].log,
+                    **{
+                        key: serialise_validation(own, self.one.robot.joint_names)
+                        for key, own in zip(BOTH, pair, strict=True)
+                    },
+                }
+                for pair in self.logs
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def list_fitted_logs(result: Result) -> list[str]:
+    """Names of the logs that were fitted."""
+    return [log.name for log in result.log_words if log.use == "identify"]
+
+
+def compare_results(one: Result, other: Result, logs: Sequence[Pair] = ()) -> Difference:
+    """Two results of the same kind of robot side by side.
+
+    Parameters
+    ----------
+    one, other : Result
+    logs : sequence of (ValidationFigures, ValidationFigures)
+        Errors of both on other logs.
+
+    Raises
+    ------
+    InputError
+        When their robots do not have the same joints.
+    """
+    names, others = one.robot.joint_names, other.robot.joint_names
+    if names != others or one.robot.floating != other.robot.floating:
+        raise InputError(
+            f"A is of {describe_robot(one.robot)}, B of {describe_robot(other.robot)}: only "
+            "results of the same kind of robot can be compared"
+        )
+    apart = find_reason_apart(one, other)
+    pairs, test = ((), None) if apart else pair_base_parameters(one, other)
+    return Difference(one, other, apart, (*pairs, *pair_others(one, other)), test, tuple(logs))
+
+
+def describe_robot(robot: Robot) -> str:
+    """What kind of robot it is."""
+    base = "floating, " if robot.floating else ""
+    return f"{robot.name} ({base}joints {', '.join(robot.joint_names)})"
+
+
+def find_reason_apart(one: Result, other: Result) -> str:
+    """Why parameters of two results do not mean the same; empty where they do."""
+    if one.idim.friction != other.idim.friction:
+        return f"A has friction {one.idim.friction}, B {other.idim.friction}"
+    for mine, theirs in zip(one.robot.joints, other.robot.joints, strict=True):
+        placed = [(each.rotation, each.translation, each.axis) for each in (mine, theirs)]
+        if (mine.kind, mine.parent) != (theirs.kind, theirs.parent) or any(
+            np.max(np.abs(a - b)) > SAME for a, b in zip(*placed, strict=True)
+        ):
+            return f"the geometry of their robots differs at joint {mine.name}"
+    if np.max(np.abs(one.robot.drives.turns - other.robot.drives.turns)) > SAME:
+        return "their drives are coupled otherwise"
+    odd = sorted({*one.idim.names} ^ {*other.idim.names})
+    return f"only one of them has {', '.join(odd)}" if odd else ""
+
+
+def find_common_base(one: BaseParameters, other: BaseParameters) -> BaseParameters | None:
+    """The combinations of standard parameters that both bases determine; None where none is.
+
+    They are what lies in the span of both rows: principal vectors whose cosine is one.
+    """
+    same = one.matrix.shape == other.matrix.shape
+    if same and np.max(np.abs(one.matrix - other.matrix)) < SAME:
+        return one
+    spans = [linalg.qr(each.matrix.T, mode="economic")[0] for each in (one, other)]
+    left, cosines, _ = linalg.svd(spans[0].T @ spans[1])
+    shared = (spans[0] @ left)[:, : len(cosines)][:, cosines > 1.0 - SAME]
+    if not shared.shape[1]:
+        return None
+    return find_base_from_rows(one.idim, shared.T)
+
+
+def pair_base_parameters(
+    one: Result, other: Result
+) -> tuple[tuple[ParameterPair, ...], TestResult | None]:
+    """Base parameters that both determine, and whether they are the same."""
+    common = find_common_base(one.base, other.base)
+    if common is None:
+        return (), None
+    values, covariances = [], []
+    for each in (one, other):
+        # rows of the common base are in the span of each one's [I K], whose kept columns are I
+        turn = common.matrix[:, each.base.kept]
+        values.append(turn @ each.estimate.beta)
+        covariances.append(turn @ each.estimate.covariance.matrix @ turn.T)
+    stds = [np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in covariances]
+    pairs = tuple(
+        ParameterPair(name, text, (float(a), float(b)), (float(s), float(t)))
+        for name, text, a, b, s, t in zip(
+            common.names, common.regroupings, *values, *stds, strict=True
+        )
+    )
+    told = stds[0] + stds[1] > 0.0
+    if not np.any(told):
+        return pairs, None
+    joint = (covariances[0] + covariances[1])[np.ix_(told, told)]
+    statistic = compute_wald_statistic((values[1] - values[0])[told], joint)
+    null = "A and B have the same base parameters"
+    return pairs, build_chi2_result(null, *statistic)
+
+
+def pair_others(one: Result, other: Result) -> tuple[ParameterPair, ...]:
+    """Shapes of friction, and drives and loop that were fitted to positions, that both have."""
+    found = []
+    for sort in ("shape", "fitted"):
+        own = [getattr(each.estimate, sort) for each in (one, other)]
+        if None in own:
+            continue
+        told = [
+            {n: (float(v), float(s)) for n, v, s in zip(e.names, e.values, e.std, strict=True)}
+            for e in own
+        ]
+        found += [
+            ParameterPair(name, name, *zip(told[0][name], told[1][name], strict=True))
+            for name in told[0]
+            if name in told[1]
+        ]
+    return tuple(found)
+
+
+def list_bodies(found: Difference) -> dict[str, tuple[Array, Array]]:
+    """Links whose bodies both methods determine."""
+    own = [
+        {} if each.phi is None else dict(zip(each.robot.links, each.phi, strict=True))
+        for each in found.both
+    ]
+    return {link: (own[0][link], own[1][link]) for link in own[0] if link in own[1]}
+
+
+def serialise_pair(pair: ParameterPair) -> dict[str, Any]:
+    """A parameter of both as plain data."""
+    sides = {}
+    for key, value, std in zip(BOTH, pair.values, pair.stds, strict=True):
+        low, high = compute_confidence_interval(np.array(value), np.array(std))
+        sides[key] = {"value": value, "std": std, "interval_95": [float(low), float(high)]}
+    return {
+        "name": pair.name,
+        "regrouping": pair.regrouping,
+        **sides,
+        "difference": pair.difference,
+        "difference_in_std": pair.deviations,
+    }
+
+
+def serialise_errors(result: Result) -> dict[str, Any]:
+    """Errors of a result on its own logs, fitted and held out."""
+    return {
+        "identification": [serialise_figure(each) for each in result.identification],
+        "validation": [
+            serialise_validation(each, result.robot.joint_names) for each in result.validation
+        ],
+    }
+
+
+# -------------------------------------------------------------------------------- text
+
+
+def format_heads(found: Difference) -> list[str]:
+    """What each is, and whether to trust it."""
+    lines = []
+    for key, each in zip(BOTH, found.both, strict=True):
+        logs = ", ".join(list_fitted_logs(each))
+        words = f"{each.robot.name}, {each.method}, friction {each.idim.friction}, fitted to {logs}"
+        lines += format_entry(key, words)
+        lines += format_entry("", each.verdict.words)
+    if found.test is not None:
+        lines += format_entry("same", describe_test_result(found.test))
+    return lines
+
+
+def format_parameters(found: Difference, full: bool) -> list[str]:
+    """Parameters of both, those that differ most first unless all are shown."""
+    rows = list(found.parameters)
+    if not rows:
+        return []
+    if not full and len(rows) > FEW:
+        rows = sorted(rows, key=lambda row: -abs(np.nan_to_num(row.deviations)))[:FEW]
+    columns = []
+    for k, key in enumerate(BOTH):
+        stds = np.array([row.stds[k] for row in rows])
+        _, half = compute_confidence_interval(np.zeros(len(rows)), stds)
+        columns.append((key, [format_number(row.values[k]) for row in rows]))
+        columns.append(("± 95 %", [format_number(value, 2) for value in half.tolist()]))
+    columns.append(("B - A", [format_number(row.difference, 3) for row in rows]))
+    columns.append(("in std", [format_number(row.deviations, 2) for row in rows]))
+    lines = format_table("parameter", [row.name for row in rows], columns)
+    if len(rows) < len(found.parameters):
+        lines += format_entry(
+            f"  {len(rows)} of {len(found.parameters)}",
+            "that differ most in joint standard deviations; --full or summary(full=True) "
+            "prints all",
+        )
+    return lines
+
+
+def format_links(found: Difference) -> list[str]:
+    """Masses, and how far apart centres of mass and inertias are."""
+    bodies = list_bodies(found)
+    if not bodies:
+        return []
+    told = [[to_com(phi) for phi in pair] for pair in bodies.values()]
+    columns = [
+        (f"mass {key}", [format_number(pair[k][0]) for pair in told]) for k, key in enumerate(BOTH)
+    ]
+    apart = [1e3 * (pair[1][1] - pair[0][1]) for pair in told]
+    columns += [
+        (f"d{axis} mm", [format_number(shift[k], 3) for shift in apart])
+        for k, axis in enumerate("xyz")
+    ]
+    sizes = [[np.linalg.norm(each[2]) for each in pair] for pair in told]
+    columns += [
+        (f"|I| {key}", [format_number(float(pair[k]), 3) for pair in sizes])
+        for k, key in enumerate(BOTH)
+    ]
+    gaps = [100.0 * float(np.linalg.norm(pair[1][2] - pair[0][2])) for pair in told]
+    shares = [
+        gap / float(size[0]) if size[0] else np.nan for gap, size in zip(gaps, sizes, strict=True)
+    ]
+    columns.append(("dI %", [format_percent(share) for share in shares]))
+    lines = format_table("link", list(bodies), columns)
+    words = (
+        "of B's centre of mass from A's; |I|: norm of the inertia about it [kg m^2]; dI: norm of "
+        "the difference, of A's"
+    )
+    return lines + format_entry("  dx dy dz", words)
+
+
+def format_pair_of_drives(found: Difference) -> list[str]:
+    """Rotor inertia and friction of each drive."""
+    own = [tabulate_drives(each) for each in found.both]
+    sides = [[(f"{title} {key}", cells) for title, cells in c] for key, c in zip(BOTH, own)]
+    columns = [each for pair in zip_longest(*sides) for each in pair if each is not None]
+    return format_table("drive", found.one.robot.joint_names, columns) if columns else []
+
+
+def format_errors(found: Difference) -> list[str]:
+    """Torque errors, and those of free simulations, on fitted logs and on others."""
+    columns, lines = [], []
+    joints = found.one.robot.joint_names
+    for k, (key, each) in enumerate(zip(BOTH, found.both, strict=True)):
+        if not each.encoder_only:
+            columns += [
+                label_fit_figure(key, f"{key}, fitted logs", f) for f in each.identification
+            ]
+            for number, log in enumerate(each.validation, start=1):
+                title = f"{key}, held-out {log.log}"
+                columns += label_headlines(f"{key} V{number}", title, log.entries)
+        for number, pair in enumerate(found.logs, start=1):
+            if pair[k].torque == "measured" or not pair[k].free:
+                title = f"{key} on {pair[k].log}"
+                columns += label_headlines(f"{key} L{number}", title, pair[k].entries)
+        free = [(f"{key}, {log}", errors) for log, errors in list_free_errors(each)]
+        free += [(f"{key} on {pair[k].log}", pair[k].free) for pair in found.logs]
+        lines += format_free_errors(joints, free)
+    return lines + format_torque_errors(columns, found.one.torque_source)

@@ -1,0 +1,214 @@
+"""Two results side by side: common combinations, joint standard deviations, one log for both."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import toy
+from tables import write_table
+
+from dynident.api import identify
+from dynident.cli import run
+from dynident.core.errors import InputError
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.equations import Observed
+from dynident.dynamics.idim import build_idim
+from dynident.export.urdf import render_urdf
+from dynident.recording.prepare import prepare
+from dynident.recording.read import read_log
+from dynident.regression.problem import Problem
+from dynident.report.difference import find_common_base
+from dynident.report.fit import Fit
+from dynident.robot import load_robot
+from dynident.study.fits import read_result
+
+NOISE = 0.3
+
+
+@cache
+def fit(
+    seed: int = 0,
+    method: str = "pc-idim-ls",
+    friction: str = "coulomb-viscous",
+    robot: str = "arm",
+    n: int = 2,
+) -> Fit:
+    own = toy.arm(n)
+    if robot == "longer":
+        joints = own.joints
+        first = replace(joints[1], translation=1.2 * joints[1].translation)
+        own = replace(own, joints=(joints[0], first))
+    recording, _ = toy.log(own, 6.0, NOISE, seed)
+    named = replace(prepare(recording, 5.0), name=f"run{seed}.csv")
+    return identify(Problem(own, named, friction), method, doctor=False)
+
+
+def test_a_result_does_not_differ_from_itself():
+    found = fit().compare(fit())
+    assert [pair.name for pair in found.parameters] == list(fit().base.names)
+    assert all(pair.difference == 0.0 == pair.deviations for pair in found.parameters)
+    assert found.test.statistic == 0.0
+    assert found.shared_logs == ("run0.csv",)
+    assert "both were fitted to run0.csv" in found.notes[0]
+
+
+@pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
+def test_the_same_robot_on_two_logs_differs_by_its_error_bars(method):
+    one, other = fit(0, method), fit(1, method)
+    found = one.compare(other)
+    shift = other.estimate.beta - one.estimate.beta
+    joint = np.sqrt(one.estimate.covariance.std**2 + other.estimate.covariance.std**2)
+    assert [pair.deviations for pair in found.parameters] == pytest.approx(shift / joint)
+    assert found.notes == ()
+    covariance = one.estimate.covariance.matrix + other.estimate.covariance.matrix
+    assert found.test.statistic == pytest.approx(shift @ np.linalg.solve(covariance, shift))
+    assert found.test.p_value > 1e-3
+    assert "the same base parameters: not rejected" in " ".join(found.summary().split())
+
+
+def test_what_two_kinds_of_logs_determine_is_common():
+    robot = replace(toy.arm(2), floating=True, nominal=toy.arm(3).nominal)
+    idim = build_idim(robot)
+    whole = base_parameters(idim)
+    joints = base_parameters(idim, observed=[Observed("joints")])
+    base = base_parameters(idim, observed=[Observed("base")])
+    assert find_common_base(whole, whole) is whole
+    theta = np.random.default_rng(0).normal(size=len(idim.parameters))
+    for one, other in ((whole, joints), (joints, base), (base, whole)):
+        common = find_common_base(one, other)
+        assert 0 < common.count <= min(one.count, other.count)
+        for each in (one, other):
+            turned = common.matrix[:, each.kept] @ (each.matrix @ theta)
+            assert turned == pytest.approx(common.matrix @ theta)
+    # what the fewer equations determine is all common to those that have more
+    assert find_common_base(whole, joints).count == joints.count
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"friction": "viscous"}, "A has friction coulomb-viscous, B viscous"),
+        ({"robot": "longer"}, "the geometry of their robots differs at joint joint_2"),
+    ],
+)
+def test_what_does_not_mean_the_same_is_not_compared(other, why):
+    found = fit().compare(fit(1, **other))
+    assert found.apart == why
+    assert (found.parameters, found.test) == ((), None)
+    text = found.summary()
+    assert f"note parameters are not compared: {why}" in " ".join(text.split())
+    assert "mass A" in text
+    assert "torque error %" in text
+
+
+def test_shapes_of_friction_are_compared_too():
+    found = fit(0, "wls", "cube-root").compare(fit(1, "wls", "cube-root"))
+    assert not found.apart
+    nonlinear = fit(0, "wls", "stribeck")
+    names = [pair.name for pair in nonlinear.compare(nonlinear).parameters]
+    assert names[-len(nonlinear.estimate.shape.names) :] == list(nonlinear.estimate.shape.names)
+
+
+def test_other_robots_and_other_things_are_refused():
+    with pytest.raises(InputError, match="only results of the same kind of robot"):
+        fit().compare(fit(n=3))
+    with pytest.raises(InputError, match=r"compare takes Result, not str"):
+        fit().compare("result.json")  # type: ignore[arg-type]
+
+
+def test_text_fits_a_terminal_and_says_what_it_leaves_out():
+    one, other = fit(0, n=3), fit(1, n=3)
+    found = one.compare(other)
+    short, whole = found.summary(), found.summary(full=True)
+    assert max(len(line) for line in [*short.split("\n"), *whole.split("\n")]) <= 80
+    assert f"12 of {one.base.count}" in short
+    assert all(name in whole for name in one.base.names)
+
+
+# ---------------------------------------------------------------------- the command line
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("difference")
+    robot = toy.arm(2)
+    (place / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
+    for seed in range(3):
+        recording, _ = toy.log(robot, 6.0, NOISE, seed)
+        names = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
+        columns = (np.arange(len(recording.q)) / toy.RATE, recording.q, recording.tau)
+        write_table(place / f"run{seed}.csv", ["time", *names], *columns)
+    before = os.getcwd()
+    os.chdir(place)
+    for name, log, bandwidth in (("A", "run0.csv", "5"), ("B", "run1.csv", "6")):
+        flags = ["--robot", "arm.urdf", "--log", log, "--bandwidth", bandwidth]
+        assert run(["identify", *flags, "-o", name, "--no-report"]) == 0
+    os.chdir(before)
+    return place
+
+
+@pytest.fixture
+def inside(place, monkeypatch):
+    monkeypatch.chdir(place)
+
+
+RESULTS = ["A/result.json", "B/result.json"]
+
+
+def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
+    assert run(["compare", *RESULTS, "--log", "run2.csv", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["schema"] == "dynident.difference/1"
+    stored = [read_result(path) for path in RESULTS]
+    for row, name, a in zip(
+        document["parameters"], stored[0].base.names, stored[0].estimate.beta, strict=True
+    ):
+        assert row["name"] == name
+        assert row["A"]["value"] == pytest.approx(a)
+        assert row["difference"] == pytest.approx(row["B"]["value"] - row["A"]["value"])
+    assert [row["link"] for row in document["standard"]] == list(stored[0].robot.links)
+    (log,) = document["logs"]
+    for key, path in zip("AB", RESULTS, strict=True):
+        assert run(["validate", path, "run2.csv", "--lowpass", "10", "--json"]) == 0
+        (own,) = json.loads(capfd.readouterr().out)["validation"]
+        assert log[key] == own
+    assert run(["compare", *RESULTS, "--log", "run2.csv", "--full"]) == 0
+    text = capfd.readouterr().out
+    assert text.startswith("A           toy, pc-idim-ls")
+    assert "A L1" in text
+    assert "B L1" in text
+
+
+def test_a_stored_result_is_compared_with_a_fresh_one(inside):
+    robot = load_robot("arm.urdf")
+    fresh = identify(Problem(robot, prepare(read_log("run0.csv", robot), 5.0)))
+    found = fresh.compare(read_result("A/result.json"))
+    assert found.shared_logs == ("run0.csv",)
+    assert max(abs(pair.deviations) for pair in found.parameters) < 1e-6
+    assert found.to_dict()["test"]["p_value"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (RESULTS[:1], "A/result.json: give a second result.json"),
+        ([*RESULTS, "--blocks", "3"], "--blocks: is of a study"),
+        ([*RESULTS, "--robot", "arm.urdf"], "--robot: is of a study"),
+        ([*RESULTS, "-o", "out"], "-o: is of a study"),
+        ([*RESULTS, "--rate", "100"], "--rate, --rows, --bad-rows, --drop-below are of --log"),
+        (["A/result.json", "arm.urdf"], "arm.urdf: is not JSON"),
+        (["arm.toml", "B/result.json"], "B/result.json: is of two results"),
+        (["--robot", "arm.urdf", "--log", "run0.csv", "--full"], "--full: is of two results"),
+        ([*RESULTS, "--log", "no.csv"], "no.csv"),
+    ],
+)
+def test_what_belongs_to_the_other_form_is_refused(inside, capfd, argv, words):
+    assert run(["compare", *argv]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
