@@ -11,6 +11,7 @@ from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
+from dynident.decide.decision import NOTHING
 from dynident.study.study import IDENTIFYING, MethodSection
 
 METHOD = MethodSection.model_fields["method"].default
@@ -41,6 +42,10 @@ def identify(
         typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
     ] = None,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    as_given: Annotated[
+        bool,
+        typer.Option("--as-given", help="Decide nothing from the logs: --decide nothing."),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
     json: JsonFlag = False,
     strict: Annotated[
@@ -59,6 +64,8 @@ def identify(
     from dynident.study.run import run_study
     from dynident.study.written import render_study
 
+    if as_given:
+        options["decide"] = NOTHING
     chosen = given.read(told, {"method": method, **options})
     outputs = [] if output is None else [output / name for name in OUTPUTS]
     outputs += [] if write_study is None else [write_study]
@@ -72,7 +79,7 @@ def identify(
         )
         own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
-            contents[write_study] = render_study(chosen, write_study.parent).encode()
+            contents[write_study] = render_study(result.study, write_study.parent).encode()
         gone = write_files(contents, own.__contains__) if contents else ()
     if json:
         print_json(serialise_result(result, output))

@@ -83,6 +83,11 @@ def add_load(law: Law) -> Law:
     return Law(f"{law.name} + {LOAD}", (*law.parts, 1), law.coulomb)
 
 
+def drop_load(name: str) -> str:
+    """The name of a law without what `add_load` adds."""
+    return name.removesuffix(f" + {LOAD}")
+
+
 def name_shaped(model: str, **shapes: float) -> str:
     """A model at known shapes, which are kept within its bounds."""
     bounds = {shape.symbol: shape for shape in FRICTIONS[model].shape}
@@ -116,13 +121,13 @@ def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
     """The columns of a joint's drives that its laws differ in: Coulomb friction, and the parts'."""
     names = {name: k for k, name in enumerate(wide.names)}
     gears = [gear for gear in wide.gears if gear.drives and gear.number == number]
-    found = []
+    found: list[Column] = []
     for part, model in enumerate(build_friction(menu.wide)):
         for each in model.parameters:
             if part == 0 and each.symbol != COULOMB:
                 continue
-            for place in find_places(names, gears, each.symbol):
-                found.append(Column(place, part, each.positive))
+            places = find_places(names, gears, each.symbol)
+            found += [Column(place, part, each.positive) for place in places]
     return tuple(found)
 
 

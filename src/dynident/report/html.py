@@ -44,6 +44,7 @@ from dynident.report.text import (
     choose_headline,
     describe_certificate,
     describe_consistency,
+    describe_decisions,
     describe_excitation,
     describe_row_count,
     describe_rows,
@@ -174,6 +175,7 @@ def render_result_page(
             settings=tuple(flatten_settings(result.settings)),
             estimate=result.estimate,
             median_ratio=compare_std_with_literature(rows),
+            decisions=describe_decisions(result),
         )
     )
 

@@ -313,9 +313,23 @@ def format_header(result: Result) -> list[str]:
     ]
     for words in dict.fromkeys(log.cutoffs for log in logs):
         lines += format_entry("cutoffs", words)
+    for words in describe_decisions(result):
+        lines += format_entry("decided", words)
     lines += format_entry("prior", result.estimate.prior or "none")
     lines += format_entry("covariance", result.estimate.covariance.name)
     return lines
+
+
+def describe_decisions(result: Result) -> list[str]:
+    """What the logs decided that the study left open, and what each decision gained."""
+    found = []
+    for each in result.settings.get("decided", ()):
+        words, gain = each["words"], each["gain_percent"]
+        if gain > 0.0:
+            words += f"; the error of rows that were left out is {gain:.2g} % lower"
+        value = "" if "," in each["value"] else f" {each['value']}"
+        found.append(f"{each['what']}{value}: {words}")
+    return found
 
 
 def format_equations(result: Result) -> list[str]:

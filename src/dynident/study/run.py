@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.errors import check_type
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.decide.decision import ALL, Deciding
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import SIMULATION, check_options, list_option_names
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
+from dynident.study.decide import decide_study, list_open_decisions
 from dynident.study.study import (
     Study,
     build_study_problem,
     build_study_simulation,
     load_study_robot,
-    read_study_logs,
+    prepare_study_recording,
+    read_study_recordings,
 )
 
 
@@ -37,6 +40,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     watch = Stopwatch()
     chosen = study.identify
     options = chosen.options()
+    asked = Deciding(options.pop("decide", ALL)).asked
     if study.constraint:
         options["constraints"] = build_constraints(study.constraint)
     of_method = {
@@ -50,9 +54,16 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     robot = load_study_robot(study)
     watch.lap("robot")
     torque = chosen.method not in TORQUE_FREE
-    logs = read_study_logs(study, robot, torque=torque, progress=progress)
-    uses = [section.use for section in study.log]
+    recordings = read_study_recordings(study, robot, torque, progress)
     watch.lap("logs")
+    study, decisions = decide_study(
+        study, robot, recordings, list_open_decisions(study, asked, bool(simulates)), progress
+    )
+    watch.lap("decisions")
+    pairs = zip(study.log, recordings, strict=True)
+    logs = [prepare_study_recording(section, log, study.prepare) for section, log in pairs]
+    uses = [section.use for section in study.log]
+    watch.lap("preparation")
     fitted = [log for log, use in zip(logs, uses, strict=True) if use == "identify"]
     held_out = [log for log, use in zip(logs, uses, strict=True) if use == "validate"]
     problem = build_study_problem(study, robot, fitted, progress)
@@ -78,4 +89,5 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
             "[robot] friction for another"
         )
         return replace(again, warnings=(words, *again.warnings))
-    return replace(result, timings=timings, study=study)
+    settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
+    return replace(result, timings=timings, study=study, settings=settings)

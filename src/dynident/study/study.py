@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -29,6 +29,7 @@ from dynident.core.schema import (
     replace_file_names,
     validate_data,
 )
+from dynident.decide.decision import Deciding
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
@@ -77,9 +78,11 @@ def check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
     return rows
 
 
+Log = TypeVar("Log")
+
 IDENTIFYING = {
     name: replace(option, words=f"of {name_methods_with_option(name)}: {option.words}")
-    for name, option in (list_all_options() | collect_options(EVERY_METHOD)).items()
+    for name, option in (list_all_options() | collect_options([*EVERY_METHOD, Deciding])).items()
 }
 TRACKING = collect_options([Tracking, Weights, Forgetting, Drift, Alarm])
 SELECTING = collect_options([Selecting])
@@ -398,10 +401,26 @@ def read_study_logs(
 ) -> list[Samples]:
     """Read and prepare a study's logs: all, or those of one use."""
     sections = [section for section in study.log if use in (None, section.use)]
+    return read_each_log(
+        sections, lambda own: read_study_samples(own, robot, study.prepare, torque), progress
+    )
+
+
+def read_study_recordings(
+    study: Study, robot: Robot, torque: bool = True, progress: Progress = ignore_progress
+) -> list[Recording]:
+    """Read all of a study's logs."""
+    return read_each_log(study.log, lambda own: read_study_recording(own, robot, torque), progress)
+
+
+def read_each_log(
+    sections: Sequence[LogSection], read: Callable[[LogSection], Log], progress: Progress
+) -> list[Log]:
+    """What becomes of some logs, one after another."""
     found = []
     progress("reading", 0.0)
     for k, section in enumerate(sections, 1):
-        found.append(read_study_samples(section, robot, study.prepare, torque))
+        found.append(read(section))
         progress("reading", k / len(sections))
     return found
 
@@ -410,10 +429,17 @@ def read_study_samples(
     section: LogSection, robot: Robot, settings: PrepareSection, torque: bool = True
 ) -> Samples:
     """Read and prepare one log of a study."""
+    return prepare_study_recording(section, read_study_recording(section, robot, torque), settings)
+
+
+def prepare_study_recording(
+    section: LogSection, recording: Recording, settings: PrepareSection
+) -> Samples:
+    """Prepare one log of a study that was read."""
     given = settings.model_dump(exclude_none=True)
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
-    samples = prepare(read_study_recording(section, robot, torque), **given)
+    samples = prepare(recording, **given)
     if section.keep is None:
         return samples
     first = 0 if section.rows is None else section.rows[0]

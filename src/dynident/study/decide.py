@@ -1,0 +1,132 @@
+"""What a study leaves open, decided from its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from dynident.consistency.bootstrap import Bootstrap
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.progress import Progress
+from dynident.decide.bandwidth import choose_bandwidth
+from dynident.decide.decision import BANDWIDTH, FRICTION, STANDSTILL, Decision
+from dynident.decide.friction import choose_friction
+from dynident.decide.laws import drop_load
+from dynident.decide.standstill import choose_standstill
+from dynident.estimators.closed_loop import lacks_torque
+from dynident.estimators.constrained import build_constrained_setting
+from dynident.estimators.covariance import ErrorBars
+from dynident.friction.names import split_friction_names
+from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.robot.model import Robot
+from dynident.study.study import (
+    Study,
+    build_study_problem,
+    prepare_study_recording,
+)
+
+CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
+"""Of which none may be given for the bandwidth to be open."""
+
+
+def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> tuple[str, ...]:
+    """What of all that may be decided the study does not state.
+
+    Friction and gates are those of torques that are fitted: methods that simulate the loop keep
+    the usual ones.
+    """
+    given = study.prepare.model_dump(exclude_none=True)
+    open_ = {
+        BANDWIDTH: not given.keys() & set(CUTOFFS),
+        FRICTION: not simulates and "friction" not in study.robot.model_fields_set,
+        STANDSTILL: not simulates and "drop_below" not in given,
+    }
+    return tuple(name for name in asked if open_[name])
+
+
+def decide_study(
+    study: Study,
+    robot: Robot,
+    recordings: Sequence[Recording],
+    asked: Sequence[str],
+    progress: Progress,
+) -> tuple[Study, tuple[Decision, ...]]:
+    """A study in which what it left open is decided by the logs that it fits.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        Of all of its logs.
+    asked : sequence of str
+        What is open, in the order in which it is decided.
+    """
+    decided: list[Decision] = []
+    for k, name in enumerate(asked):
+        progress("deciding", k / len(asked))
+        problem = build_problem(study, robot, recordings)
+        if not tells_enough(problem):
+            return study, ()
+        given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+        if name == BANDWIDTH:
+            found = choose_bandwidth(
+                problem,
+                partial(prepare_by_bandwidth, study, recordings),
+                given.admitted,
+                given.sigma,
+            )
+            study = with_bandwidth(study, float(found.value))
+        elif name == FRICTION:
+            found = choose_friction(problem, given.admitted, given.sigma)
+            study = update_section(study, "robot", friction=found.value)
+        else:
+            found = choose_standstill(problem, given.admitted, given.sigma)
+            speeds = [float(speed) for speed in found.value.strip("[]").split(",")]
+            value = speeds[0] if len(speeds) == 1 else tuple(speeds)
+            study = update_section(study, "prepare", drop_below=value)
+        decided.append(found)
+    return study, tuple(decided)
+
+
+def update_section(study: Study, section: str, **values: Any) -> Study:
+    """A study with other values in one of its sections."""
+    own = getattr(study, section).model_copy(update=values)
+    return study.model_copy(update={section: own})
+
+
+def with_bandwidth(study: Study, hz: float) -> Study:
+    """A study whose joints have this bandwidth [Hz]."""
+    return update_section(study, "prepare", bandwidth=hz)
+
+
+def prepare_by_bandwidth(study: Study, recordings: Sequence[Recording], hz: float) -> list[Samples]:
+    """The logs that a study fits, prepared by a bandwidth."""
+    return prepare_fitted(with_bandwidth(study, hz), recordings)
+
+
+def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Samples]:
+    """The logs that a study fits, of the recordings of all."""
+    pairs = zip(study.log, recordings, strict=True)
+    return [
+        prepare_study_recording(section, recording, study.prepare)
+        for section, recording in pairs
+        if section.use == "identify"
+    ]
+
+
+def build_problem(study: Study, robot: Robot, recordings: Sequence[Recording]) -> Problem:
+    """The problem of a study, its friction without what depends on loads.
+
+    Those are of the bodies that are found, and so no columns yet.
+    """
+    names = [drop_load(name) for name in split_friction_names(study.robot.friction)]
+    plain = update_section(study, "robot", friction=", ".join(names))
+    return build_study_problem(plain, robot, prepare_fitted(study, recordings))
+
+
+def tells_enough(problem: Problem) -> bool:
+    """Whether logs can decide anything: measured torques of equations that nothing combines."""
+    measured = not any(lacks_torque(log) for log in problem.samples)
+    return measured and len(problem.groups) == problem.robot.dof and not problem.idim.nonlinear
