@@ -1,0 +1,259 @@
+"""What a log decides, and friction that is a sum of models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+from tables import write_table
+
+from dynident.cli import run
+from dynident.core.errors import InputError
+from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Left
+from dynident.decide.folds import Change, Folds
+from dynident.decide.laws import add_load, build_menu, drop_load
+from dynident.dynamics.idim import build_idim
+from dynident.export.urdf import render_urdf
+from dynident.friction.model import FrictionModel
+from dynident.friction.names import build_friction, split_friction_names
+from dynident.study.run import run_study
+from dynident.study.study import read_study
+
+RATE = 500.0
+VALUES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fr": 6.0, "fl": 0.2, "f1": 5.0, "f2": 3.0}
+TRUTHS = {
+    "usual": "coulomb-viscous",
+    "root": "cube-root",
+    "smooth": "tanh-sech(w3=2, w4=3)",
+    "loaded": "coulomb-viscous + load",
+}
+
+
+# ---- sums of models, and shapes that are known
+
+
+def test_a_sum_has_the_parameters_of_all_of_its_models_once():
+    idim = build_idim(toy.arm(1), "cube-root + load + tanh-sech(w3=2, w4=30)")
+    drive = [p.symbol for p in idim.drives]
+    assert drive == ["Ia", "fv", "fc", "off", "fr", "fl", "f1", "f2"]
+    assert dict(zip([s.name for s in idim.shape_parameters], idim.shape, strict=True)) == {
+        "w31": 2.0,
+        "w41": 30.0,
+    }
+    assert not build_idim(toy.arm(1), "tanh-sech(w3=2, w4=30)").nonlinear
+
+
+def test_the_torque_of_a_sum_is_the_sum_of_torques():
+    robot = toy.arm(2)
+    q, dq, ddq = toy.motion(2, 1.0)
+    both = build_idim(robot, "cube-root + polynomial", rotor=False)
+    parts = [build_idim(robot, name, rotor=False) for name in ("cube-root", "polynomial")]
+    rng = np.random.default_rng(1)
+    values = {p.name: float(v) for p, v in zip(both.drives, rng.normal(size=20), strict=False)}
+    none = np.zeros((2, 10))
+    once = both.torque(both.join(none, np.array([values[p.name] for p in both.drives])), q, dq, ddq)
+    usual = {"fv", "fc", "off"}
+    second = [0.0 if p.symbol in usual else values[p.name] for p in parts[1].drives]
+    first = [values[p.name] for p in parts[0].drives]
+    each = [
+        part.torque(part.join(none, np.array(own)), q, dq, ddq)
+        for part, own in zip(parts, (first, second), strict=True)
+    ]
+    np.testing.assert_allclose(once, each[0] + each[1], rtol=1e-12, atol=1e-12)
+
+
+def test_the_same_symbol_twice_ends_in_a_letter():
+    models = build_friction("stribeck(vs=0.1) + stribeck(vs=0.5)")
+    assert [p.symbol for p in models[0].parameters] == ["fv", "fc", "off", "fs"]
+    assert [p.symbol for p in models[1].parameters] == ["fsb"]
+    assert [s.symbol for m in models for s in m.shape] == ["vs", "vsb"]
+    assert all(isinstance(m, FrictionModel) for m in models)
+
+
+def test_commas_between_joints_are_not_those_of_shapes():
+    friction = "tanh-sech(w3=2, w4=30) + load, viscous"
+    assert split_friction_names(friction) == ["tanh-sech(w3=2, w4=30) + load", "viscous"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cube-rot + load", "'cube-rot' is not known; did you mean 'cube-root'"),
+        ("cube-root +", "no sum of models"),
+        ("stribeck(vs=0.1", "no sum of models"),
+        ("cube-root(vs=0.1)", "no shape 'vs'; it has none"),
+        ("stribeck(v=0.1)", "no shape 'v'; it has vs"),
+        ("stribeck(vs=fast)", "vs is 'fast', not a number"),
+        ("stribeck(vs=99)", "vs is 99 but has to be from 0.001 to 10"),
+    ],
+)
+def test_names_that_are_no_friction_are_refused(name, words):
+    with pytest.raises(InputError) as raised:
+        build_friction(name)
+    assert words in str(raised.value)
+
+
+# ---- when a decision pays
+
+
+def test_a_decision_has_to_be_clear_and_worth_it():
+    before = Left(np.array([10.0, 10.0, 10.0, 10.0, 10.0]), 50.0)
+    assert before.pays(Left(np.full(5, 8.0), 40.0))
+    assert not before.pays(Left(np.full(5, 9.5), 47.5))  # clear, and hardly worth it
+    assert not before.pays(Left(np.array([1.0, 14.0, 11.0, 9.0, 10.0]), 40.0))  # one block alone
+    assert not before.pays(Left(np.array([8.0, 8.0, 8.0, 8.0, 11.0]), 40.0), errors=5.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        (ALL, DECISIONS),
+        (NOTHING, ()),
+        ("friction", ("friction",)),
+        ("standstill, bandwidth", ("bandwidth", "standstill")),
+    ],
+)
+def test_what_is_asked_is_decided_in_one_order(given, asked):
+    assert Deciding(given).asked == asked
+
+
+def test_the_errors_of_a_candidate_are_those_of_its_fit():
+    """Columns projected on those that stand give what a fit of all of them gives."""
+    rng = np.random.default_rng(2)
+    blocks = tuple(
+        (rng.normal(size=(30, 9)), np.hstack([rng.normal(size=(20, 5)), np.zeros((20, 3)),
+         rng.normal(size=(20, 1))]))
+        for _ in range(5)
+    )  # fmt: skip
+    known = np.hstack([0.3 * np.eye(5), np.zeros((5, 3)), np.zeros((5, 1))])
+    folds = Folds(blocks, known)
+    standing, columns = np.arange(5), np.array([5, 6, 7])
+    change = Change.of(folds, folds.fit(standing), columns)
+    anything = np.zeros(3, dtype=bool)
+    for some in ([], [0], [1, 2], [0, 1, 2]):
+        left = change.measure(some, anything)
+        exact = folds.measure(folds.fit(np.array([*standing, *columns[some]], dtype=int)))
+        np.testing.assert_allclose(left.squares, np.sum(exact, axis=1), rtol=1e-7)
+        assert left.own == pytest.approx(np.sum(exact[:, 0]), rel=1e-7)
+
+
+def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(5, 40, 4))
+    rows[:, :, 2] = 2.0 * rows[:, :, 0]
+    rows[:, :, 3] = rows[:, :, 0] - rows[:, :, 1] + 0.01 * rng.normal(size=(5, 40))
+    folds = Folds(tuple((own,) for own in rows), np.zeros((0, 4)))
+    change = Change.of(folds, folds.fit(np.array([0])), np.array([1, 2]))
+    assert change.measure([1], np.zeros(2, dtype=bool)) is None
+    assert change.measure([0], np.ones(2, dtype=bool)) is None
+    assert change.measure([0], np.zeros(2, dtype=bool)) is not None
+
+
+def test_laws_are_within_the_bounds_of_their_models():
+    for fastest in (1e-4, 0.01, 1.0, 30.0, 1e4):
+        menu = build_menu(fastest)
+        for law in (law for tier in menu.tiers for law in tier):
+            build_friction(law.name)
+            build_friction(add_load(law).name)
+            assert drop_load(add_load(law).name) == law.name
+        assert len(build_friction(menu.wide)) == len(menu.parts)
+
+
+# ---- from a log to a decision
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """An arm, and two logs of it with each friction."""
+    place = tmp_path_factory.mktemp("decide")
+    robot = toy.arm(2)
+    (place / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
+    for name, friction in TRUTHS.items():
+        idim = build_idim(robot, friction)
+        drive = [VALUES[p.symbol] for p in idim.parameters[idim.inertial :]]
+        theta = np.concatenate([robot.nominal.ravel(), drive])
+        if idim.loaded:
+            idim, _ = idim.settled(theta)
+        for k in range(2):
+            motion = toy.motion(2, 10.0, k, RATE)
+            tau = idim.torque(theta, *motion)
+            tau += np.random.default_rng(k).normal(size=tau.shape)
+            columns = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
+            table = place / f"{name}-{k}.csv"
+            write_table(table, ["time", *columns], np.arange(len(tau)) / RATE, motion[0], tau)
+        text = f'[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "{name}-0.csv"\n'
+        text += f'[[log]]\nfiles = "{name}-1.csv"\nuse = "validate"\n[identify]\nbootstrap = 0\n'
+        (place / f"{name}.toml").write_text(text)
+    return place
+
+
+def identified(path: Path, **options):
+    study = read_study(path)
+    own = study.identify.model_copy(update=options)
+    return run_study(study.model_copy(update={"identify": own}))
+
+
+def held_out(fit) -> float:
+    return fit.validation[0].entries[1].overall_percent
+
+
+def test_the_usual_friction_stays_where_it_is_the_true_one(place):
+    fit, given = identified(place / "usual.toml"), identified(place / "usual.toml", decide=NOTHING)
+    assert fit.idim.friction == "coulomb-viscous"
+    assert [each["what"] for each in fit.settings["decided"]] == [*DECISIONS]
+    assert given.settings["decided"] == []
+    np.testing.assert_array_equal(fit.theta, given.theta)
+
+
+@pytest.mark.parametrize("name", ["root", "smooth", "loaded"])
+def test_another_law_is_taken_where_it_is_the_true_one(place, name):
+    fit = identified(place / f"{name}.toml")
+    given = identified(place / f"{name}.toml", decide=NOTHING)
+    assert fit.idim.friction != "coulomb-viscous"
+    assert held_out(fit) < 0.97 * held_out(given)
+    if name == "loaded":
+        assert "load" in fit.idim.friction
+    (decision,) = (d for d in fit.settings["decided"] if d["what"] == "friction")
+    assert decision["gain_percent"] > 3.0
+    # the next run decides nothing, and gives the same
+    again = run_study(fit.study)
+    assert again.settings["decided"] == []
+    np.testing.assert_array_equal(again.theta, fit.theta)
+
+
+def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
+    text = (place / "root.toml").read_text().replace('"arm.urdf"', f'"{place / "arm.urdf"}"')
+    text = text.replace('"root-', f'"{place}/root-').replace(
+        "[[log]]", 'friction = "viscous"\n[[log]]', 1
+    )
+    path = tmp_path / "stated.toml"
+    path.write_text(text + "[prepare]\nbandwidth = 5.0\ndrop_below = 0.0\n")
+    fit = run_study(read_study(path))
+    assert fit.settings["decided"] == []
+    assert fit.idim.friction == "viscous"
+
+
+def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd):
+    written = tmp_path / "decided.toml"
+    argv = ["identify", str(place / "root.toml"), "-o", str(tmp_path / "out")]
+    assert run([*argv, "--write-study", str(written)]) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    assert "decided friction: another law than coulomb-viscous pays on 2 of 2 joints" in text
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "another law than coulomb-viscous pays on 2 of 2 joints" in page
+    assert run(["identify", str(written), "--json"]) == 0
+    once = json.loads(capfd.readouterr().out)
+    assert once["settings"]["decided"] == []
+    stored = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert once["parameters"] == stored["parameters"]
+    assert run(["identify", str(place / "root.toml"), "--as-given", "--json"]) == 0
+    given = json.loads(capfd.readouterr().out)
+    assert given["settings"]["friction"] == "coulomb-viscous"
+
+
+def test_what_cannot_be_decided_is_refused(place, capfd):
+    assert run(["identify", str(place / "root.toml"), "--decide", "frictoin"]) == 2
+    assert "'frictoin' is not known; did you mean 'friction'" in capfd.readouterr().err
