@@ -375,7 +375,8 @@ def solve_partly_positive(system: System, positive: Booleans) -> Array:
 def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
     """The shapes that fit best, of descents from several starts."""
     first = fit_at_usual_shapes(problem)
-    if not first.problem.idim.shape_parameters:
+    shapes = first.problem.idim.shape_parameters
+    if all(each.bounds.lower == each.bounds.upper for each in shapes):
         return first
     starts = [
         fit_linear_parameters(first.problem.linearised(theta), first.sigma)
