@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -184,6 +185,9 @@ def load_command(name: str, command: Command) -> object:
     """What parses and calls a command."""
     alone = make_app()
     function = getattr(import_module(command.module), name)
+    if not gc.isenabled():
+        gc.freeze()  # what was loaded stays
+        gc.enable()
     alone.command(name, epilog=f"Example: {command.example}")(function)
     return get_command(alone)
 

@@ -24,6 +24,7 @@ from typing import Any
 import numba
 from numba.core import caching, codegen, event, sigutils
 from numba.core.ccallback import CFunc
+from numba.core.runtime import rtsys
 from numba.core.targetconfig import TargetConfig
 
 from dynident.core.files import DAMAGE
@@ -206,6 +207,16 @@ class MachineCode(caching.FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         # Numba's own entries, and those of other lengths, hold something else
         return ("called", LONGEST, super()._index_key(sig, codegen))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The kept code of a signature, without what only the compiler needs.
+
+        Numba sets up all that it can compile first, which takes longer than to load everything.
+        Whatever is compiled sets it up.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, context: Any) -> Any:
         found = self._cache_file.load(self._index_key(sig, context.codegen()))
