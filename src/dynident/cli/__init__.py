@@ -131,6 +131,8 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     # all matrices are small: threads would only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # pydantic would search all that is installed for plug-ins
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
     # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
