@@ -133,7 +133,9 @@ def main(argv: list[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # pydantic would search all that is installed for plug-ins
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
+    notes = logging.getLogger("dynident")
+    notes.setLevel(logging.INFO)
+    notes.addHandler(Notes())
     # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     code = run(argv)
@@ -146,8 +148,9 @@ class Notes(logging.Handler):
     """What the library logs, as notes on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
-        typer.echo(f"note: {format_one_line(record.getMessage())}", err=True)
+        """One line, in a terminal over that of the progress."""
+        wipe = "\r\x1b[K" if sys.stderr.isatty() else ""
+        typer.echo(f"{wipe}note: {format_one_line(record.getMessage())}", err=True)
 
 
 def fill_streams() -> None:

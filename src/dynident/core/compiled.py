@@ -14,21 +14,24 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, nullcontext
+from functools import cache, wraps
 from importlib import import_module
-from inspect import getfile
+from inspect import getfile, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import caching, codegen, event, sigutils
 from numba.core.ccallback import CFunc
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.targetconfig import TargetConfig
 
 from dynident.core.files import DAMAGE
+from dynident.core.progress import Progress
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Decorator = Callable[[Any], Any]
 
 NOTES = logging.getLogger(__name__)
@@ -324,28 +327,63 @@ event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-u
 
 
 class Compilations(event.Listener):
-    """Counts functions as they are compiled anew, not those that are loaded.
+    """Counts functions as they are compiled anew, not those that are loaded, and says so.
 
-    Parameters
+    Attributes
     ----------
-    tell : callable
-        Called with the count whenever another one begins.
+    told : list of callable
+        What reports progress, the latest last; that one is told.
     """
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self.tell, self.count = tell, 0
+    def __init__(self) -> None:
+        self.count = 0
+        self.told: list[Progress] = []
 
-    def on_start(self, event: object) -> None:
-        """Another function."""
+    def on_start(self, event: Any) -> None:
+        """Another function begins; the first is logged, too."""
+        cache = event.data["dispatcher"]._cache
+        if not isinstance(cache, MachineCode):
+            return
         self.count += 1
-        self.tell(self.count)
+        if self.count == 1:
+            NOTES.info(
+                "compiling functions for the first time (kept in %s): up to a minute",
+                find_top_directory(Path(cache.cache_path)),
+            )
+        for progress in self.told[-1:]:
+            progress(f"compiling functions for the first time, {self.count} so far", 0.0)
 
     def on_end(self, event: object) -> None:
         """It is done."""
 
 
+def find_top_directory(place: Path) -> Path:
+    """Where the caches of all functions are, from that of one: the package, or their directory."""
+    return Path(__file__).parents[1] if place.name == "__pycache__" else place.parent
+
+
+COMPILATIONS = Compilations()  # type: ignore[no-untyped-call]
+event.register("numba:compile", COMPILATIONS)  # type: ignore[no-untyped-call]
+
+
 @contextmanager
-def count_compilations(tell: Callable[[int], None]) -> Iterator[None]:
-    """Have `tell` called with a count whenever a function is compiled in the block."""
-    with event.install_listener("numba:compile", Compilations(tell)):
+def tell_compilations(progress: Progress) -> Iterator[None]:
+    """Report what is compiled in the block as a stage of its own."""
+    COMPILATIONS.told.append(progress)
+    try:
         yield
+    finally:
+        COMPILATIONS.told.remove(progress)
+
+
+def tells_compilations(function: Callable[P, R]) -> Callable[P, R]:
+    """Have the `progress` that a function is given told of what it compiles."""
+    known = signature(function)
+
+    @wraps(function)
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        progress = known.bind(*args, **kwargs).arguments.get("progress")
+        with nullcontext() if progress is None else tell_compilations(progress):
+            return function(*args, **kwargs)
+
+    return told
