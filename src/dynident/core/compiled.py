@@ -18,6 +18,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cache, wraps
 from importlib import import_module
 from inspect import getfile, signature
+from itertools import islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -25,8 +26,8 @@ import numba
 from numba.core import caching, codegen, event, sigutils
 from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
-from numba.core.targetconfig import TargetConfig
 
+from dynident.core import quicker  # noqa: F401
 from dynident.core.files import DAMAGE
 from dynident.core.progress import Progress
 
@@ -136,41 +137,27 @@ def optimise(self: Any) -> None:
         numba.config.LOOP_VECTORIZE = before  # type: ignore[attr-defined]
 
 
-def are_equal_options(self: TargetConfig, other: object) -> Any:
-    """Whether two sets of options are: what Numba asks at every operator, a tenth of its time."""
-    if not isinstance(other, TargetConfig):
-        return NotImplemented
-    one, two = ({**find_defaults(type(each)), **each._values} for each in (self, other))
-    return self is other or one == two
-
-
-@cache
-def find_defaults(kind: Any) -> dict[str, Any]:
-    """Options as they are unless given."""
-    return {name: option.default for name, option in kind.options.items()}
-
-
 numba_optimise = codegen.CPUCodeLibrary._optimize_final_module
 codegen.CPUCodeLibrary.add_linking_library = link  # type: ignore[method-assign]
 codegen.CPUCodeLibrary._optimize_final_module = optimise  # type: ignore[method-assign]
-TargetConfig.__eq__ = are_equal_options  # type: ignore[method-assign]
 
 
-def count_instructions(library: Any) -> int:
-    """Of a compiled function's own code, with what it has taken into it."""
-    return sum(
-        sum(1 for _ in block.instructions)
+def is_long(library: Any) -> bool:
+    """Whether a compiled function's own code is, with what it has taken into it."""
+    instructions = (
+        instruction
         for function in library._get_module_for_linking().functions
         if not function.is_declaration and not function.name.startswith(("_ZN7cpython", "cfunc."))
         for block in function.blocks
+        for instruction in block.instructions
     )
+    return next(islice(instructions, LONGEST, None), None) is not None
 
 
 def mark_as_called(function: Any, sig: Any, cres: Any) -> None:
     """Note of code that is to be called under which symbol it is, and how to find it again."""
     name = function.__qualname__
-    long = name not in COPIED and count_instructions(cres.library) > LONGEST
-    if long or name in WIDE:
+    if name in WIDE or (name not in COPIED and is_long(cres.library)):
         cres.library.called = cres.fndesc.llvm_func_name, function.__module__, name, sig
 
 
