@@ -10,12 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
 from numba.core import event
@@ -25,6 +24,7 @@ from dynident.core import compiled
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.jit import jit
+from dynident.core.progress import Progress, ignore_progress
 from dynident.friction import kernel, memoryless
 
 SOURCE = Path(dynident.__file__).parent
@@ -150,6 +150,24 @@ def test_a_law_from_a_prompt_is_compiled_where_it_is(caplog: pytest.LogCaptureFi
     assert not caplog.records
 
 
+FILTERING = """
+import numpy as np
+
+from dynident import cli
+from dynident.filters.filters import filter_zero_phase
+
+
+def run(argv):
+    filter_zero_phase(np.ones((100, 1)), 1.0, 10.0)
+    print("done")
+    return 0
+
+
+cli.run = run
+cli.main([])
+"""
+
+
 class Terminal(StringIO):
     """A stream that is looked at."""
 
@@ -157,28 +175,65 @@ class Terminal(StringIO):
         return True
 
 
-def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def uncompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], int]:
+    """A function that is compiled where it is called first."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "adding.py").write_text("def add(x):\n    return x + 1\n")
+    monkeypatch.delitem(sys.modules, "adding", raising=False)
+    return compiled.make_compiler()(importlib.import_module("adding").add)
 
+
+def test_a_terminal_is_told_of_what_is_compiled_and_the_line_is_wiped(
+    monkeypatch: pytest.MonkeyPatch, uncompiled: Callable[[int], int]
+) -> None:
     from dynident.cli import progress
 
-    seen = {}
-    for stream in (Terminal(), StringIO()):
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "PATIENCE", 0.0)
-        with progress.show_progress() as line:
-            compiled_anew = numba.njit(lambda x: x + 1)
-            assert compiled_anew(2) == 3
-            before = stream.getvalue()
-            assert compiled_anew(3) == 4  # not again
-            assert stream.getvalue() == before
-            line("rows", 0.5)
-        seen[type(stream)] = before, stream.getvalue()
-    told, whole = seen[Terminal]
-    assert "\rcompiling what is used for the first time: 1 function" in told
-    assert whole.endswith("\r")
-    assert seen[StringIO] == ("", "")
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    with progress.show_progress() as line:
+        assert uncompiled(2) == 3
+        before = stream.getvalue()
+        assert uncompiled(3) == 4  # not again
+        assert stream.getvalue() == before
+        line("rows", 0.5)
+    assert "\rcompiling functions for the first time, " in before
+    assert stream.getvalue().endswith("\r")
+
+
+def test_python_is_told_once_of_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+    uncompiled: Callable[[int], int],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(compiled.COMPILATIONS, "count", 0)
+    seen: list[tuple[str, float]] = []
+
+    @compiled.tells_compilations
+    def work(x: int, progress: Progress = ignore_progress) -> int:
+        return uncompiled(x)
+
+    with caplog.at_level(logging.INFO, "dynident"):
+        assert work(2, lambda *told: seen.append(told)) == 3
+        assert work(3) == 4
+        assert uncompiled(2.0) == 3.0  # another signature
+    assert seen == [("compiling functions for the first time, 1 so far", 0.0)]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("compiling functions for the first time (kept in ")
+
+
+def test_a_pipe_is_told_in_one_line_and_of_nothing_that_is_kept(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    (tmp_path / "filtering.py").write_text(FILTERING)
+    told = [python(environment, str(tmp_path / "filtering.py")) for _ in range(2)]
+    assert [(done.returncode, done.stdout) for done in told] == [(0, "done\n")] * 2
+    place = tmp_path / "kept"
+    assert told[0].stderr == (
+        f"note: compiling functions for the first time (kept in {place}): up to a minute\n"
+    )
+    assert told[1].stderr == ""
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "garbage"])
@@ -247,6 +302,7 @@ import numpy as np
 
 from callee import scale
 from dynident.core.jit import jit
+from dynident.core.progress import Progress, ignore_progress
 
 
 @jit

@@ -1,5 +1,6 @@
 """``python -m dynident``, and ``dynident``: ends in one line from the first instant on."""
 
+import gc
 import os
 import signal
 
@@ -11,6 +12,7 @@ def main() -> None:
     # a traceback through half-loaded modules would tell nobody anything
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    gc.disable()  # until all is loaded: it would only look through what stays, again and again
     from dynident.cli import main as run
 
     if signal.getsignal(signal.SIGINT) is leave:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
@@ -80,6 +81,7 @@ EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
 
 
+@tells_compilations
 @limit_to_one_thread
 def identify(
     problem: Problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -130,7 +131,11 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     # all matrices are small: threads would only wait for each other
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    logging.getLogger("dynident").addHandler(Notes(logging.WARNING))
+    # pydantic would search all that is installed for plug-ins
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    notes = logging.getLogger("dynident")
+    notes.setLevel(logging.INFO)
+    notes.addHandler(Notes())
     # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     code = run(argv)
@@ -143,8 +148,9 @@ class Notes(logging.Handler):
     """What the library logs, as notes on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
-        typer.echo(f"note: {format_one_line(record.getMessage())}", err=True)
+        """One line, in a terminal over that of the progress."""
+        wipe = "\r\x1b[K" if sys.stderr.isatty() else ""
+        typer.echo(f"{wipe}note: {format_one_line(record.getMessage())}", err=True)
 
 
 def fill_streams() -> None:
@@ -184,6 +190,9 @@ def load_command(name: str, command: Command) -> object:
     """What parses and calls a command."""
     alone = make_app()
     function = getattr(import_module(command.module), name)
+    if not gc.isenabled():
+        gc.freeze()  # what was loaded stays
+        gc.enable()
     alone.command(name, epilog=f"Example: {command.example}")(function)
     return get_command(alone)
 

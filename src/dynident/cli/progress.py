@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from dynident.core.text import format_count
-
 PATIENCE = 1.5
 """Nothing is shown before this many seconds [s]."""
 INTERVAL = 0.2
@@ -39,17 +37,10 @@ class ProgressLine:
             self.stage, self.since = stage, now
         if not self.terminal or now - self.started < PATIENCE or now - self.shown < INTERVAL:
             return
-        text = f"{stage} {100 * share:3.0f} %"
+        text = f"{stage} {100 * share:3.0f} %" if share else stage
         if 0.02 < share < 1.0:
             text += f", about {(now - self.since) * (1.0 - share) / share:.0f} s left"
         self.write(text, now)
-
-    def tell_compiled(self, count: int) -> None:
-        """Show that functions are compiled, of which only their number so far is known."""
-        now = time.monotonic()
-        if self.terminal and now - self.started >= PATIENCE:
-            so_far = format_count(count, "function")
-            self.write(f"compiling what is used for the first time: {so_far}", now)
 
     def write(self, text: str, now: float) -> None:
         """Rewrite the line."""
@@ -67,11 +58,11 @@ class ProgressLine:
 @contextmanager
 def show_progress() -> Iterator[ProgressLine]:
     """Progress on stderr for the length of a block."""
-    from dynident.core.compiled import count_compilations
+    from dynident.core.compiled import tell_compilations
 
     line = ProgressLine(sys.stderr)
     try:
-        with count_compilations(line.tell_compiled):
+        with tell_compilations(line):
             yield line
     finally:
         line.wipe()

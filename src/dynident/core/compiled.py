@@ -14,20 +14,25 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, nullcontext
+from functools import cache, wraps
 from importlib import import_module
-from inspect import getfile
+from inspect import getfile, signature
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import caching, codegen, event, sigutils
 from numba.core.ccallback import CFunc
-from numba.core.targetconfig import TargetConfig
+from numba.core.runtime.nrt import rtsys
 
+from dynident.core import quicker  # noqa: F401
 from dynident.core.files import DAMAGE
+from dynident.core.progress import Progress
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Decorator = Callable[[Any], Any]
 
 NOTES = logging.getLogger(__name__)
@@ -132,41 +137,27 @@ def optimise(self: Any) -> None:
         numba.config.LOOP_VECTORIZE = before  # type: ignore[attr-defined]
 
 
-def are_equal_options(self: TargetConfig, other: object) -> Any:
-    """Whether two sets of options are: what Numba asks at every operator, a tenth of its time."""
-    if not isinstance(other, TargetConfig):
-        return NotImplemented
-    one, two = ({**find_defaults(type(each)), **each._values} for each in (self, other))
-    return self is other or one == two
-
-
-@cache
-def find_defaults(kind: Any) -> dict[str, Any]:
-    """Options as they are unless given."""
-    return {name: option.default for name, option in kind.options.items()}
-
-
 numba_optimise = codegen.CPUCodeLibrary._optimize_final_module
 codegen.CPUCodeLibrary.add_linking_library = link  # type: ignore[method-assign]
 codegen.CPUCodeLibrary._optimize_final_module = optimise  # type: ignore[method-assign]
-TargetConfig.__eq__ = are_equal_options  # type: ignore[method-assign]
 
 
-def count_instructions(library: Any) -> int:
-    """Of a compiled function's own code, with what it has taken into it."""
-    return sum(
-        sum(1 for _ in block.instructions)
+def is_long(library: Any) -> bool:
+    """Whether a compiled function's own code is, with what it has taken into it."""
+    instructions = (
+        instruction
         for function in library._get_module_for_linking().functions
         if not function.is_declaration and not function.name.startswith(("_ZN7cpython", "cfunc."))
         for block in function.blocks
+        for instruction in block.instructions
     )
+    return next(islice(instructions, LONGEST, None), None) is not None
 
 
 def mark_as_called(function: Any, sig: Any, cres: Any) -> None:
     """Note of code that is to be called under which symbol it is, and how to find it again."""
     name = function.__qualname__
-    long = name not in COPIED and count_instructions(cres.library) > LONGEST
-    if long or name in WIDE:
+    if name in WIDE or (name not in COPIED and is_long(cres.library)):
         cres.library.called = cres.fndesc.llvm_func_name, function.__module__, name, sig
 
 
@@ -206,6 +197,16 @@ class MachineCode(caching.FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         # Numba's own entries, and those of other lengths, hold something else
         return ("called", LONGEST, super()._index_key(sig, codegen))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The kept code of a signature, without what only the compiler needs.
+
+        Numba sets up all that it can compile first, which takes longer than to load everything.
+        Whatever is compiled sets it up.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, context: Any) -> Any:
         found = self._cache_file.load(self._index_key(sig, context.codegen()))
@@ -313,28 +314,63 @@ event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-u
 
 
 class Compilations(event.Listener):
-    """Counts functions as they are compiled anew, not those that are loaded.
+    """Counts functions as they are compiled anew, not those that are loaded, and says so.
 
-    Parameters
+    Attributes
     ----------
-    tell : callable
-        Called with the count whenever another one begins.
+    told : list of callable
+        What reports progress, the latest last; that one is told.
     """
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self.tell, self.count = tell, 0
+    def __init__(self) -> None:
+        self.count = 0
+        self.told: list[Progress] = []
 
-    def on_start(self, event: object) -> None:
-        """Another function."""
+    def on_start(self, event: Any) -> None:
+        """Another function begins; the first is logged, too."""
+        cache = event.data["dispatcher"]._cache
+        if not isinstance(cache, MachineCode):
+            return
         self.count += 1
-        self.tell(self.count)
+        if self.count == 1:
+            NOTES.info(
+                "compiling functions for the first time (kept in %s): up to a minute",
+                find_top_directory(Path(cache.cache_path)),
+            )
+        for progress in self.told[-1:]:
+            progress(f"compiling functions for the first time, {self.count} so far", 0.0)
 
     def on_end(self, event: object) -> None:
         """It is done."""
 
 
+def find_top_directory(place: Path) -> Path:
+    """Where the caches of all functions are, from that of one: the package, or their directory."""
+    return Path(__file__).parents[1] if place.name == "__pycache__" else place.parent
+
+
+COMPILATIONS = Compilations()  # type: ignore[no-untyped-call]
+event.register("numba:compile", COMPILATIONS)  # type: ignore[no-untyped-call]
+
+
 @contextmanager
-def count_compilations(tell: Callable[[int], None]) -> Iterator[None]:
-    """Have `tell` called with a count whenever a function is compiled in the block."""
-    with event.install_listener("numba:compile", Compilations(tell)):
+def tell_compilations(progress: Progress) -> Iterator[None]:
+    """Report what is compiled in the block as a stage of its own."""
+    COMPILATIONS.told.append(progress)
+    try:
         yield
+    finally:
+        COMPILATIONS.told.remove(progress)
+
+
+def tells_compilations(function: Callable[P, R]) -> Callable[P, R]:
+    """Have the `progress` that a function is given told of what it compiles."""
+    known = signature(function)
+
+    @wraps(function)
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        progress = known.bind(*args, **kwargs).arguments.get("progress")
+        with nullcontext() if progress is None else tell_compilations(progress):
+            return function(*args, **kwargs)
+
+    return told

@@ -60,9 +60,12 @@ SEPARATOR = re.compile(r"[=,{}]")
 
 
 class Spec(BaseModel):
-    """A frozen table of a TOML file; unknown keys are refused."""
+    """A frozen table of a TOML file; unknown keys are refused.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    What checks it is built when it is first used, once for a file and all tables within.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def extend_table(name: str, table: type[Spec], keys: Mapping[str, Any]) -> type[Spec]:

@@ -92,7 +92,9 @@ def fill_frame_motion(  # type: ignore[no-untyped-def]
                 for k in range(3):
                     o[i] += W[i, k] * p[b, k]
                     T[i, k] = W[i, 0] * R[b, 0, k] + W[i, 1] * R[b, 1, k] + W[i, 2] * R[b, 2, k]
-            W[:] = T
+            for i in range(3):
+                for k in range(3):
+                    W[i, k] = T[i, k]
             for k in range(columns):
                 x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
                 u = sl[k, 0] + y * p[b, 2] - z * p[b, 1]

@@ -11,6 +11,7 @@ from scipy.linalg import block_diag
 
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
@@ -89,6 +90,7 @@ class Excitation:
         return self.design.trajectory
 
 
+@tells_compilations
 @limit_to_one_thread
 def excite(
     robot: Robot,

@@ -145,7 +145,7 @@ def compute_step_response(sections: Array, samples: int) -> Array:
     """What comes out of second-order sections for a step, shape (samples,)."""
     response = np.ones((samples + 1, 1))
     response[0] = 0.0  # at which the filter rests
-    filter_in_place(sections, response)
+    filter_in_place(sections, response, False)
     return np.asarray(response[1:, 0])
 
 

@@ -29,8 +29,8 @@ def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
     padded[:padding] = 2.0 * x[0] - x[padding:0:-1]
     padded[padding + len(x) :] = 2.0 * x[-1] - x[-2 : -2 - padding : -1]
     sections = design_butterworth(cutoff, rate)
-    filter_in_place(sections, padded)
-    filter_in_place(sections, padded[::-1])
+    filter_in_place(sections, padded, False)
+    filter_in_place(sections, padded, True)
     return np.ascontiguousarray(middle)
 
 
@@ -52,7 +52,7 @@ def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], ra
         found[2:] += (own * behind[past] - other * before[past]) / bottom[0]
     if len(found) > 2:
         poles = bottom[1] / bottom[0], bottom[2] / bottom[0]
-        filter_in_place(np.array([[1.0, 0.0, 0.0, *poles]]), found)
+        filter_in_place(np.array([[1.0, 0.0, 0.0, *poles]]), found, False)
     return found
 
 
@@ -73,18 +73,25 @@ def design_butterworth(cutoff: float, rate: float) -> Array:
 
 
 @make_compiler(nogil=True, error_model="numpy")
-def filter_in_place(sections, x):  # type: ignore[no-untyped-def]
-    """Second-order sections over the columns of x, as if they had rested at the first row."""
-    columns = x.shape[1]
+def filter_in_place(sections, x, backwards):  # type: ignore[no-untyped-def]
+    """Second-order sections over the columns of x, as if they had rested at the first row.
+
+    Backwards it is the last row that is first: a view in that order would be another type, for
+    which all would be compiled again.
+    """
+    rows, columns = x.shape
+    first = rows - 1 if backwards else 0
+    way = -1 if backwards else 1
     for section in range(len(sections)):
         b0, b1, b2 = sections[section, 0], sections[section, 1], sections[section, 2]
         a1, a2 = sections[section, 3], sections[section, 4]
         s1 = np.empty(columns)
         s2 = np.empty(columns)
         for j in range(columns):
-            s1[j] = (1.0 - b0) * x[0, j]
-            s2[j] = (b2 - a2) * x[0, j]
-        for t in range(len(x)):
+            s1[j] = (1.0 - b0) * x[first, j]
+            s2[j] = (b2 - a2) * x[first, j]
+        for k in range(rows):
+            t = first + way * k
             for j in range(columns):
                 value = x[t, j]
                 out = b0 * value + s1[j]

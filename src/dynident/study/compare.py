@@ -11,6 +11,7 @@ import numpy as np
 
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.arrays import Array
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
@@ -51,6 +52,7 @@ Fold = tuple[tuple[Samples, ...], tuple[Samples, ...]]
 """Logs that are fitted, and logs that are scored."""
 
 
+@tells_compilations
 @limit_to_one_thread
 def compare(
     study: Study,

@@ -10,6 +10,7 @@ from typing import Any
 import tomlkit
 
 from dynident.api import remove_known_torques
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import list_options, read_options
 from dynident.core.progress import Progress, ignore_progress
@@ -64,6 +65,7 @@ class Report:
     mendable: bool
 
 
+@tells_compilations
 @limit_to_one_thread
 def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
     """Look for everything in every log of a study, one report each in their order."""

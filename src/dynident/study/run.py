@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import check_type
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
@@ -25,6 +26,7 @@ from dynident.study.study import (
 )
 
 
+@tells_compilations
 @limit_to_one_thread
 def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     """Run a study from its files to the result.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
+from dynident.core.compiled import tells_compilations
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import format_count
@@ -24,6 +25,7 @@ MOST = 8
 """Missing parameters that are printed; JSON has all."""
 
 
+@tells_compilations
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
     robot = load_study_robot(study)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
+from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError, SectionError, name_section_in_errors
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
@@ -73,6 +74,7 @@ class SimulatedLog:
         return text.getvalue().encode()
 
 
+@tells_compilations
 def simulate_study(study: Study, progress: Progress = ignore_progress) -> SimulatedLog:
     """The log that a study's robot would give under its controller.
 

@@ -274,19 +274,19 @@ class Study(Spec):
     robot: RobotSection
     log: Annotated[tuple[LogSection, ...], AfterValidator(tell_logs_apart)] = ()
     contact: tuple[ContactSpec, ...] = ()
-    prepare: PrepareSection = PrepareSection()
-    identify: IdentifySection = IdentifySection()
+    prepare: PrepareSection = PrepareSection.model_construct()
+    identify: IdentifySection = IdentifySection.model_construct()
     element: tuple[ElementSection, ...] = ()
     constraint: tuple[ConstraintSection, ...] = ()
     controller: ControllerSection | None = None
-    reference: ReferenceSection = ReferenceSection()
-    ground: GroundSection = GroundSection()
-    noise: NoiseSection = NoiseSection()
-    simulation: SimulationSection = SimulationSection()
-    track: TrackSection = TrackSection()
-    excitation: ExcitationSection = ExcitationSection()
+    reference: ReferenceSection = ReferenceSection.model_construct()
+    ground: GroundSection = GroundSection.model_construct()
+    noise: NoiseSection = NoiseSection.model_construct()
+    simulation: SimulationSection = SimulationSection.model_construct()
+    track: TrackSection = TrackSection.model_construct()
+    excitation: ExcitationSection = ExcitationSection.model_construct()
     obstacle: tuple[ObstacleSection, ...] = ()
-    select: SelectSection = SelectSection()
+    select: SelectSection = SelectSection.model_construct()
 
 
 def read_study(path: str | Path, use: str | None = "identify") -> Study:
