@@ -961,7 +961,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
             {"files": ["../a.csv"], "units": {"q": "rad"}},
             {"files": ["../b.csv"], "use": "validate", "units": {"q": "rad"}},
         ],
-        "prepare": {"bandwidth": 5.0},
+        "prepare": {"bandwidth": 5.0, "drop_below": 0.0},
         "identify": {"prior_weight": 2.0},
     }
     # a study is no head of a result: what lies beside it is not its own
@@ -1961,9 +1961,10 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     (report,) = json.loads(capfd.readouterr().out, parse_constant=refuse)
     assert report["findings"][0]["error_percent"] is None
     base = base_parameters(build_idim(toy.arm(1)))
-    write = make_writer(base, json=True)
+    write = make_writer(json=True)
+    none = np.full(base.count, np.nan)
     for _ in range(2):
-        write(Row(1.0, 5, np.full(base.count, np.nan), np.full(base.count, np.inf), None, None))
+        write(Row(1.0, 5, none, np.full(base.count, np.inf), None, None, base))
     lines = capfd.readouterr().out.splitlines()
     assert len(lines) == 2
     assert set(json.loads(lines[0], parse_constant=refuse)["std"].values()) == {None}

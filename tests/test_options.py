@@ -27,6 +27,7 @@ from dynident.core.options import (
     list_options,
 )
 from dynident.core.schema import Spec, validate_data
+from dynident.decide.decision import Deciding
 from dynident.friction import DEFAULT_FRICTION
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import (
@@ -56,7 +57,7 @@ def problem():
 
 
 def every():
-    return {**list_all_options(), **collect_options(EVERY_METHOD)}
+    return {**list_all_options(), **collect_options([*EVERY_METHOD, Deciding])}
 
 
 def test_a_family_is_frozen_and_checks_its_values():

@@ -144,9 +144,9 @@ class Change:
         ]
         normal, errors, effects, own = [], [], [], []
         for out, fit in enumerate(fits):
-            rows = np.vstack(
-                [block[g] for k, block in enumerate(folds.rows) if k != out for g in acting]
-            )
+            fitted = [block for k, block in enumerate(folds.rows) if k != out]
+            parts = [block[g] for block in fitted for g in acting]
+            rows = np.vstack([*parts, np.zeros((0, folds.columns + 1))])
             E = rows[:, columns]
             lengths = np.linalg.norm(E, axis=0)
             E = E / np.where(lengths > 0.0, lengths, 1.0)

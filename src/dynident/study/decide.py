@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from dynident.api import require_torque
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.progress import Progress
@@ -127,6 +130,13 @@ def build_problem(study: Study, robot: Robot, recordings: Sequence[Recording]) -
 
 
 def tells_enough(problem: Problem) -> bool:
-    """Whether logs can decide anything: measured torques of equations that nothing combines."""
-    measured = not any(lacks_torque(log) for log in problem.samples)
-    return measured and len(problem.groups) == problem.robot.dof and not problem.idim.nonlinear
+    """Whether logs can decide anything: measured torques of equations that nothing combines.
+
+    They have to excite the usual model, so that all that differs is what is decided.
+    """
+    if any(lacks_torque(log) for log in problem.samples):
+        return False
+    if len(problem.groups) > problem.robot.dof or problem.idim.nonlinear:
+        return False
+    require_torque(problem)
+    return bool(np.min(problem.factors.counts) > 0)
