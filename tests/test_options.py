@@ -184,7 +184,7 @@ def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
     if own.kinds != {bool}:
         assert run(["identify", str(study), flag, "{ unfit = '?' }"]) == 2
         assert flag in capfd.readouterr().err
-    if without is not None and name not in collect_options(EVERY_METHOD):
+    if without is not None and name not in collect_options([*EVERY_METHOD, Deciding]):
         with pytest.raises(OptionError) as refused:
             check_options(without, {name: True})
         assert refused.value.key == name

@@ -11,7 +11,6 @@ from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
-from dynident.decide.decision import NOTHING
 from dynident.study.study import IDENTIFYING, MethodSection
 
 METHOD = MethodSection.model_fields["method"].default
@@ -65,7 +64,7 @@ def identify(
     from dynident.study.written import render_study
 
     if as_given:
-        options["decide"] = NOTHING
+        options["decide"] = "nothing"
     chosen = given.read(told, {"method": method, **options})
     outputs = [] if output is None else [output / name for name in OUTPUTS]
     outputs += [] if write_study is None else [write_study]
