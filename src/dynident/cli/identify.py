@@ -11,7 +11,7 @@ from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
-from dynident.study.study import IDENTIFYING, MethodSection
+from dynident.study.study import IDENTIFYING, MethodSection, Study
 
 METHOD = MethodSection.model_fields["method"].default
 
@@ -78,6 +78,7 @@ def identify(
         )
         own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
+            assert isinstance(result.study, Study)
             contents[write_study] = render_study(result.study, write_study.parent).encode()
         gone = write_files(contents, own.__contains__) if contents else ()
     if json:

@@ -59,7 +59,7 @@ class Folds:
     @property
     def columns(self) -> int:
         """Of unknowns and beyond."""
-        return self.known.shape[1] - 1
+        return int(self.known.shape[1]) - 1
 
     @cached_property
     def triangles(self) -> tuple[Array, ...]:
@@ -170,7 +170,7 @@ class Change:
         """
         squares, acting, places = np.zeros(len(self.errors)), 0.0, list(some)
         for k, (S, right) in enumerate(self.normal):
-            c = np.zeros(0)
+            c: Array = np.zeros(0)
             if places:
                 own = S[np.ix_(places, places)]
                 if np.linalg.eigvalsh(own)[0] < SAME:

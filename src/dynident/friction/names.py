@@ -71,7 +71,7 @@ def add_model(before: list[FrictionModel], model: FrictionModel) -> FrictionMode
 
 def list_symbols(model: FrictionModel) -> set[str]:
     """Of its parameters and shapes."""
-    return {each.symbol for each in (*model.parameters, *model.shape)}
+    return {each.symbol for each in model.parameters} | {each.symbol for each in model.shape}
 
 
 def fix_shapes(name: str, model: FrictionModel, text: str) -> FrictionModel:
