@@ -175,7 +175,7 @@ class Change:
                 own = S[np.ix_(places, places)]
                 if np.linalg.eigvalsh(own)[0] < SAME:
                     return None
-                c = np.linalg.solve(own, right[places])
+                c = np.asarray(np.linalg.solve(own, right[places]), dtype=np.float64)
                 if np.any(c[positive[places]] < 0.0):
                     return None
             e = self.errors[k] + self.effects[k][:, places] @ c
