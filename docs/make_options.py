@@ -15,6 +15,7 @@ from dynident.consistency.constraints import CONSTRAINTS
 from dynident.control.controller import CONTROLLERS
 from dynident.core.makers import Maker, list_arguments
 from dynident.core.options import Option, collect_options
+from dynident.decide.decision import Deciding
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
@@ -77,6 +78,7 @@ EXPLAINED = {
     "torque_hz": "preparation.md#the-keys",
     "decimation": "preparation.md#the-keys",
     "drop_below": "preparation.md#the-keys",
+    "decide": "decisions.md",
     "median": "preparation.md#the-keys",
     "derivatives": "preparation.md#the-keys",
     "period": "preparation.md#averaging-over-periods",
@@ -172,7 +174,7 @@ def rows(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> list[str]:
 
 def page() -> str:
     """The reference page."""
-    every = list_all_options() | collect_options(EVERY_METHOD)
+    every = list_all_options() | collect_options([*EVERY_METHOD, Deciding])
     of_methods_rows = [
         (named(o), flags(o), o.words, values(o), default(o), name_methods_with_option(o.name))
         for o in every.values()
@@ -185,7 +187,8 @@ def page() -> str:
         "",
         "Each of them is a key of `[identify]` in a study, a flag of `dynident identify`, and a",
         "keyword of {py:func}`dynident.identify`. A method that does not have an option refuses",
-        "it, and says which methods have it.",
+        "it, and says which methods have it. `decide` is of studies and the command alone: in Python a",
+        "`Problem` states everything.",
         "",
         *rows(("key", "flag", "what it says", "values", "default", "methods"), of_methods_rows),
         "",
