@@ -208,6 +208,25 @@ def test_the_usual_friction_stays_where_it_is_the_true_one(place):
     np.testing.assert_array_equal(fit.theta, given.theta)
 
 
+def test_the_prior_is_trusted_less_where_the_file_is_wrong(place, tmp_path):
+    robot = toy.arm(2)
+    wrong = robot.nominal * np.array([[4.0], [0.2]])
+    (tmp_path / "arm.urdf").write_bytes(render_urdf(robot, wrong)[0])
+    text = (place / "usual.toml").read_text().replace('"usual-', f'"{place}/usual-')
+    log = np.loadtxt(place / "usual-0.csv", delimiter=",", skiprows=1)
+    head = (place / "usual-0.csv").read_text().partition("\n")[0]
+    np.savetxt(tmp_path / "short.csv", log[:1500], delimiter=",", header=head, comments="")
+    text = text.replace(f'"{place}/usual-0.csv"', '"short.csv"')
+    (tmp_path / "s.toml").write_text(text + "metric = 'pullback'\n")
+    stated = identified(tmp_path / "s.toml")
+    assert "prior_weight" not in [each["what"] for each in stated.settings["decided"]]
+    (tmp_path / "s.toml").write_text(text)
+    fit = identified(tmp_path / "s.toml")
+    (decision,) = (d for d in fit.settings["decided"] if d["what"] == "prior_weight")
+    assert float(decision["value"]) <= 1.0
+    assert fit.settings["prior_weight"] == float(decision["value"])
+
+
 @pytest.mark.parametrize("name", ["root", "smooth", "loaded"])
 def test_another_law_is_taken_where_it_is_the_true_one(place, name):
     fit = identified(place / f"{name}.toml")
@@ -230,7 +249,7 @@ def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
         "[[log]]", 'friction = "viscous"\n[[log]]', 1
     )
     path = tmp_path / "stated.toml"
-    path.write_text(text + "[prepare]\nbandwidth = 5.0\ndrop_below = 0.0\n")
+    path.write_text(text + "prior_weight = 1.0\n[prepare]\nbandwidth = 5.0\ndrop_below = 0.0\n")
     fit = run_study(read_study(path))
     assert fit.settings["decided"] == []
     assert fit.idim.friction == "viscous"

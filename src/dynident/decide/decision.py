@@ -18,7 +18,8 @@ WORTH = 0.9
 """Share of the squared error of what a decision is about that it may leave at most."""
 
 BANDWIDTH, FRICTION, STANDSTILL = "bandwidth", "friction", "standstill"
-DECISIONS = (BANDWIDTH, FRICTION, STANDSTILL)
+PRIOR_WEIGHT = "prior_weight"
+DECISIONS = (BANDWIDTH, FRICTION, STANDSTILL, PRIOR_WEIGHT)
 """What can be decided, in this order."""
 ALL, NOTHING = "all", "nothing"
 
@@ -38,7 +39,7 @@ class Deciding(Options):
     decide: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_decisions)],
         "what the logs decide where it is not stated: `all`, `nothing`, or of `bandwidth`, "
-        "`friction` and `standstill` those that are named",
+        "`friction`, `standstill` and `prior_weight` those that are named",
     ] = ALL
 
     @property
@@ -93,14 +94,16 @@ class Left:
     squares: Array
     own: float
 
-    def pays(self, after: Left, errors: float = 1.0) -> bool:
+    def pays(self, after: Left, errors: float = 1.0, worth: float = WORTH) -> bool:
         """Whether what leaves others instead is clear, and worth it where it acts.
 
         Parameters
         ----------
         errors : float
             How many standard errors of the blocks' difference the fall has to exceed.
+        worth : float
+            Share of the error that it may leave at most where it acts.
         """
         fall = self.squares - after.squares
         clear = np.sum(fall) > errors * np.std(fall, ddof=1) * np.sqrt(len(fall))
-        return bool(clear) and after.own < WORTH * self.own
+        return bool(clear) and after.own < worth * self.own

@@ -322,13 +322,15 @@ def format_header(result: Result) -> list[str]:
 
 def describe_decisions(result: Result) -> list[str]:
     """What the logs decided that the study left open, and what each decision gained."""
+    decided = result.settings.get("decided", ())
     found = []
-    for each in result.settings.get("decided", ()):
-        words, gain = each["words"], each["gain_percent"]
-        if gain > 0.0:
-            words += f"; the error of rows that were left out is {gain:.2g} % lower"
+    for each in (each for each in decided if each["gain_percent"] > 0.0):
         value = "" if "," in each["value"] else f" {each['value']}"
-        found.append(f"{each['what']}{value}: {words}")
+        gain = f"the error of rows that were left out is {each['gain_percent']:.2g} % lower"
+        found.append(f"{each['what']}{value}: {each['words']}; {gain}")
+    usual = [f"{each['what']} {each['value']}" for each in decided if not each["gain_percent"]]
+    if usual:
+        found.append(f"{', '.join(usual)} as usual: nothing else pays")
     return found
 
 

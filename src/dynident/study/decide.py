@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.progress import Progress
 from dynident.decide.bandwidth import choose_bandwidth
-from dynident.decide.decision import BANDWIDTH, FRICTION, STANDSTILL, Decision
+from dynident.decide.decision import BANDWIDTH, FRICTION, PRIOR_WEIGHT, STANDSTILL, Decision
 from dynident.decide.friction import choose_friction
 from dynident.decide.laws import drop_load
+from dynident.decide.prior import choose_weight
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.friction.names import split_friction_names
+from dynident.methods.options import list_option_names
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -33,6 +35,8 @@ from dynident.study.study import (
 
 CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
 """Of which none may be given for the bandwidth to be open."""
+OF_PRIOR = ("prior", "metric", "prior_weight", "consistency")
+"""Likewise, for the weight of the prior."""
 
 
 def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> tuple[str, ...]:
@@ -42,12 +46,29 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
     the usual ones.
     """
     given = study.prepare.model_dump(exclude_none=True)
+    told = study.identify.model_dump(exclude_none=True).keys()
+    has_prior = PRIOR_WEIGHT in list_option_names(study.identify.method)
     open_ = {
         BANDWIDTH: not given.keys() & set(CUTOFFS),
         FRICTION: not simulates and "friction" not in study.robot.model_fields_set,
         STANDSTILL: not simulates and "drop_below" not in given,
+        PRIOR_WEIGHT: has_prior and not told & set(OF_PRIOR),
     }
     return tuple(name for name in asked if open_[name])
+
+
+class Decided(NamedTuple):
+    """A study that states all that was decided.
+
+    Attributes
+    ----------
+    problem : Problem or None
+        That of the study, where the last decision was made with it.
+    """
+
+    study: Study
+    decisions: tuple[Decision, ...]
+    problem: Problem | None = None
 
 
 def decide_study(
@@ -56,7 +77,7 @@ def decide_study(
     recordings: Sequence[Recording],
     asked: Sequence[str],
     progress: Progress,
-) -> tuple[Study, tuple[Decision, ...]]:
+) -> Decided:
     """A study in which what it left open is decided by the logs that it fits.
 
     Parameters
@@ -66,13 +87,17 @@ def decide_study(
     asked : sequence of str
         What is open, in the order in which it is decided.
     """
-    decided: list[Decision] = []
+    decisions: list[Decision] = []
+    problem = None
     for k, name in enumerate(asked):
         progress("deciding", k / len(asked))
-        problem = build_problem(study, robot, recordings)
+        if problem is None:
+            problem = build_problem(study, robot, recordings)
         if not tells_enough(problem):
-            return study, ()
+            return Decided(study, ())
         given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+        if name == PRIOR_WEIGHT and given.admitted.prior.empty:
+            continue
         if name == BANDWIDTH:
             found = choose_bandwidth(
                 problem,
@@ -84,13 +109,20 @@ def decide_study(
         elif name == FRICTION:
             found = choose_friction(problem, given.admitted, given.sigma)
             study = update_section(study, "robot", friction=found.value)
+        elif name == PRIOR_WEIGHT:
+            found = choose_weight(problem, given.admitted, given.sigma)
+            study = update_section(study, "identify", prior_weight=float(found.value))
         else:
             found = choose_standstill(problem, given.admitted, given.sigma)
             speeds = [float(speed) for speed in found.value.strip("[]").split(",")]
             value = speeds[0] if len(speeds) == 1 else tuple(speeds)
             study = update_section(study, "prepare", drop_below=value)
-        decided.append(found)
-    return study, tuple(decided)
+        decisions.append(found)
+        if name != PRIOR_WEIGHT:
+            problem = None  # of other columns or rows
+    if problem is not None and drop_loads(study) is not study:
+        problem = None
+    return Decided(study, tuple(decisions), problem)
 
 
 def update_section(study: Study, section: str, **values: Any) -> Study:
@@ -124,9 +156,14 @@ def build_problem(study: Study, robot: Robot, recordings: Sequence[Recording]) -
 
     Those are of the bodies that are found, and so no columns yet.
     """
-    names = [drop_load(name) for name in split_friction_names(study.robot.friction)]
-    plain = update_section(study, "robot", friction=", ".join(names))
-    return build_study_problem(plain, robot, prepare_fitted(study, recordings))
+    return build_study_problem(drop_loads(study), robot, prepare_fitted(study, recordings))
+
+
+def drop_loads(study: Study) -> Study:
+    """A study whose friction does not depend on loads; itself where it does not."""
+    names = split_friction_names(study.robot.friction)
+    plain = [drop_load(name) for name in names]
+    return study if plain == names else update_section(study, "robot", friction=", ".join(plain))
 
 
 def tells_enough(problem: Problem) -> bool:

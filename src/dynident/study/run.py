@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 from dynident.api import EVERY_METHOD, identify
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import check_type
-from dynident.core.options import collect_options
+from dynident.core.options import collect_options, read_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.decide.decision import ALL, Deciding
+from dynident.decide.decision import Deciding
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import SIMULATION, check_options, list_option_names
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
-from dynident.study.decide import decide_study, list_open_decisions
+from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
 from dynident.study.study import (
     Study,
     build_study_problem,
@@ -41,10 +42,8 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     check_type("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
-    options = chosen.options()
-    asked = Deciding(options.pop("decide", ALL)).asked
-    if study.constraint:
-        options["constraints"] = build_constraints(study.constraint)
+    options = collect_study_options(study)
+    asked = read_options(Deciding, chosen).asked
     of_method = {
         key: value for key, value in options.items() if key not in collect_options(EVERY_METHOD)
     }
@@ -58,17 +57,20 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     torque = chosen.method not in TORQUE_FREE
     recordings = read_study_recordings(study, robot, torque, progress)
     watch.lap("logs")
-    study, decisions = decide_study(
-        study, robot, recordings, list_open_decisions(study, asked, bool(simulates)), progress
-    )
+    open_ = list_open_decisions(study, asked, bool(simulates))
+    study, decisions, problem = decide_study(study, robot, recordings, open_, progress)
+    options = collect_study_options(study)
     watch.lap("decisions")
     pairs = zip(study.log, recordings, strict=True)
-    logs = [prepare_study_recording(section, log, study.prepare) for section, log in pairs]
-    uses = [section.use for section in study.log]
-    watch.lap("preparation")
-    fitted = [log for log, use in zip(logs, uses, strict=True) if use == "identify"]
-    held_out = [log for log, use in zip(logs, uses, strict=True) if use == "validate"]
-    problem = build_study_problem(study, robot, fitted, progress)
+    held_out = [
+        prepare_study_recording(section, log, study.prepare)
+        for section, log in pairs
+        if section.use == "validate"
+    ]
+    if problem is None:
+        fitted = prepare_fitted(study, recordings)
+        watch.lap("preparation")
+        problem = build_study_problem(study, robot, fitted, progress)
     watch.lap("base parameters")
     result = identify(
         problem,
@@ -93,3 +95,12 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         return replace(again, warnings=(words, *again.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
     return replace(result, timings=timings, study=study, settings=settings)
+
+
+def collect_study_options(study: Study) -> dict[str, Any]:
+    """What a study says of the identification beside its method."""
+    options = study.identify.options()
+    options.pop("decide", None)  # of what is done before
+    if study.constraint:
+        options["constraints"] = build_constraints(study.constraint)
+    return options
