@@ -11,7 +11,7 @@ import toy
 from tables import write_table
 
 from dynident.cli import run
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Left
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import add_load, build_menu, drop_load
@@ -276,3 +276,14 @@ def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd)
 def test_what_cannot_be_decided_is_refused(place, capfd):
     assert run(["identify", str(place / "root.toml"), "--decide", "frictoin"]) == 2
     assert "'frictoin' is not known; did you mean 'friction'" in capfd.readouterr().err
+
+
+def test_what_could_not_be_decided_is_said(place, monkeypatch):
+    def fail(*given):
+        raise ComputationError("sigmas did not settle")
+
+    monkeypatch.setattr("dynident.study.decide.choose_friction", fail)
+    fit = identified(place / "root.toml")
+    assert "friction was not decided from the logs: sigmas did not settle" in fit.warnings
+    assert [each["what"] for each in fit.settings["decided"]] == ["bandwidth"]
+    assert fit.idim.friction == "coulomb-viscous"

@@ -11,7 +11,9 @@ import numpy as np
 from dynident.api import require_torque
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
+from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress
+from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import BANDWIDTH, FRICTION, PRIOR_WEIGHT, STANDSTILL, Decision
 from dynident.decide.friction import choose_friction
@@ -64,11 +66,14 @@ class Decided(NamedTuple):
     ----------
     problem : Problem or None
         That of the study, where the last decision was made with it.
+    warnings : tuple of str
+        What could not be decided.
     """
 
     study: Study
     decisions: tuple[Decision, ...]
     problem: Problem | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def decide_study(
@@ -95,28 +100,14 @@ def decide_study(
             problem = build_problem(study, robot, recordings)
         if not tells_enough(problem):
             return Decided(study, ())
-        given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
-        if name == PRIOR_WEIGHT and given.admitted.prior.empty:
+        try:
+            found = decide(name, study, problem, recordings)
+        except ComputationError as error:
+            words = f"{name} was not decided from the logs: {format_one_line(error)}"
+            return Decided(study, tuple(decisions), None, (words,))
+        if found is None:
             continue
-        if name == BANDWIDTH:
-            found = choose_bandwidth(
-                problem,
-                partial(prepare_by_bandwidth, study, recordings),
-                given.admitted,
-                given.sigma,
-            )
-            study = with_bandwidth(study, float(found.value))
-        elif name == FRICTION:
-            found = choose_friction(problem, given.admitted, given.sigma)
-            study = update_section(study, "robot", friction=found.value)
-        elif name == PRIOR_WEIGHT:
-            found = choose_weight(problem, given.admitted, given.sigma)
-            study = update_section(study, "identify", prior_weight=float(found.value))
-        else:
-            found = choose_standstill(problem, given.admitted, given.sigma)
-            speeds = [float(speed) for speed in found.value.strip("[]").split(",")]
-            value = speeds[0] if len(speeds) == 1 else tuple(speeds)
-            study = update_section(study, "prepare", drop_below=value)
+        study = apply_decision(study, found)
         decisions.append(found)
         if name != PRIOR_WEIGHT:
             problem = None  # of other columns or rows
@@ -125,20 +116,49 @@ def decide_study(
     return Decided(study, tuple(decisions), problem)
 
 
+def decide(
+    name: str, study: Study, problem: Problem, recordings: Sequence[Recording]
+) -> Decision | None:
+    """One decision; None where there is nothing to decide."""
+    given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+    scale = given.admitted, given.sigma
+    if name == BANDWIDTH:
+        prepare = partial(prepare_by_bandwidth, study, recordings)
+        return choose_bandwidth(problem, prepare, *scale)
+    if name == FRICTION:
+        return choose_friction(problem, *scale)
+    if name == STANDSTILL:
+        return choose_standstill(problem, *scale)
+    return None if given.admitted.prior.empty else choose_weight(problem, *scale)
+
+
+def apply_decision(study: Study, found: Decision) -> Study:
+    """A study that states what was decided."""
+    if found.what == FRICTION:
+        return update_section(study, "robot", friction=found.value)
+    values = [float(value) for value in found.value.strip("[]").split(",")]
+    value = values[0] if len(values) == 1 else tuple(values)
+    section, key = PLACES[found.what]
+    return update_section(study, section, **{key: value})
+
+
+PLACES = {
+    BANDWIDTH: ("prepare", "bandwidth"),
+    STANDSTILL: ("prepare", "drop_below"),
+    PRIOR_WEIGHT: ("identify", "prior_weight"),
+}
+"""Sections and keys that state decisions."""
+
+
 def update_section(study: Study, section: str, **values: Any) -> Study:
     """A study with other values in one of its sections."""
     own = getattr(study, section).model_copy(update=values)
     return study.model_copy(update={section: own})
 
 
-def with_bandwidth(study: Study, hz: float) -> Study:
-    """A study whose joints have this bandwidth [Hz]."""
-    return update_section(study, "prepare", bandwidth=hz)
-
-
 def prepare_by_bandwidth(study: Study, recordings: Sequence[Recording], hz: float) -> list[Samples]:
     """The logs that a study fits, prepared by a bandwidth."""
-    return prepare_fitted(with_bandwidth(study, hz), recordings)
+    return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
 
 
 def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Samples]:

@@ -58,7 +58,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     recordings = read_study_recordings(study, robot, torque, progress)
     watch.lap("logs")
     open_ = list_open_decisions(study, asked, bool(simulates))
-    study, decisions, problem = decide_study(study, robot, recordings, open_, progress)
+    study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
     options = collect_study_options(study)
     watch.lap("decisions")
     pairs = zip(study.log, recordings, strict=True)
@@ -94,7 +94,8 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         )
         return replace(again, warnings=(words, *again.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
-    return replace(result, timings=timings, study=study, settings=settings)
+    warnings = (*warnings, *result.warnings)
+    return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
 
 
 def collect_study_options(study: Study) -> dict[str, Any]:
