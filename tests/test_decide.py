@@ -10,6 +10,7 @@ import pytest
 import toy
 from tables import write_table
 
+from dynident.api import identify
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Left
@@ -19,6 +20,10 @@ from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.friction.model import FrictionModel
 from dynident.friction.names import build_friction, split_friction_names
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.study.decide import list_open_decisions
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
@@ -271,6 +276,77 @@ def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd)
     assert run(["identify", str(place / "root.toml"), "--as-given", "--json"]) == 0
     given = json.loads(capfd.readouterr().out)
     assert given["settings"]["friction"] == "coulomb-viscous"
+
+
+def test_the_usual_friction_is_written_where_it_was_decided(place, tmp_path, capfd):
+    written = tmp_path / "decided.toml"
+    argv = ["identify", str(place / "usual.toml"), "--write-study", str(written), "--json"]
+    assert run(argv) == 0
+    first = json.loads(capfd.readouterr().out)
+    assert read_study(written).robot.friction == "coulomb-viscous"
+    assert run(["identify", str(written), "--json"]) == 0
+    again = json.loads(capfd.readouterr().out)
+    assert again["settings"]["decided"] == []
+    assert again["parameters"] == first["parameters"]
+
+
+def opened(place: Path, more: str = "", friction: str = "") -> tuple[str, ...]:
+    """What a study leaves open."""
+    text = (place / "usual.toml").read_text().replace("[[log]]", f"{friction}\n[[log]]", 1)
+    path = place / "open.toml"
+    path.write_text(text + more)
+    return list_open_decisions(read_study(path), DECISIONS, False)
+
+
+def test_what_is_stated_is_not_open(place):
+    assert opened(place) == DECISIONS
+    assert opened(place, friction='friction = "load"') == (
+        "bandwidth",
+        "standstill",
+        "prior_weight",
+    )
+    assert opened(place, "[prepare]\ntorque_hz = 9.0\n") == DECISIONS[1:]
+    assert opened(place, "[prepare]\ndrop_below = 0.0\n") == (*DECISIONS[:2], DECISIONS[3])
+    assert opened(place, 'prior = "none"\n') == DECISIONS[:3]
+    alike = '[[constraint]]\nkind = "symmetric"\nleft = "link_1"\nright = "link_2"\n'
+    assert "friction" not in opened(place, alike)
+    mass = '[[constraint]]\nkind = "total-mass"\nvalue = 6.0\n'
+    assert "friction" in opened(place, mass)
+
+
+def test_friction_that_is_not_linear_lets_the_rest_be_decided(place):
+    text = (place / "loaded.toml").read_text().replace("[[log]]", 'friction = "load"\n[[log]]', 1)
+    path = place / "stated-load.toml"
+    path.write_text(text)
+    fit = run_study(read_study(path))
+    assert [each["what"] for each in fit.settings["decided"]] == [DECISIONS[0], *DECISIONS[2:]]
+    assert fit.idim.friction == "load"
+
+
+def test_the_verdict_does_not_advise_against_what_was_decided():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, noise=0.5)
+    q, tau = recording.q.copy(), recording.tau.copy()
+    q[6000:] = q[5999]  # at rest, friction is anything
+    tau[6000:] += np.random.default_rng(4).uniform(-3.0, 3.0, (1, 2))
+    problem = Problem(robot, prepare(Recording("rests", toy.RATE, q, tau), 20.0))
+    advised = identify(problem, bootstrap=0, doctor=False).verdict.reasons
+    assert any("leave them out" in reason.words for reason in advised)
+    decided = identify(problem, bootstrap=0, doctor=False, decided=["standstill"]).verdict.reasons
+    assert not any("leave them out" in reason.words for reason in decided)
+
+
+def test_sums_and_known_shapes_can_be_compared(place, capfd):
+    names = "cube-root + load, stribeck(vs=0.3), coulomb-viscous"
+    argv = ["compare", str(place / "root.toml"), "--frictions", names, "--methods", "wls", "--json"]
+    assert run(argv) == 0
+    found = json.loads(capfd.readouterr().out)
+    tried = [*found["candidates"], *found["failures"]]
+    assert {each["friction"] for each in tried} == {
+        "cube-root + load",
+        "stribeck(vs=0.3)",
+        "coulomb-viscous",
+    }
 
 
 def test_what_cannot_be_decided_is_refused(place, capfd):

@@ -88,6 +88,7 @@ def identify(
     method: str = DEFAULT_METHOD,
     *,
     validation: Sequence[Samples] = (),
+    decided: Sequence[str] = (),
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Fit:
@@ -100,6 +101,9 @@ def identify(
         Name in `dynident.methods.ESTIMATORS`.
     validation : sequence of Samples
         Held-out logs.
+    decided : sequence of str
+        What of the problem the logs decided, names of `dynident.decide.decision.DECISIONS`: the
+        verdict does not advise against it.
     progress : callable
         See `Progress`.
     **options
@@ -210,7 +214,14 @@ def identify(
             list_position_reasons(found, figures.simulated, figures.held_out)
             if found.fitted is not None
             else list_torque_reasons(
-                problem, found, system, findings, figures.model, figures.nominal, figures.held_out
+                problem,
+                found,
+                system,
+                findings,
+                figures.model,
+                figures.nominal,
+                figures.held_out,
+                rest="standstill" not in decided,
             ),
             len(logs) - len(twins),
         ),

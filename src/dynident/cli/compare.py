@@ -76,7 +76,7 @@ def compare(
             found = comparing.compare(
                 chosen,
                 comparing.METHODS if methods is None else split_names(methods),
-                comparing.MODELS if frictions is None else split_names(frictions),
+                comparing.MODELS if frictions is None else comparing.split_frictions(frictions),
                 comparing.BLOCKS if blocks is None else blocks,
                 progress,
             )

@@ -42,6 +42,7 @@ def list_torque_reasons(
     fitted: Sequence[FitFigure],
     nominal: Sequence[FitFigure],
     held_out: Sequence[ValidationFigures],
+    rest: bool = True,
 ) -> list[Reason]:
     """All that speaks against a result that explains torques.
 
@@ -51,6 +52,8 @@ def list_torque_reasons(
         Weighted rows.
     fitted, nominal : sequence of FitFigure
         Errors of the model and of the robot file, first of the fitted rows.
+    rest : bool
+        Whether rows at standstill count; not where the logs decided whether they are fitted.
     """
     every = list_finding_reasons(findings)
     for log in problem.samples:
@@ -81,7 +84,7 @@ def list_torque_reasons(
     return [
         *every,
         *list_drive_reasons(problem, found),
-        *list_rest_friction_reasons(problem, found),
+        *(list_rest_friction_reasons(problem, found) if rest else ()),
     ]
 
 

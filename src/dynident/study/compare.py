@@ -18,7 +18,7 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.filters.filters import count_filter_edge
-from dynident.friction.models import FRICTIONS
+from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
@@ -69,7 +69,7 @@ def compare(
         Its method and friction model are not read; a method has those of its options that are
         its own.
     methods, frictions : sequence of str
-        Names in `ESTIMATORS` and `FRICTIONS`.
+        Names in `ESTIMATORS`, and of `build_friction`.
     blocks : int
         Contiguous blocks in time, of equal length: of the held-out logs, where the study has
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
@@ -78,7 +78,9 @@ def compare(
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)
-    check_names("friction", frictions, FRICTIONS)
+    check_names("friction", frictions)
+    for name in frictions:
+        build_friction(name)
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
     robot = load_study_robot(study)
@@ -133,12 +135,17 @@ def compare(
     )
 
 
-def check_names(kind: str, given: Sequence[str], known: Iterable[str]) -> None:
+def split_frictions(text: str) -> tuple[str, ...]:
+    """Names of friction between commas, but for commas between shapes."""
+    return tuple(split_friction_names(text))
+
+
+def check_names(kind: str, given: Sequence[str], known: Iterable[str] | None = None) -> None:
     """Refuse empty lists, unknown names and repeated ones."""
     if not given:
         raise InputError(f"no {kind} is given")
     for name in given:
-        if name not in known:
+        if known is not None and name not in known:
             raise InputError(f"{kind} {name!r} is not known{suggest_nearest(name, known)}")
     if len(set(given)) < len(given):
         raise InputError(f"{kind}s {', '.join(given)} are not all different")

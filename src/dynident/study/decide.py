@@ -23,7 +23,8 @@ from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
-from dynident.friction.names import split_friction_names
+from dynident.friction import DEFAULT_FRICTION
+from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -39,6 +40,8 @@ CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
 """Of which none may be given for the bandwidth to be open."""
 OF_PRIOR = ("prior", "metric", "prior_weight", "consistency")
 """Likewise, for the weight of the prior."""
+ABOUT_DRIVES = ("bounds", "fixed", "tied", "belief", "equal", "symmetric")
+"""Kinds of constraints that name parameters of drives, or say that drives are alike."""
 
 
 def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> tuple[str, ...]:
@@ -52,7 +55,9 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
     has_prior = PRIOR_WEIGHT in list_option_names(study.identify.method)
     open_ = {
         BANDWIDTH: not given.keys() & set(CUTOFFS),
-        FRICTION: not simulates and "friction" not in study.robot.model_fields_set,
+        FRICTION: not simulates
+        and "friction" not in study.robot.model_fields_set
+        and not any(section.kind in ABOUT_DRIVES for section in study.constraint),
         STANDSTILL: not simulates and "drop_below" not in given,
         PRIOR_WEIGHT: has_prior and not told & set(OF_PRIOR),
     }
@@ -111,7 +116,7 @@ def decide_study(
         decisions.append(found)
         if name != PRIOR_WEIGHT:
             problem = None  # of other columns or rows
-    if problem is not None and drop_loads(study) is not study:
+    if problem is not None and simplify_study(study) is not study:
         problem = None
     return Decided(study, tuple(decisions), problem)
 
@@ -172,18 +177,27 @@ def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Sample
 
 
 def build_problem(study: Study, robot: Robot, recordings: Sequence[Recording]) -> Problem:
-    """The problem of a study, its friction without what depends on loads.
+    """The problem of a study, its friction linear in all parameters."""
+    return build_study_problem(simplify_study(study), robot, prepare_fitted(study, recordings))
 
-    Those are of the bodies that are found, and so no columns yet.
+
+def simplify_study(study: Study) -> Study:
+    """A study whose friction is linear in all parameters; itself where it is.
+
+    Of friction that depends on loads, or has shapes that are not known, the usual one is taken.
     """
-    return build_study_problem(drop_loads(study), robot, prepare_fitted(study, recordings))
-
-
-def drop_loads(study: Study) -> Study:
-    """A study whose friction does not depend on loads; itself where it does not."""
     names = split_friction_names(study.robot.friction)
-    plain = [drop_load(name) for name in names]
+    plain = [simplify_friction(name) for name in names]
     return study if plain == names else update_section(study, "robot", friction=", ".join(plain))
+
+
+def simplify_friction(name: str) -> str:
+    """A friction that is linear in all parameters, the same where it is."""
+    name = drop_load(name)
+    models = build_friction(name)
+    free = any(shape.lower < shape.upper for model in models for shape in model.shape)
+    loaded = any("load" in model.needs for model in models)
+    return DEFAULT_FRICTION if free or loaded else name
 
 
 def tells_enough(problem: Problem) -> bool:

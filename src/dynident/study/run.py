@@ -78,6 +78,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         **options,
         simulation=build_study_simulation(study, robot, problem.samples) if simulates else None,
         validation=held_out,
+        decided=[decision.what for decision in decisions],
         progress=progress,
     )
     stages = {k: v for k, v in result.timings.items() if k != "total"}

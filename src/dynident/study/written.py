@@ -17,4 +17,7 @@ def render_study(study: Study, folder: Path) -> str:
     Its file names, seen from the current directory, become relative to the folder.
     """
     beside = replace_file_names(study, lambda name: Path(os.path.relpath(name, folder)).as_posix())
-    return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
+    data = beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    if "friction" in study.robot.model_fields_set:
+        data["robot"]["friction"] = study.robot.friction  # stated, and so not decided again
+    return tomlkit.dumps(data)
