@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-from common import FIGURES, ROOT
+from common import FIGURES, ROOT, coloured
 
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -22,16 +22,6 @@ from dynident.regression.problem import Problem
 
 Fits = tuple[tuple[str, str, dict[str, object]], ...]
 """Labels, methods and their options."""
-
-
-def coloured(rng: np.random.Generator, shape: tuple[int, int], rho: float) -> np.ndarray:
-    """First-order autoregressive noise of unit variance."""
-    white = rng.normal(size=shape) * np.sqrt(1.0 - rho**2)
-    out = np.empty(shape)
-    out[0] = rng.normal(size=shape[1])
-    for k in range(1, shape[0]):
-        out[k] = rho * out[k - 1] + white[k]
-    return out
 
 
 def on_the_boundary(idim: Idim, theta: np.ndarray) -> np.ndarray:

@@ -336,6 +336,22 @@ def test_the_verdict_does_not_advise_against_what_was_decided():
     assert not any("leave them out" in reason.words for reason in decided)
 
 
+def test_logs_are_examined_with_the_usual_friction_whatever_was_decided(place):
+    """A decision says nothing of what is wrong with a log."""
+    robot = toy.arm(2)
+    idim = build_idim(robot, "cube-root")
+    drive = np.array([VALUES[p.symbol] for p in idim.drives])
+    q, dq, ddq = toy.motion(2, 12.0)
+    tau = idim.torque(idim.join(robot.nominal, drive), q, dq, ddq)
+    tau[:, 1] *= -1.0
+    tau += np.random.default_rng(5).normal(size=tau.shape)
+    log = prepare(Recording("turned", toy.RATE, q, tau), 10.0)
+    usual = identify(Problem(robot, log), bootstrap=0).findings
+    other = identify(Problem(robot, log, "cube-root"), bootstrap=0, decided=["friction"]).findings
+    assert [each.mend for each in usual] == [each.mend for each in other]
+    assert usual
+
+
 def test_sums_and_known_shapes_can_be_compared(place, capfd):
     names = "cube-root + load, stribeck(vs=0.3), coulomb-viscous"
     argv = ["compare", str(place / "root.toml"), "--frictions", names, "--methods", "wls", "--json"]

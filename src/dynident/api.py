@@ -15,7 +15,7 @@ from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.examine import Doctor, Finding, examine
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
@@ -162,7 +162,7 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if doctor.doctor and not blind:
         progress("doctor", 0.0)
-        findings = find_log_faults(problem, held_out, theta)
+        findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
 
     system = factors.weighted(found.sigma)
@@ -324,11 +324,17 @@ def measure_loop_errors(
 
 
 def find_log_faults(
-    problem: Problem, validation: Sequence[Samples], theta: Array
+    problem: Problem, validation: Sequence[Samples], theta: Array, usual: bool = False
 ) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs.
 
     Those of a limb beyond a sensor are not examined. Known torques are taken out by their factors.
+
+    Parameters
+    ----------
+    usual : bool
+        Whether logs are examined with the usual friction, for which the doctor's thresholds were
+        found: the same is then wrong with a log whatever friction it decided.
     """
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
@@ -337,6 +343,9 @@ def find_log_faults(
     else:
         count = len(problem.samples)
         base, logs = remove_known_torques(problem.base, theta, (*problem.samples, *validation))
+        if usual:
+            plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
+            base = find_observed_base(plain, base.observed)
         found = examine(base, logs[:count], logs[count:])
     return tuple(finding for own in found for finding in own)
 

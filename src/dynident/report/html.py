@@ -175,7 +175,6 @@ def render_result_page(
             settings=tuple(flatten_settings(result.settings)),
             estimate=result.estimate,
             median_ratio=compare_std_with_literature(rows),
-            decisions=describe_decisions(result),
         )
     )
 
@@ -401,6 +400,7 @@ def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
         ("Rows", describe_row_count(result)),
         ("Cutoffs", "; ".join(cutoffs)),
         ("Base parameters", f"{result.base.count}; {describe_excitation(result)}"),
+        *(("Decided", words) for words in describe_decisions(result)),
         ("Prior", estimate.prior or "none"),
         ("Covariance", estimate.covariance.name),
         ("Iterations", f"{estimate.iterations}, {estimate.message}"),
