@@ -185,6 +185,8 @@ def find_repetitions(
 
     found = []
     for k, log in enumerate(logs):
+        if log.averaging is None and not len(parts[k].q):
+            continue
         if log.averaging is not None:
             repetition = compare_averaged_periods(idim, theta, log, lowpass_hz)
         else:

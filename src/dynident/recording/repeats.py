@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
-from dynident.recording.periods import REPEATS, TINY, find_repetition_lag
+from dynident.core.arrays import Array, Booleans, Integers
+from dynident.recording.periods import FALLEN, REPEATS, SAMPLED, SIMILAR, TINY
 
 AGREE = 0.01
 """Share of its range by which a joint's position may differ where a motion is made again: ten times
@@ -19,6 +19,8 @@ COARSE = 50.0
 moves by `AGREE` [Hz]."""
 STILL = 0.01
 """Share of the largest range below which a joint's is that of its encoder's noise."""
+QUARTER = 0.25
+"""Share of a log that has to be left beside itself a period later."""
 NEAR = 3.0
 """Times `AGREE` within which positions say how a lag has to change."""
 REFINEMENTS = 20
@@ -83,25 +85,49 @@ def find_repeated_motion(one: Stretch, other: Stretch) -> tuple[Match | None, Ma
 
 
 def find_period(one: Stretch) -> Match | None:
-    """A stretch that repeats, beside itself a period later; None where it does not."""
+    """A stretch that repeats, beside itself a period later; None where it does not.
+
+    Of lags beyond the first without correlation, and as `find_repetition_lag` the first at which
+    it repeats as well as it ever does; but up to three quarters of its length, as of two periods
+    filters take their edges.
+    """
     coarse = one.thin(COARSE)
-    if len(coarse.q) < 4:
+    x = coarse.q * scale_to_ranges(one, one)
+    lags, apart = measure_distances(x, x, QUARTER)
+    size = 2.0 * float(np.sum(np.var(x, axis=0)))
+    lags, apart = lags[lags >= 0], apart[lags >= 0] / max(size, TINY)
+    fallen = np.flatnonzero(apart > 1.0 - FALLEN)
+    inside = np.arange(max(1, int(fallen[0])) if len(fallen) else len(apart), len(apart) - 1)
+    least = inside[(apart[inside] <= apart[inside - 1]) & (apart[inside] < apart[inside + 1])]
+    least = least[apart[least] <= 1.0 - REPEATS]
+    if not len(least):
         return None
-    lag, correlation = find_repetition_lag(coarse.q)
-    if correlation < REPEATS:
-        return None
-    return match_at_lag(one, one, lag / coarse.rate, whole=False)
+    good = least[apart[least] <= SIMILAR * float(apart[least].min()) + SAMPLED]
+    return match_at_lag(one, one, float(lags[good[0]]) / coarse.rate, whole=False)
 
 
 def find_lag(one: Stretch, other: Stretch) -> float:
     """The lag at which the positions of two stretches are nearest to each other [s].
 
-    Their mean squared difference, over joints in units of their ranges and the samples that both
-    have, at all lags at which these are half of the shorter one: by one transform.
+    Of lags at which the samples that both have are half of the shorter one.
     """
     rate = min(COARSE, one.rate, other.rate)
     scale = scale_to_ranges(one, other)
     a, b = (sample_positions(each, rate) * scale for each in (one, other))
+    lags, apart = measure_distances(a, b, 0.5)
+    return float(lags[int(np.argmin(apart))]) / rate + other.begin - one.begin
+
+
+def measure_distances(a: Array, b: Array, least: float) -> tuple[Integers, Array]:
+    """Mean squared differences of two signals, all columns together, at all lags of samples.
+
+    ``sum_k |a_k - b_(k+L)|^2`` by one transform, over the pairs at a lag.
+
+    Parameters
+    ----------
+    least : float
+        Share of the shorter one that the pairs have to be; infinite where they are fewer.
+    """
     middle = a.mean(axis=0)
     a, b = a - middle, b - middle
     size = 1 << int(np.ceil(np.log2(len(a) + len(b))))
@@ -112,10 +138,10 @@ def find_lag(one: Stretch, other: Stretch) -> float:
     first, last = np.maximum(0, -lags), np.minimum(len(a), len(b) - lags)
     energy_a, energy_b = (np.concatenate([[0.0], np.cumsum(np.sum(x * x, axis=1))]) for x in (a, b))
     squares = energy_a[last] - energy_a[first] + energy_b[last + lags] - energy_b[first + lags]
-    both = last - first
-    mean = (squares - 2.0 * cross[lags]) / both
-    mean[both < 0.5 * min(len(a), len(b))] = np.inf
-    return float(lags[int(np.argmin(mean))]) / rate + other.begin - one.begin
+    pairs = last - first
+    apart = (squares - 2.0 * cross[lags]) / pairs
+    apart[pairs < least * min(len(a), len(b))] = np.inf
+    return lags, apart
 
 
 def scale_to_ranges(one: Stretch, other: Stretch) -> Array:
