@@ -121,6 +121,8 @@ def test_other_motions_and_the_same_record_have_no_floor():
     assert floor_of(one, two) == ()
     assert floor_of(one) == ()
     assert floor_of(one, replace(one, name="again")) == ()
+    part = Recording("part", RATE, one.q[500:5000], one.tau[500:5000])
+    assert floor_of(one, part) == ()
     long, _ = record("long", wave(44.0), 4)
     short, _ = record("short", cut(wave(44.0), 4000, 6500), 5)
     assert [floor.log for floor in floor_of(long, short)] == ["short"]

@@ -45,8 +45,9 @@ go with none, below 2 Hz and over 10 s, reach 0.46 in one of a hundred cases."""
 ALIKE = 0.9
 """Share of what the best signal explains from which a simpler one is named."""
 UNKNOWN = "nothing repeats in these logs, so how much could be explained at all is not known"
-SAME_RECORD = 1e-6
-"""Of the torque, by which two records of the same motion differ at least: less is one record."""
+ONE_RECORD, ROUNDING = 0.9, 1e-9
+"""Share of samples whose torques are the same, but for rounding (of the largest one), from which two
+logs are one record, whole or in part."""
 POINTS = 4000
 """Samples that signals are compared at, at most."""
 
@@ -253,22 +254,22 @@ def compare_matched(
     from scipy.interpolate import make_interp_spline
 
     place, _ = find_partners(one.stretch, two.stretch, match.lag)
+    place, inner = place[match.same], list_samples(one)
+    own, others = log.tau[inner][match.same], other.tau[list_samples(two)]
+    if are_one_record(own, others[np.round(place).astype(int)]):
+        return None
     n = one.torque.shape[1]
     both = make_interp_spline(
         np.arange(len(two.torque)),
         np.hstack([two.torque, two.error]),
         k=min(3, len(two.torque) - 1),
-    )(place[match.same])
+    )(place)
     torque, error = one.torque[match.same], one.error[match.same]
     apart, unexplained = torque - both[:, :n], error - both[:, n:]
     squares = np.mean(torque**2, axis=0)
-    if np.mean(apart**2) <= SAME_RECORD**2 * np.mean(squares):
-        return None
     # what the small difference of the motions explains is taken out with the model's torques;
     # not where that makes the difference larger, by noise of encoders or by a wrong model
     spread = 0.5 * np.minimum(np.mean(apart**2, axis=0), np.mean(unexplained**2, axis=0))
-    first = round(one.stretch.begin * log.rate)
-    inner = slice(first, first + len(match.same))
     return Repetition(
         log.name,
         other.name,
@@ -282,6 +283,18 @@ def compare_matched(
         match.same,
         log.rate,
     )
+
+
+def list_samples(signals: Signals) -> slice:
+    """Which of a log's samples they are."""
+    first = round(signals.stretch.begin * signals.stretch.rate)
+    return slice(first, first + len(signals.torque))
+
+
+def are_one_record(tau: Array, other: Array) -> bool:
+    """Whether two logs' torques as measured are the same numbers."""
+    same = np.max(np.abs(tau - other), axis=1) <= ROUNDING * np.max(np.abs(tau))
+    return bool(np.mean(same) > ONE_RECORD)
 
 
 def compare_averaged_periods(
