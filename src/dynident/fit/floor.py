@@ -46,8 +46,8 @@ ALIKE = 0.9
 """Share of what the best signal explains from which a simpler one is named."""
 UNKNOWN = "nothing repeats in these logs, so how much could be explained at all is not known"
 ONE_RECORD, ROUNDING = 0.9, 1e-9
-"""Share of samples whose torques are the same, but for rounding (of the largest one), from which two
-logs are one record, whole or in part."""
+"""Share of samples whose torques are the same, but for rounding (of the largest one), from which
+two logs are one record, whole or in part."""
 POINTS = 4000
 """Samples that signals are compared at, at most."""
 
