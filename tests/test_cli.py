@@ -956,7 +956,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
     by_study = json.loads(capfd.readouterr().out)
     assert by_study["parameters"] == by_flags["parameters"]
     assert tomllib.loads(Path("kept/s.toml").read_text()) == {
-        "robot": {"file": "../arm.urdf"},
+        "robot": {"file": "../arm.urdf", "friction": "coulomb-viscous"},
         "log": [
             {"files": ["../a.csv"], "units": {"q": "rad"}},
             {"files": ["../b.csv"], "use": "validate", "units": {"q": "rad"}},

@@ -37,6 +37,7 @@ from dynident.fit.figures import (
     collect_log_settings,
     score_model,
 )
+from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
 from dynident.fit.provenance import carry_robot_files, record_provenance
 from dynident.fit.reasons import list_position_reasons, list_torque_reasons
@@ -157,6 +158,7 @@ def identify(
     progress("validation", 0.0)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
     figures = measure_estimate(problem, held_out, given.get(SIMULATION), found, theta, scoring)
+    floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
@@ -182,6 +184,7 @@ def identify(
         *warn_of_disbelief(problem, found),
         *warn_of_sensor_errors(problem, theta),
         *warn_of_nonpassive_drives(problem, theta),
+        *lacking,
     ]
     return Fit(
         method=method,
@@ -228,6 +231,7 @@ def identify(
         robot_files=carry_robot_files(problem.robot),
         provenance=record_provenance(logs),
         findings=findings,
+        floor=floor,
         simulation=build_free_loop(given.get(SIMULATION), found),
     )
 

@@ -22,6 +22,7 @@ from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.fit.figures import FitFigure
+from dynident.fit.floor import Floor
 from dynident.fit.parameters import (
     list_base_parameters,
     list_sensor_parameters,
@@ -92,6 +93,7 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
                 for figures in result.validation
             ],
         },
+        "floor": [serialise_floor(found) for found in result.floor],
         "whiteness": [
             {"name": group.name, "p_value": group.whiteness.p_value} for group in result.residuals
         ],
@@ -305,6 +307,21 @@ def serialise_figure(figure: FitFigure) -> dict[str, Any]:
             for j in figure.joints
         ],
         "overall_relative_error_percent": figure.overall_percent,
+    }
+
+
+def serialise_floor(found: Floor) -> dict[str, Any]:
+    """What of a log's torque does not repeat."""
+    return {
+        "log": found.log,
+        "against": found.against,
+        "what": found.what,
+        "lag_s": found.lag_s,
+        "joints": [
+            {"name": j.name, "percent": j.relative_percent, "rms": j.rmse} for j in found.joints
+        ],
+        "overall_percent": found.overall_percent,
+        "repeating_percent": found.repeating_percent,
     }
 
 

@@ -40,6 +40,7 @@ from dynident.fit.figures import (
     decompose_torques,
     thin_positions,
 )
+from dynident.fit.floor import Floor
 from dynident.fit.logs import Logs, LogWords
 from dynident.fit.provenance import Provenance, RobotFiles
 from dynident.fit.residuals import GroupResiduals
@@ -97,6 +98,8 @@ class Result:
         Seconds per stage, with their total.
     robot_files : RobotFiles
         The text of the files that the robot came from.
+    floor : tuple of Floor
+        What of the logs' torques no function of the motion explains, where motions repeat.
     simulation : Simulation or None
         The loop of methods that simulate it, without what is of one log.
     study : Spec or None
@@ -124,6 +127,7 @@ class Result:
     provenance: Provenance
     findings: tuple[Finding, ...] = ()
     simulated: tuple[SimulatedFigure, ...] = ()
+    floor: tuple[Floor, ...] = ()
     simulation: Simulation | None = None
     study: Spec | None = None
 

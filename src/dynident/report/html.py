@@ -53,6 +53,7 @@ from dynident.report.text import (
     describe_timings,
     format_free_error,
     list_error_names,
+    list_floor_words,
     list_free_errors,
     tabulate_drives,
     tabulate_sensors,
@@ -263,6 +264,7 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
     else:
         statements.extend(judge_torque_error(result))
         statements.extend(judge_held_out_error(result, log) for log in result.validation)
+        statements.extend(Statement("note", "Floor", words) for words in list_floor_words(result))
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
@@ -350,6 +352,8 @@ def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
     text = f"on the held-out log {log.log} ({describe_rows(found)}; worst: {worst.name}, "
     text += f"{format_percent(worst.relative_percent)} %)"
     level = "good"
+    for floor in (each for each in result.floor if each.log == log.log):
+        text += f", of which {format_percent(floor.overall_percent)} % does not repeat"
     if nominal is not None:
         text += f"; robot file {format_percent(nominal.overall_percent)} %"
     if fitted is not None and fitted.overall_percent > 0.0:

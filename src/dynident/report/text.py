@@ -23,6 +23,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
+from dynident.fit.floor import describe_floor
 from dynident.fit.parameters import list_base_parameters, list_sensor_parameters
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
@@ -78,7 +79,10 @@ def summarise_result(result: Result, full: bool = False) -> str:
         format_shape_parameters(result),
         format_sensors(result),
         format_data_shares(result),
-        format_torque_errors(build_error_columns(result), result.torque_source),
+        [
+            *format_torque_errors(build_error_columns(result), result.torque_source),
+            *(line for words in list_floor_words(result) for line in format_entry("floor", words)),
+        ],
         format_quality(result),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -221,6 +225,12 @@ def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
         columns += label_headlines(f"V{k}", f"held-out {log.log}", log.entries)
         columns += label_headlines(f"V{k} nom.", f"held-out {log.log}, robot file", log.nominal)
     return tuple(columns)
+
+
+def list_floor_words(result: Result) -> list[str]:
+    """What of the torques no model explains, where torques have errors at all."""
+    measured = result.torque_source == "measured"
+    return describe_floor(result.floor, result.robot) if measured else []
 
 
 def label_headlines(key: str, title: str, figures: Sequence[FitFigure]) -> list[ErrorColumn]:
