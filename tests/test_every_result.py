@@ -119,10 +119,14 @@ COMMANDS = {
     "doctor": ("doctor", "study.toml"),
     "track": ("track", "b.csv", "--start", "out/result.json"),
 }
-CASES = [*((name, "") for name in FRICTIONS), *(("coulomb-viscous", kind) for kind in ELEMENTS)]
-ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known")
+SUMS = ("cube-root + load", "tanh-sech(w3=2, w4=30)")
+CASES = [
+    *((name, "") for name in (*FRICTIONS, *SUMS)),
+    *(("coulomb-viscous", kind) for kind in ELEMENTS),
+]
+ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known", *SUMS)
 UNTRACKED = ("viscous-drift", "load", "load-square", "directional-load", "stribeck-load",
-             "temperature", "dahl", "lugre", "known")  # fmt: skip
+             "temperature", "dahl", "lugre", "known", "cube-root + load")  # fmt: skip
 """What depends on more than the motion of an instant."""
 
 
