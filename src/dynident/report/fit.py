@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynident.core.errors import InputError, check_type
 from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
@@ -207,7 +209,8 @@ def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: 
         provenance=provenance,
     )
     try:
-        told = serialise_result(fit, path.parent)
+        with np.errstate(over="raise"):
+            told = serialise_result(fit, path.parent)
     except (ValueError, IndexError, ArithmeticError) as error:
         raise InputError(f"{path}: state: its parts do not fit together ({error})") from error
     odd = find_difference(
