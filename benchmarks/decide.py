@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from pathlib import Path
+from typing import Any
 
 import pinocchio as pin
 from common import FIGURES, ROOT, TX40, markdown
@@ -18,7 +19,7 @@ from dynident.core.errors import DynidentError
 from dynident.decide.decision import NOTHING
 from dynident.report.fit import Fit
 from dynident.study.run import run_study
-from dynident.study.study import LogFiles, Study
+from dynident.study.study import Study
 
 DATA = ROOT / ".." / "shared" / "data"
 FRICTIONS = ("coulomb-viscous", "cube-root", "load", "cube-root + load")
@@ -30,51 +31,47 @@ BANDWIDTHS = (None, 2.5)
 TORQUES = {"time": "times", "q": "positions_*", "tau": "torques_*"}
 
 
-def log(path: Path, rows: tuple[int, int] | None, use: str, **keys: object) -> LogFiles:
+def log(path: Path, rows: tuple[int, int] | None, use: str, **keys: object) -> dict[str, Any]:
     """A log, or some rows of it."""
-    from dynident.study.study import LogSection
+    own = {} if rows is None else {"rows": rows}
+    return {"files": [str(path)], "use": use, **own, **keys}
 
-    return LogSection(files=(str(path),), rows=rows, use=use, **keys)
+
+def study(robot: dict[str, Any], *logs: dict[str, Any]) -> Study:
+    """A study that leaves everything open."""
+    return Study.model_validate({"robot": robot, "log": logs})
 
 
 def lwr4(fitted: tuple[int, ...], held_out: int) -> Study:
     """The LWR4+ fitted to some of its logs, and measured on another."""
     logs = [(k, "identify") for k in fitted] + [(held_out, "validate")]
-    return Study(
-        robot={"file": str(LWR4 / "kuka_lwr4.urdf")},
-        log=tuple(
-            log(LWR4 / f"measurements_{k}.npz", None, use, columns=TORQUES, name=f"{k}")
-            for k, use in logs
-        ),
-    )
+    paths = [(LWR4 / f"measurements_{k}.npz", use) for k, use in logs]
+    robot = {"file": str(LWR4 / "kuka_lwr4.urdf")}
+    return study(robot, *(log(path, None, use, columns=TORQUES) for path, use in paths))
 
 
-def split(robot: dict[str, object], path: Path, count: int, **keys: object) -> Study:
+def split(robot: dict[str, Any], path: Path, count: int, **keys: object) -> Study:
     """A log whose first three fifths are fitted, and the rest is held out."""
     cut = int(0.6 * count)
-    return Study(
-        robot=robot,
-        log=(log(path, (0, cut), "identify", **keys), log(path, (cut, count), "validate", **keys)),
-    )
+    first, rest = (0, cut), (cut, count)
+    return study(robot, log(path, first, "identify", **keys), log(path, rest, "validate", **keys))
 
 
 def tx40() -> Study:
     """The first half of the TX40's log, and the second."""
-    study = di.read_study(TX40 / "study.toml")
-    (own,) = study.log
-    logs = tuple(
-        own.model_copy(update={"rows": rows, "use": use, "name": use})
-        for rows, use in zip(HALVES, ("identify", "validate"), strict=True)
-    )
-    return Study(robot={"file": study.robot.file}, log=logs)
+    given = di.read_study(TX40 / "study.toml")
+    own = given.log[0].model_dump(exclude_none=True)
+    halves = zip(HALVES, ("identify", "validate"), strict=True)
+    logs = ({**own, "rows": rows, "use": use, "name": use} for rows, use in halves)
+    return study({"file": given.robot.file}, *logs)
 
 
 def kr300() -> Study:
     """Log A of the KR300 while it moves, and log B."""
     folder = DATA / "kr300"
     uses = {"A": "identify", "B": "validate"}
-    logs = tuple(log(folder / f"kr300_{k}.csv", (450, 2051), use) for k, use in uses.items())
-    return Study(robot={"file": str(folder / "kr300.toml")}, log=logs)
+    logs = (log(folder / f"kr300_{k}.csv", (450, 2051), use) for k, use in uses.items())
+    return study({"file": str(folder / "kr300.toml")}, *logs)
 
 
 def tiago() -> Study:
@@ -113,10 +110,10 @@ def list_studies() -> dict[str, tuple[Study, float]]:
     return found
 
 
-def with_given(study: Study, lowpass: float, **keys: object) -> Study:
+def with_given(own: Study, lowpass: float, **keys: object) -> Study:
     """A study with options of the identification, without a bootstrap and the doctor."""
     update = {"lowpass_hz": lowpass, "bootstrap": 0, "doctor": False, **keys}
-    return study.model_copy(update={"identify": study.identify.model_copy(update=update)})
+    return own.model_copy(update={"identify": own.identify.model_copy(update=update)})
 
 
 def held_out(fit: Fit) -> float:
@@ -124,15 +121,15 @@ def held_out(fit: Fit) -> float:
     return fit.validation[0].entries[1].overall_percent
 
 
-def search(study: Study, lowpass: float) -> tuple[float, str]:
+def search(given: Study, lowpass: float) -> tuple[float, str]:
     """The smallest held-out error of all combinations, which looks at what it is judged by."""
     tried = [*itertools.product(BANDWIDTHS, GATES, FRICTIONS)]
     tried += [(None, 0.0, friction) for friction in SHAPED]
     best, what = float("inf"), ""
     for hz, gate, friction in tried:
-        prepare = study.prepare.model_copy(update={"bandwidth": hz, "drop_below": gate})
-        robot = study.robot.model_copy(update={"friction": friction})
-        own = study.model_copy(update={"prepare": prepare, "robot": robot})
+        prepare = given.prepare.model_copy(update={"bandwidth": hz, "drop_below": gate})
+        robot = given.robot.model_copy(update={"friction": friction})
+        own = given.model_copy(update={"prepare": prepare, "robot": robot})
         try:
             error = held_out(run_study(with_given(own, lowpass, decide=NOTHING)))
         except DynidentError:
@@ -145,15 +142,15 @@ def search(study: Study, lowpass: float) -> tuple[float, str]:
 
 def main() -> None:
     rows = []
-    for name, (study, lowpass) in list_studies().items():
-        run_study(with_given(study, lowpass))  # compiled
+    for name, (own, lowpass) in list_studies().items():
+        run_study(with_given(own, lowpass))  # compiled
         started = time.perf_counter()
-        given = held_out(run_study(with_given(study, lowpass, decide=NOTHING)))
+        given = held_out(run_study(with_given(own, lowpass, decide=NOTHING)))
         between = time.perf_counter()
-        fit = run_study(with_given(study, lowpass))
+        fit = run_study(with_given(own, lowpass))
         ended = time.perf_counter()
-        best, what = search(study, lowpass)
-        own = ", ".join(
+        best, what = search(own, lowpass)
+        paid = ", ".join(
             dict.fromkeys(
                 each["what"] for each in fit.settings["decided"] if each["gain_percent"] > 0.0
             )
@@ -164,7 +161,7 @@ def main() -> None:
                 f"{given:.2f}",
                 f"**{held_out(fit):.2f}**",
                 f"{best:.2f}",
-                own or "-",
+                paid or "-",
                 what,
                 f"{between - started:.2f}",
                 f"{ended - between:.2f}",
