@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array
-from dynident.decide.decision import BANDWIDTH, BLOCKS, Decision, Left, compute_gain_percent
+from dynident.decide.decision import BANDWIDTH, BLOCKS, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.recording.prepare import Samples
 from dynident.regression.blocks import factor_blocks
@@ -45,16 +45,14 @@ def choose_bandwidth(
     neutral = [log.filters for log in problem.samples]
     folds = Folds.of(blocks, admitted, sigma)
     chosen = np.arange(folds.columns)
-    squares = folds.measure(folds.fit(chosen))
-    first = held = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+    first = held = folds.leave(folds.fit(chosen))
     value = assumed
     for share in SHARES:
         own = problem.on(prepare(share * assumed))
         pairs = zip(own.samples, neutral, strict=True)
         alike = own.on([replace(log, filters=filters) for log, filters in pairs])
         fits = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma).fit(chosen)
-        squares = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).measure(fits)
-        after = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        after = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).leave(fits)
         if held.pays(after):
             held, value = after, share * assumed
     if value == assumed:

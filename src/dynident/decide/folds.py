@@ -80,6 +80,11 @@ class Folds:
             found.append(Fitted(chosen, triangularise_rows(stacked)[: len(chosen)]))
         return tuple(found)
 
+    def leave(self, fits: Sequence[Fitted]) -> Left:
+        """The same of all groups, where a decision is about all of them."""
+        squares = self.measure(fits)
+        return Left(np.sum(squares, axis=1), float(np.sum(squares)))
+
     def measure(self, fits: Sequence[Fitted]) -> Array:
         """Squared errors of the rows that were left out, shape (blocks, groups)."""
         return np.array(

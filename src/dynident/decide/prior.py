@@ -41,8 +41,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
         known = Knowledge(prior_weight=weight)
         own = build_feasible_set(problem.base, system, known, admitted.kappa)
         folds = Folds.of(blocks, own, sigma)
-        squares = folds.measure(folds.fit(np.arange(folds.columns)))
-        return Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        return folds.leave(folds.fit(np.arange(folds.columns)))
 
     first = leave(WEIGHT)
     found = [(weight, leave(weight)) for weight in WEIGHTS]

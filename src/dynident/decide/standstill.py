@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
-from dynident.decide.decision import BLOCKS, STANDSTILL, Decision, Left, compute_gain_percent
+from dynident.decide.decision import BLOCKS, STANDSTILL, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.recording.prepare import find_moving_joints
 from dynident.regression.blocks import factor_parts, label_blocks
@@ -39,16 +39,13 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
     every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
     folds = Folds.of(every, admitted, sigma)
     chosen = np.arange(folds.columns)
-    squares = folds.measure(folds.fit(chosen))
-    first = held = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+    first = held = folds.leave(folds.fit(chosen))
     value: tuple[float, ...] | None = None
     for k, gate in enumerate(gates, 1):
         moving = tuple(merge(blocks) for blocks in zip(*parts[k:], strict=True))
         if np.any(np.sum([block.counts > 0 for block in moving], axis=0) < LEAST):
             break  # of some joint next to nothing would be left
-        fits = Folds.of(moving, admitted, sigma).fit(chosen)
-        squares = folds.measure(fits)
-        after = Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        after = folds.leave(Folds.of(moving, admitted, sigma).fit(chosen))
         if held.pays(after):
             held, value = after, gate
     if value is None:

@@ -104,7 +104,7 @@ def decide_study(
         if problem is None:
             problem = build_problem(study, robot, recordings)
         if not tells_enough(problem):
-            return Decided(study, ())
+            return Decided(study, tuple(decisions))
         try:
             found = decide(name, study, problem, recordings)
         except ComputationError as error:
