@@ -560,7 +560,7 @@ def extract_logged_reference(log: Samples, held: bool = False) -> Reference | No
     if held:
         still = np.zeros_like(log.qref)
         return Reference(log.rate, log.qref, still if log.dqref is None else log.dqref, still)
-    dq, ddq = (np.empty_like(log.qref) for _ in range(2))
+    dq, ddq = (np.zeros_like(log.qref) for _ in range(2))  # at rest between two runs
     for start, stop in log.runs:
         run = slice(start, stop)
         dq[run], ddq[run] = differentiate_twice(log.qref[run], log.rate)
