@@ -64,7 +64,7 @@ class Weighed:
     @cached_property
     def consistent_sets(self) -> FeasibleSet:
         """Consistent standard sets, nothing else being known."""
-        return build_feasible_set(self.base, self.system, Knowledge(prior="none"))
+        return build_feasible_set(self.base, self.system, Knowledge(prior="none", gyration=0.0))
 
 
 def weigh_rows(problem: Problem) -> Weighed:

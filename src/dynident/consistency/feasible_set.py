@@ -19,8 +19,9 @@ from dynident.conic.solve import (
     approximate_minimiser,
     solve_cone_problem,
 )
-from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Bounds, Fixed
+from dynident.consistency.constraints import ON_BASE, Bounds, Fixed, list_consistency
 from dynident.consistency.constraints.checks import abbreviate_value, name_constraint_in_errors
+from dynident.consistency.gyration import Gyration, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import Prior
 from dynident.consistency.space import Space, build_base_space, build_standard_space
@@ -201,7 +202,11 @@ class FeasiblePoint:
 
 
 def build_feasible_set(
-    base: BaseParameters, system: System, knowledge: Knowledge, kappa: float = 1.0
+    base: BaseParameters,
+    system: System,
+    knowledge: Knowledge,
+    kappa: float = 1.0,
+    gyrations: tuple[Gyration, ...] | None = None,
 ) -> FeasibleSet:
     """The admissible set of a problem.
 
@@ -209,11 +214,18 @@ def build_feasible_set(
     ----------
     system : System
         Weighted rows that scale the unknowns and tell which directions are open.
+    gyrations : tuple of Gyration, optional
+        Least radii of gyration, those that are known of the robot by default.
     """
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space
     space = make(base, system.A, system.b)
-    parts = (*CONSISTENCY[knowledge.consistency], *bound_shapes(space))
+    if gyrations is None:
+        gyrations = knowledge.gyrations(base.idim.robot)
+    parts = (
+        *list_consistency(knowledge.consistency, list_radii(gyrations)),
+        *bound_shapes(space),
+    )
     cones = [cone for part in parts for cone in part.cones(space)]
     for k, constraint in enumerate(knowledge.constraints, 1):
         with name_constraint_in_errors(k):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Constraint
+from dynident.consistency.gyration import Gyration, list_gyrations, list_radii
 from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, build_belief
 from dynident.core.errors import InputError
-from dynident.core.options import InPython, Options
+from dynident.core.options import InPython, NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.robot.model import Robot
 
@@ -18,6 +19,8 @@ CENTRES = ("nominal", "none")
 """Of priors: the robot file's inertials, or nothing."""
 METRIC, WEIGHT = "pullback", 1.0
 """Of a prior that is not told otherwise."""
+FROM_FILE = "file"
+"""Of least radii of gyration: as the robot's file shows them."""
 HELD_OUT = "held-out"
 """The weight of a prior that blocks of the log choose."""
 HEAVIEST = 1e12
@@ -47,6 +50,12 @@ class Knowledge(Options):
         "within its own size; `held-out` lets blocks of the log choose",
     ] = None
     consistency: Annotated[ConsistencyName, "what consistency means"] = "pseudo-inertia"
+    gyration: Annotated[
+        NotNegatives | Literal["file"],
+        "least radius of gyration of a link [m], one for all or one a link; `file` takes half of "
+        "what the robot's file shows, less where the log contradicts it; 0 asks for no more than "
+        "a positive definite pseudo-inertia",
+    ] = FROM_FILE
     constraints: Annotated[
         tuple[Constraint, ...], InPython(), "more of what is known; `[[constraint]]` of a study"
     ] = ()
@@ -55,6 +64,26 @@ class Knowledge(Options):
     def chosen_metric(self) -> str:
         """By name, the usual one where none is given."""
         return METRIC if self.metric is None else self.metric
+
+    def gyrations(self, robot: Robot) -> tuple[Gyration, ...]:
+        """The least radius of gyration of each link; none where consistency is another.
+
+        Raises
+        ------
+        InputError
+            For as many numbers as there are no links.
+        """
+        if self.consistency != "pseudo-inertia":
+            return ()
+        if isinstance(self.gyration, str):
+            return list_gyrations(robot)
+        return list_gyrations(
+            robot, broadcast_to_joints(self.gyration, len(robot.links), "gyration", "links")
+        )
+
+    def state_gyrations(self, found: tuple[Gyration, ...]) -> Knowledge:
+        """The same with least radii of gyration as a log has left them."""
+        return replace(self, gyration=list_radii(found)) if found else self
 
     def of(self, robot: Robot) -> Prior:
         """The prior of a robot.

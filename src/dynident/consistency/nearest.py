@@ -14,8 +14,9 @@ import numpy as np
 
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone, Equal, Positive
-from dynident.consistency.constraints import CONSISTENCY, Constraint
+from dynident.consistency.constraints import Constraint, list_consistency
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
+from dynident.consistency.gyration import list_gyrations, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
@@ -123,9 +124,11 @@ def nearest_consistent(
             f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
             "nothing to be near to; give it a mass first"
         )
+    # what is consistent stays as it is, however concentrated
+    radii = np.where(before > 0.0, 0.0, list_radii(list_gyrations(robot))).tolist()
     cones = [
         cone
-        for constraint in (*CONSISTENCY["pseudo-inertia"], *constraints)
+        for constraint in (*list_consistency("pseudo-inertia", tuple(radii)), *constraints)
         for cone in constraint.cones(space)
     ]
     # bodies that are left alone get a slight pull to zero, so that the answer is unique
@@ -238,7 +241,8 @@ def consistent_witness(
         When it could not be decided.
     """
     system = build_measured_system(beta, std)
-    admitted = build_feasible_set(base, system, Knowledge(prior="none", consistency=consistency))
+    knowledge = Knowledge(prior="none", consistency=consistency, gyration=0.0)
+    admitted = build_feasible_set(base, system, knowledge)
     known = np.flatnonzero(np.isfinite(std))
     names = [base.names[k] for k in known]
     matrix = admitted.space.matrix[known]

@@ -38,7 +38,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
     system = problem.factors.weighted(sigma)
 
     def leave(weight: float) -> Left:
-        known = Knowledge(prior_weight=weight)
+        known = Knowledge(prior_weight=weight, gyration=0.0)
         own = build_feasible_set(problem.base, system, known, admitted.kappa)
         folds = Folds.of(blocks, own, sigma)
         return folds.leave(folds.fit(np.arange(folds.columns)))

@@ -286,7 +286,8 @@ class LeastSquares:
         own = self.system
         noise = coarser * np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
         system = System(own.A / noise, own.b / noise, own.rest / noise**2)
-        return build_feasible_set(self.base, system, Knowledge(prior="none")).roughly(system)
+        known = Knowledge(prior="none", gyration=0.0)
+        return build_feasible_set(self.base, system, known).roughly(system)
 
 
 def join(problems: Sequence[LeastSquares]) -> LeastSquares | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from dynident.consistency.feasible_set import (
     measure_information_share,
     require_consistent,
 )
+from dynident.consistency.evidence import lower_gyrations
+from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
-from dynident.consistency.knowledge import HELD_OUT, Knowledge
+from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
@@ -74,6 +77,8 @@ class Setting:
 
     Attributes
     ----------
+    gyrations : tuple of Gyration
+        Least radii of gyration, with what the log made of them.
     sigma : ndarray, shape (n,)
         Of the unconstrained weighted least squares, or of the scatter between periods.
     rounds : int
@@ -85,6 +90,7 @@ class Setting:
     problem: Problem
     knowledge: Knowledge
     admitted: FeasibleSet
+    gyrations: tuple[Gyration, ...]
     sigma: Array
     rounds: int
     system: System
@@ -114,8 +120,13 @@ def build_constrained_setting(
     kappa = float(np.sqrt(measure_variance_inflation(scores, system)))
     if knowledge.prior_weight == HELD_OUT:
         knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)
-    admitted = build_feasible_set(problem.base, system, knowledge, kappa)
-    return Setting(problem, knowledge, admitted, sigma, rounds, system, bootstrap, bars)
+    admit = partial(build_feasible_set, problem.base, system, knowledge, kappa)
+    gyrations = knowledge.gyrations(problem.robot)
+    if knowledge.gyration == FROM_FILE:
+        admitted, gyrations = lower_gyrations(admit, system, gyrations)
+    else:
+        admitted = admit(gyrations)
+    return Setting(problem, knowledge, admitted, gyrations, sigma, rounds, system, bootstrap, bars)
 
 
 def measure_variance_inflation(scores: Scores, system: System) -> float:
@@ -430,5 +441,6 @@ def finish_constrained_estimate(
         warnings=tuple(warnings),
         informed=measure_information_share(admitted, point),
         disbelieved=find_disbelieved_bodies(admitted, point),
-        knowledge=given.knowledge,
+        knowledge=given.knowledge.state_gyrations(given.gyrations),
+        gyrations=given.gyrations,
     )

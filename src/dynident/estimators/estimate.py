@@ -8,6 +8,7 @@ from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone
 from dynident.consistency.active import Restriction
 from dynident.consistency.disbelief import Disbelief
+from dynident.consistency.gyration import Gyration
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation
@@ -118,6 +119,8 @@ class Estimate:
         prior; None without one.
     disbelieved : tuple of Disbelief
         Bodies that by the log are far from those of the prior.
+    gyrations : tuple of Gyration
+        The least radius of gyration of each link, of constrained methods.
     shape : Shape or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -146,6 +149,7 @@ class Estimate:
     essential: Essential | None = None
     informed: Array | None = None
     disbelieved: tuple[Disbelief, ...] = ()
+    gyrations: tuple[Gyration, ...] = ()
     shape: Shape | None = None
     track: Track | None = None
     fitted: Fitted | None = None

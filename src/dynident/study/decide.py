@@ -125,7 +125,9 @@ def decide(
     name: str, study: Study, problem: Problem, recordings: Sequence[Recording]
 ) -> Decision | None:
     """One decision; None where there is nothing to decide."""
-    given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+    # what was left out is predicted without cones, so that they need not be argued about
+    known = Knowledge(gyration=0.0)
+    given = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
     scale = given.admitted, given.sigma
     if name == BANDWIDTH:
         prepare = partial(prepare_by_bandwidth, study, recordings)

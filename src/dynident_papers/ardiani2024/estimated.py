@@ -49,8 +49,8 @@ CONSTRAINED = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
 """The same under constraints."""
 KNOWLEDGE = {
     "(27)": Knowledge(consistency="base"),
-    "(19)": Knowledge(prior="none"),
-    "(19), prior": Knowledge(),
+    "(19)": Knowledge(prior="none", gyration=0.0),
+    "(19), prior": Knowledge(gyration=0.0),
 }
 """Constraints by their equations: base parameters that have to be positive; definite
 pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""

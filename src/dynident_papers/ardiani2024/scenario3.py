@@ -335,7 +335,7 @@ class Centre:
 
     def admitted(self) -> FeasibleSet:
         """Standard parameters under (19)."""
-        return build_feasible_set(self.problem.base, self.system.projected, Knowledge(prior="none"))
+        return build_feasible_set(self.problem.base, self.system.projected, KNOWLEDGE["(19)"])
 
 
 def decide_problem_47(
@@ -367,7 +367,7 @@ def decide_problem_47(
     )
     found = []
     for method in ("pc-idim-iv", "pc-didim")[: 1 if reduced else 2]:
-        knowledge = Knowledge(prior="none", constraints=band)
+        knowledge = Knowledge(prior="none", gyration=0.0, constraints=band)
         fit = estimate_method(problem, simulation, method, knowledge, bootstrap=0)
         found.append(centre.decision(describe_band(method), fit.theta, fit.iterations, fit.failure))
     found.append(decide_by_search(centre, NARROWEST, solve_narrowest_band))

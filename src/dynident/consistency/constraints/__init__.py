@@ -6,7 +6,7 @@ A constraint is a small frozen type whose ``cones(space)`` says it on the unknow
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol
 
 from dynident.conic.cones import Cone
@@ -57,6 +57,14 @@ CONSISTENCY: dict[str, tuple[Constraint, ...]] = {
 ON_BASE = ("base", "none")
 
 
+def list_consistency(name: str, radii: tuple[float, ...] = ()) -> tuple[Constraint, ...]:
+    """What consistency asks, by its name; pseudo-inertias with least radii of gyration [m]."""
+    return tuple(
+        replace(part, radii=radii) if isinstance(part, PseudoInertia) else part
+        for part in CONSISTENCY[name]
+    )
+
+
 def serialise_constraint(constraint: Constraint) -> dict[str, Any]:
     """A constraint as a study has it."""
     kind = next((k for k, c in CONSTRAINTS.items() if type(constraint) is c), None)
@@ -88,5 +96,6 @@ __all__ = [
     "Symmetric",
     "Tied",
     "TotalMass",
+    "list_consistency",
     "serialise_constraint",
 ]

@@ -14,6 +14,8 @@ from dynident.core.inertia import PSEUDO_INERTIA_BASIS, to_inertia_matrix, to_ps
 FLOOR = 1e-6
 """Distance that scaled parameters keep from the boundary of consistency."""
 ROUNDING = 1e-9
+EXTENT = np.diag([1.0, 1.0, 1.0, 0.0])
+"""Where a pseudo-inertia has the second moments of its mass."""
 
 
 @dataclass(frozen=True)
@@ -22,23 +24,31 @@ class PseudoInertia:
 
     ``D J(phi) D - floor >= 0`` with D making J a matrix of order one: necessary and
     sufficient for a body of positive density, the triangle inequality of its principal
-    moments included.
+    moments included. With least radii of gyration r ``J - m r^2 diag(1, 1, 1, 0)`` in the place
+    of J (see `dynident.consistency.gyration`).
 
     Attributes
     ----------
     floor : float
         Smallest scaled eigenvalue.
+    radii : tuple of float
+        One a body [m]; none for all zero.
     """
 
     floor: float = FLOOR
+    radii: tuple[float, ...] = ()
 
     def cones(self, space: Space) -> list[Cone]:
         """One matrix a body."""
         cones: list[Cone] = []
         for k, link in enumerate(space.links):
-            bodies = to_pseudo_inertia(space.body(space.link(link)).T)
+            body, name = space.body(space.link(link)), f"pseudo-inertia {link}"
+            bodies = to_pseudo_inertia(body.T)
+            if self.radii and self.radii[k] > 0.0:
+                name = f"gyration {link} >= {self.radii[k]:.2g} m"
+                bodies -= self.radii[k] ** 2 * np.multiply.outer(body[0], EXTENT)
             scaled = scale_pseudo_inertia(bodies, space.mass(k))
-            cones.append(Definite(f"pseudo-inertia {link}", scaled, self.floor * np.eye(4)))
+            cones.append(Definite(name, scaled, self.floor * np.eye(4)))
         return cones
 
 

@@ -73,6 +73,31 @@ def find_hull_corners(points: Array, place: str) -> tuple[Array, Array]:
     return points[found.vertices], np.asarray(found.equations[:, :3])
 
 
+def measure_solid_moments(points: Array) -> Array:
+    """Second central moments over the mass of a solid that fills the hull of points [m^2].
+
+    Tetrahedra between the facets and a point inside: of one with corners ``x_i`` and the mean c,
+    the moments about the origin are ``V / 20 (sum_i x_i x_i^T + 16 c c^T)``.
+
+    Raises
+    ------
+    InputError
+        When the points lie in a plane.
+    """
+    from scipy.spatial import ConvexHull  # a tenth of a second that few runs need
+
+    corners, _ = find_hull_corners(points, "hull")
+    apart = corners - corners.mean(axis=0)
+    triangles = apart[ConvexHull(apart).simplices]
+    volume = np.abs(np.linalg.det(triangles)) / 6.0
+    mean = triangles.sum(axis=1) / 4.0  # the fourth corner is the origin
+    whole = float(volume.sum())
+    centre = volume @ mean / whole
+    own = np.einsum("t,tki,tkj->ij", volume, triangles, triangles)
+    own += 16.0 * np.einsum("t,ti,tj->ij", volume, mean, mean)
+    return np.asarray(own / (20.0 * whole) - np.outer(centre, centre))
+
+
 def fit_enclosing_ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]:
     """The smallest ellipsoid around points (Khachiyan 1996).
 

@@ -1,0 +1,126 @@
+"""How concentrated the mass of a link may be.
+
+A positive definite pseudo-inertia admits a body of 1 kg within a tenth of a millimetre. With the
+second central moments of its mass, ``Sigma_c = integral of (x - c)(x - c)^T dm``, a link is kept
+where ``Sigma_c >= m r^2 1``: in no direction is the radius of gyration below r. By Schur's
+complement that is ``J - m r^2 diag(1, 1, 1, 0) >= 0``, as linear in the inertial parameters as
+consistency itself, which is r = 0 (ardiani2024, eq. 17 and 18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.consistency.constraints.convex import measure_solid_moments
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.inertia import to_com
+from dynident.robot.geometry import load_link_points
+from dynident.robot.model import Robot
+
+SHARE = 0.5
+"""Of the radius of gyration that the robot's file shows of a link, which it has to have at least.
+Links drawn in CAD, and solids that fill their hulls, are within a third of each other; a motor
+inside of a shell is where the half comes from."""
+SLENDER = 30.0
+"""Length over least radius of gyration of a beam as thin as a ninth of its length: a file's
+inertial with less is a needle, and not believed."""
+WIDE = np.sqrt(12.0)
+"""Of a cube as wide as the link is long, beyond which a file's inertial is not believed either."""
+
+
+@dataclass(frozen=True)
+class Gyration:
+    """The least radius of gyration of a link.
+
+    Attributes
+    ----------
+    link : str
+    radius : float
+        [m]; 0 asks for a positive definite pseudo-inertia and no more.
+    source : str
+        What says so.
+    lowered : float or None
+        What it would have been, where the log has the mass more concentrated [m].
+    rise : float or None
+        By how much chi-squared would rise with that.
+    """
+
+    link: str
+    radius: float
+    source: str
+    lowered: float | None = None
+    rise: float | None = None
+
+
+def list_gyrations(robot: Robot, given: tuple[float, ...] | None = None) -> tuple[Gyration, ...]:
+    """The least radius of gyration of each link, as given, or as the robot's file shows it.
+
+    `SHARE` of the smallest principal radius of gyration of the file's inertial, or of a solid
+    that fills the hull of the link's geometry where the file has no inertial of it. Where these
+    have less than a beam along the link, more than a cube of its length, or are missing, the beam
+    or the cube.
+
+    Parameters
+    ----------
+    given : tuple of float, optional
+        One radius a link [m].
+    """
+    if given is not None:
+        return tuple(
+            Gyration(link, radius, "given")
+            for link, radius in zip(robot.links, given, strict=True)
+        )
+    found = []
+    for k, (link, length) in enumerate(zip(robot.links, measure_link_lengths(robot), strict=True)):
+        beam, cube = float(length) / SLENDER, float(length) / WIDE
+        seen, source = measure_nominal_radius(robot.nominal[k]), "inertial of the file"
+        if seen is None:
+            seen, source = measure_geometric_radius(robot, link), "geometry of the file"
+        if seen is None or not beam <= seen <= cube:
+            seen = beam if seen is None else min(max(seen, beam), cube)
+            source = "length of the link"
+        found.append(Gyration(link, SHARE * seen, source))
+    return tuple(found)
+
+
+def measure_link_lengths(robot: Robot) -> Array:
+    """From each link's joint to the farthest one that it carries, shape (bodies,) [m].
+
+    At least the mean of the links that have a length, since a last link and those of a wrist whose
+    axes meet have none.
+    """
+    lengths = np.zeros(len(robot.links))
+    first = int(robot.floating)
+    for joint in robot.joints:
+        body = joint.parent - 1 + first
+        if body >= 0:
+            lengths[body] = max(lengths[body], float(np.linalg.norm(joint.translation)))
+    long = lengths[lengths > 0.0]
+    return np.maximum(lengths, float(np.mean(long)) if len(long) else 0.0)
+
+
+def measure_nominal_radius(phi: Array) -> float | None:
+    """The smallest principal radius of gyration of a body, None where it has none [m]."""
+    mass, _, inertia = to_com(phi)
+    if mass <= 0.0:
+        return None
+    moments = 0.5 * np.trace(inertia) - np.linalg.eigvalsh(inertia)
+    return float(np.sqrt(max(0.0, float(np.min(moments))) / mass))
+
+
+def measure_geometric_radius(robot: Robot, link: str) -> float | None:
+    """Of a solid that fills the hull of a link's geometry; None where there is none [m]."""
+    try:
+        moments = measure_solid_moments(load_link_points(robot, link))
+    except InputError:  # no URDF, no geometry, meshes that are elsewhere: its length is left
+        return None
+    return float(np.sqrt(np.linalg.eigvalsh(moments)[0]))
+
+
+def list_radii(gyrations: Sequence[Gyration]) -> tuple[float, ...]:
+    """The radii alone [m]."""
+    return tuple(each.radius for each in gyrations)
