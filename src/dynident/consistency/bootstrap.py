@@ -101,7 +101,7 @@ def bootstrap_covariance(
     rows: int,
     options: Bootstrap,
 ) -> Array:
-    """Covariance of the base parameters over replicates.
+    """Covariance of the scaled unknowns over replicates.
 
     ``A^T b* = A^T b + a sum of scores that is redrawn``: the rows' regressor stays, their errors
     are others. The prior's targets move by their own standard deviation.
@@ -119,4 +119,4 @@ def bootstrap_covariance(
         change[: point.data] = inverse.T @ redraw(generator)
         change[prior] = admitted.kappa * generator.normal(size=len(change[prior]))
     found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes)
-    return np.asarray(np.cov(found @ admitted.space.matrix.T, rowvar=False))
+    return np.asarray(np.cov(found, rowvar=False))

@@ -32,6 +32,11 @@ WIDE = np.sqrt(12.0)
 """Of a cube as wide as the link is long, beyond which a file's inertial is not believed either."""
 
 
+INERTIAL, GEOMETRY, LENGTH = "its inertial", "its geometry", "its length"
+SHOWN = (INERTIAL, GEOMETRY, LENGTH)
+"""By what in the robot's file."""
+
+
 @dataclass(frozen=True)
 class Gyration:
     """The least radius of gyration of a link.
@@ -71,18 +76,17 @@ def list_gyrations(robot: Robot, given: tuple[float, ...] | None = None) -> tupl
     """
     if given is not None:
         return tuple(
-            Gyration(link, radius, "given")
-            for link, radius in zip(robot.links, given, strict=True)
+            Gyration(link, radius, "given") for link, radius in zip(robot.links, given, strict=True)
         )
     found = []
     for k, (link, length) in enumerate(zip(robot.links, measure_link_lengths(robot), strict=True)):
         beam, cube = float(length) / SLENDER, float(length) / WIDE
-        seen, source = measure_nominal_radius(robot.nominal[k]), "inertial of the file"
+        seen, source = measure_nominal_radius(robot.nominal[k]), INERTIAL
         if seen is None:
-            seen, source = measure_geometric_radius(robot, link), "geometry of the file"
+            seen, source = measure_geometric_radius(robot, link), GEOMETRY
         if seen is None or not beam <= seen <= cube:
             seen = beam if seen is None else min(max(seen, beam), cube)
-            source = "length of the link"
+            source = LENGTH
         found.append(Gyration(link, SHARE * seen, source))
     return tuple(found)
 
@@ -119,6 +123,22 @@ def measure_geometric_radius(robot: Robot, link: str) -> float | None:
     except InputError:  # no URDF, no geometry, meshes that are elsewhere: its length is left
         return None
     return float(np.sqrt(np.linalg.eigvalsh(moments)[0]))
+
+
+def describe_gyrations(gyrations: Sequence[Gyration]) -> list[str]:
+    """Where least radii of gyration come from, and what the log has lowered."""
+    sources: dict[str, list[str]] = {}
+    for each in gyrations:
+        if each.radius > 0.0 and each.lowered is None and each.source in SHOWN:
+            sources.setdefault(each.source, []).append(each.link)
+    told = [f"{source} ({', '.join(links)})" for source, links in sources.items()]
+    found = [f"of no link below half of what it has by {', '.join(told)}"] if told else []
+    return found + [
+        f"{each.link} below {each.lowered:.2g} m, half of what it has by {each.source}, as the log "
+        f"tells: at least {each.radius:.2g} m (chi-squared would rise by {each.rise:.3g})"
+        for each in gyrations
+        if each.lowered is not None
+    ]
 
 
 def list_radii(gyrations: Sequence[Gyration]) -> tuple[float, ...]:

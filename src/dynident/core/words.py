@@ -20,6 +20,26 @@ def format_number(value: float | None, digits: int = 4) -> str:
     return f"{value:#.{digits}g}".rstrip(".") if value else "0"
 
 
+def format_with_error(value: float | None, std: float) -> str:
+    """A value with its standard deviation in units of the last digits, ``0.646(21)``.
+
+    A dash in the place of the standard deviation where there is none, or of both.
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    if not (math.isfinite(std) and std > 0.0):
+        return f"{format_number(value)}(-)"
+    largest = max(abs(value), std)
+    power = math.floor(math.log10(largest))
+    power = 0 if -4 <= power < 6 else power
+    scaled, error = value / 10.0**power, std / 10.0**power
+    # two digits of the error, or all of them where it is large
+    decimals = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    tail = f"e{power:+03d}" if power else ""
+    digits = f"{error * 10.0**decimals:.0f}"
+    return f"{scaled:.{decimals}f}({digits}){tail}"
+
+
 def format_percent(value: float) -> str:
     """A percentage with as many digits as its size asks for."""
     if not math.isfinite(value):

@@ -15,6 +15,7 @@ import numpy as np
 from dynident.consistency.active import differentiate_estimate, judge_active_constraints
 from dynident.consistency.bootstrap import Bootstrap, bootstrap_covariance
 from dynident.consistency.disbelief import find_disbelieved_bodies
+from dynident.consistency.evidence import lower_gyrations
 from dynident.consistency.feasible_set import (
     FeasiblePoint,
     FeasibleSet,
@@ -23,7 +24,6 @@ from dynident.consistency.feasible_set import (
     measure_information_share,
     require_consistent,
 )
-from dynident.consistency.evidence import lower_gyrations
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
@@ -57,6 +57,7 @@ from dynident.estimators.iteration import (
     iterate_until_settled,
 )
 from dynident.estimators.output_error import TORQUE, measure_error_sigma, minimise_output_error
+from dynident.estimators.standard_errors import derive_standard_errors
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import estimate_sigma_by_scatter
@@ -368,21 +369,24 @@ def compute_covariance_on_faces(
     Pi: Array | None,
     faces: Sequence[np.ndarray],
 ) -> Spread:
-    """The covariance on the faces of the active constraints, the prior's own share included."""
+    """The covariance on the faces of the active constraints, the prior's own share included.
+
+    As `bootstrap_spread` of the scaled unknowns, of which base parameters are combinations.
+    """
     admitted = given.admitted
-    image = admitted.space.matrix @ differentiate_estimate(admitted, point, faces)
-    gain = image @ admitted.space.matrix.T
+    moved = differentiate_estimate(admitted, point, faces)
+    gain = moved @ admitted.space.matrix.T
     if Pi is not None:
         gain = gain @ Pi.T
     spread = estimate_covariance(scores, gain, given.bars)
-    pull = admitted.kappa * image @ point.A[point.data :].T
+    pull = admitted.kappa * moved @ point.A[point.data :].T
     return replace(spread, matrix=spread.matrix + pull @ pull.T)
 
 
 def bootstrap_spread(
     given: Setting, point: FeasiblePoint, found: ConstrainedFit, scores: Scores
 ) -> Spread:
-    """The covariance over replicates of the cone problem."""
+    """The covariance of the scaled unknowns over replicates of the cone problem."""
     redraw, words = make_score_redraw(scores, given.bars, found.Pi)
     rows = found.rows.factors.rows
     return Spread(
@@ -414,6 +418,8 @@ def finish_constrained_estimate(
         if active:
             kind += f" on the faces of {len(active)} active constraints"
         spread = compute_covariance_on_faces(given, point, scores, found.Pi, faces)
+    unknowns = spread.matrix
+    spread = replace(spread, matrix=admitted.space.matrix @ unknowns @ admitted.space.matrix.T)
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
@@ -443,4 +449,5 @@ def finish_constrained_estimate(
         disbelieved=find_disbelieved_bodies(admitted, point),
         knowledge=given.knowledge.state_gyrations(given.gyrations),
         gyrations=given.gyrations,
+        standard_errors=derive_standard_errors(admitted, point, unknowns),
     )

@@ -13,6 +13,7 @@ from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.draws import find_null_space
+from dynident.consistency.gyration import list_gyrations, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_body_rows
 from dynident.core.arrays import Array
@@ -222,7 +223,7 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
     beliefs = np.array(rows, dtype=float).reshape(-1, count)
     aims = np.array(target, dtype=float)
     if not unknowns.first:
-        every += [PseudoInertia()]
+        every += [PseudoInertia(radii=list_radii(list_gyrations(idim.robot)))]
         prior = Knowledge().of(idim.robot)
         own, aim = prior.rows(len(idim.parameters))
         beliefs = np.vstack([np.pad(own, ((0, 0), (0, count - own.shape[1]))), beliefs])

@@ -12,6 +12,7 @@ from dynident.consistency.gyration import Gyration
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.standard_errors import StandardErrors
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
@@ -121,6 +122,8 @@ class Estimate:
         Bodies that by the log are far from those of the prior.
     gyrations : tuple of Gyration
         The least radius of gyration of each link, of constrained methods.
+    standard_errors : StandardErrors or None
+        Error bars of links and drives, of constrained methods.
     shape : Shape or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -150,6 +153,7 @@ class Estimate:
     informed: Array | None = None
     disbelieved: tuple[Disbelief, ...] = ()
     gyrations: tuple[Gyration, ...] = ()
+    standard_errors: StandardErrors | None = None
     shape: Shape | None = None
     track: Track | None = None
     fitted: Fitted | None = None

@@ -24,9 +24,12 @@ from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
 from dynident.fit.figures import FitFigure
 from dynident.fit.floor import Floor
 from dynident.fit.parameters import (
+    find_body_errors,
     list_base_parameters,
+    list_drive_errors,
     list_sensor_parameters,
     serialise_body,
+    serialise_body_errors,
     serialise_robot,
 )
 from dynident.fit.result import Result, ValidationFigures
@@ -81,8 +84,10 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         "track": serialise_track(estimate.track),
         "standard": serialise_links(result),
         "joints": [
-            serialise_joint(name, result.drive_parameters(j))
-            for j, name in enumerate(result.robot.joint_names)
+            {**serialise_joint(name, result.drive_parameters(j)), "std": replace_nonfinite(std)}
+            for j, (name, std) in enumerate(
+                zip(result.robot.joint_names, list_drive_errors(result), strict=True)
+            )
         ],
         "fit": {
             "torque": result.torque_source,
@@ -218,14 +223,19 @@ def serialise_links(result: Result) -> list[dict[str, Any]] | None:
     """Each link's mass, centre of mass and inertia about it, in its joint frame."""
     if result.phi is None:
         return None
+    gyrations = result.estimate.gyrations
     return [
         {
             "link": link,
             **serialise_body(phi),
             "min_eigenvalue": float(find_smallest_eigenvalue(phi)),
+            "std": serialise_body_errors(std),
             "from_data": serialise_data_shares(result, k),
+            "gyration": None if k >= len(gyrations) else asdict(gyrations[k]),
         }
-        for k, (link, phi) in enumerate(zip(result.robot.links, result.phi, strict=True))
+        for k, (link, phi, std) in enumerate(
+            zip(result.robot.links, result.phi, find_body_errors(result), strict=True)
+        )
     ]
 
 

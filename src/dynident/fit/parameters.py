@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
+from dynident.estimators.standard_errors import differentiate_body
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval
 from dynident.robot.model import Robot
@@ -85,6 +86,78 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
         )
         for k in range(base.count)
     )
+
+
+def list_drive_errors(result: Result) -> list[dict[str, float]]:
+    """Of each joint the standard deviations of its `drive_parameters`, NaN where there is none."""
+    std = find_drive_errors(result)
+    return [
+        {
+            parameter.symbol: float(own)
+            for parameter, own in zip(result.idim.drives, std, strict=True)
+            if parameter.number == joint + 1
+        }
+        for joint in range(result.robot.n)
+    ]
+
+
+def find_drive_errors(result: Result) -> Array:
+    """Standard deviations of the drives' parameters, NaN of what has none."""
+    found = result.estimate.standard_errors
+    if found is not None:
+        return found.drives
+    idim, base, known = result.idim, result.base, result.estimate.fitted
+    std = np.full(len(idim.parameters), math.nan)
+    if known is not None:
+        own = dict(zip(known.names, known.std, strict=True))
+        std = np.array([own.get(name, math.nan) for name in idim.names])
+    else:
+        alone = ~np.any(base.K != 0.0, axis=1)
+        std[base.kept[alone]] = result.estimate.covariance.std[alone]
+    return std[idim.inertial :]
+
+
+def find_body_errors(result: Result) -> Array:
+    """Standard deviations of the links' mass, centre and inertia, as `StandardErrors.bodies`."""
+    found = result.estimate.standard_errors
+    bodies = np.full((result.idim.tree.bodies, 10), math.nan)
+    if found is not None:
+        return found.bodies
+    known = result.estimate.fitted
+    if known is None or result.phi is None:
+        return bodies
+    places = {name: k for k, name in enumerate(known.names)}
+    for k, phi in enumerate(result.phi):
+        names = result.idim.names[10 * k : 10 * k + 10]
+        if all(name in places for name in names):
+            own = [places[name] for name in names]
+            derivative = differentiate_body(phi)
+            spread = derivative @ known.matrix[np.ix_(own, own)] @ derivative.T
+            bodies[k] = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    return bodies
+
+
+def list_regrouped_drives(result: Result) -> tuple[str, ...]:
+    """Drives' parameters that torques determine in a sum alone, each with the base parameter."""
+    base, idim = result.base, result.idim
+    if result.estimate.fitted is not None:
+        return ()
+    places = {int(d): c for c, d in enumerate(base.dropped)}
+    found = []
+    for k in range(idim.inertial, len(idim.parameters)):
+        row = (
+            np.flatnonzero(base.K[:, places[k]]) if k in places else np.flatnonzero(base.kept == k)
+        )
+        sums = [base.names[r] for r in row if np.any(base.K[r] != 0.0)]
+        if sums:
+            found.append(f"{idim.names[k]} in {' and '.join(sums)}")
+    return tuple(found)
+
+
+def serialise_body_errors(std: Array) -> dict[str, Any]:
+    """Standard deviations of a body, in the words of `serialise_body`; null of what has none."""
+    plain = [None if math.isnan(s) else float(s) for s in std]
+    return {"mass": plain[0], "com": plain[1:4], "inertia_com": plain[4:]}
 
 
 def serialise_robot(robot: Robot) -> dict[str, Any]:

@@ -25,13 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.consistency.constraints import CONSISTENCY
+from dynident.consistency.constraints import list_consistency
 from dynident.consistency.feasible_set import (
     EQUIVALENT,
     FeasiblePoint,
     FeasibleSet,
     build_round_bodies,
 )
+from dynident.consistency.gyration import list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import LENGTH, Space
 from dynident.core.arrays import Array, Booleans
@@ -325,11 +326,14 @@ class ConsistentAnswer:
             raise InputError(f"metric {prior.metric!r} cannot be tracked; choose a quadratic one")
         self.space = Space(base, choose_parameter_units(base, sigma))
         unknowns = len(self.space.unit)
+        self.gyrations = knowledge.gyrations(idim.robot)
+        self.lift = build_lift(self.space, list_radii(self.gyrations))
         rows, target = prior.rows(unknowns, None)
-        pull = np.vstack([rows * self.space.unit, EQUIVALENT * np.eye(unknowns)])
-        right = np.concatenate([target, EQUIVALENT * build_round_bodies(self.space)])
+        slight = EQUIVALENT * build_round_bodies(self.space)
+        pull = np.vstack([rows * self.space.unit, EQUIVALENT * np.eye(unknowns)]) @ self.lift
+        right = np.concatenate([target, slight])
         self.projection = Projection(
-            np.ascontiguousarray(self.space.matrix),
+            np.ascontiguousarray(self.space.matrix @ self.lift),
             np.ascontiguousarray(pull.T @ pull),
             np.ascontiguousarray(pull.T @ right),
             np.array(idim.positive),
@@ -362,15 +366,29 @@ class ConsistentAnswer:
     @property
     def theta(self) -> Array:
         """Standard parameters."""
-        return self.space.value(self.x)
+        return self.space.value(self.lift @ self.x)
 
     def projected(self, R: Array) -> FeasiblePoint:
         """The exact minimum of the same criterion, by the cone solver, with its certificate."""
         p = self.space.base.count
-        cones = [c for part in CONSISTENCY["pseudo-inertia"] for c in part.cones(self.space)]
+        parts = list_consistency("pseudo-inertia", list_radii(self.gyrations))
+        cones = [cone for part in parts for cone in part.cones(self.space)]
         slight = EQUIVALENT * np.eye(len(self.space.unit))
         admitted = FeasibleSet(self.space, tuple(cones), self._prior, 1.0, slight)
         return admitted.solve(System(R[:, :p].copy(), R[:, p].copy(), 0.0))
+
+
+def build_lift(space: Space, radii: tuple[float, ...]) -> Array:
+    """From unknowns whose bodies are merely consistent to those with least radii of gyration.
+
+    ``J = J' + m r^2 diag(1, 1, 1, 0)``: 2 m r^2 more of each moment of inertia. J' is positive
+    definite exactly when J has its radius, so that the barrier need not know of any.
+    """
+    lift = np.eye(len(space.unit))
+    for k, radius in enumerate(radii):
+        for entry in (4, 6, 9):
+            lift[10 * k + entry, 10 * k] = 2.0 * (radius / LENGTH) ** 2
+    return lift
 
 
 def check_tracker_knowledge(knowledge: Knowledge) -> None:

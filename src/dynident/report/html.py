@@ -13,9 +13,19 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident.core.text import format_count
-from dynident.core.words import format_common_values, format_number, format_percent
+from dynident.core.words import (
+    format_common_values,
+    format_number,
+    format_percent,
+    format_with_error,
+)
 from dynident.fit.figures import PositionSeries, Series
-from dynident.fit.parameters import BaseRow, list_base_parameters
+from dynident.fit.parameters import (
+    BaseRow,
+    find_body_errors,
+    list_base_parameters,
+    list_regrouped_drives,
+)
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
@@ -520,11 +530,11 @@ def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:
 
 
 def build_link_table(result: Result) -> Table | None:
-    """Mass, centre of mass and inertia of each link, where the method determines them."""
+    """Mass, centre of mass and inertia of each link with errors, where the method gives them."""
     if result.phi is None:
         return None
     rows = []
-    shares = result.estimate.informed
+    shares, std = result.estimate.informed, find_body_errors(result)
     every = zip(result.robot.links, result.phi, result.robot.nominal, strict=True)
     for k, (link, phi, file) in enumerate(every):
         told = [math.nan] * 3 if shares is None else (100.0 * shares[k]).tolist()
@@ -534,7 +544,8 @@ def build_link_table(result: Result) -> Table | None:
         eigenvalue = float(find_smallest_eigenvalue(phi))
         nominal = format_number(float(file[0]), 3) if file[0] > 0.0 else "-"
         # what the link does not have is left at rounding, which would read like a number
-        texts = [format_number(float(v) if abs(v) > ROUNDING else 0.0, 3) for v in values]
+        plain = [float(v) if abs(v) > ROUNDING else 0.0 for v in values]
+        texts = [format_with_error(v, float(s)) for v, s in zip(plain, std[k], strict=True)]
         data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
         rows.append(Row((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data)))
     columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
@@ -591,15 +602,9 @@ def build_drive_table(result: Result) -> Table | None:
 
 
 def describe_regrouped_drives(result: Result) -> str:
-    """What the table of drives shows where parameters are regrouped; empty where none is."""
-    values = [result.drive_parameters(j) for j in range(result.robot.n)]
-    if any(value is None for drive in values for value in drive.values()):
-        return " A dash: regrouped into another base parameter."
-    alone = set(result.base.kept[~np.any(result.base.K != 0.0, axis=1)])
-    drives = range(result.idim.inertial, len(result.idim.parameters))
-    if result.estimate.fitted is not None or alone.issuperset(drives):
-        return ""
-    return " Where one is regrouped, torques determine the sum alone, not this share of it."
+    """Which parameters torques determine in a sum alone; empty where none is."""
+    found = "; ".join(list_regrouped_drives(result))
+    return f" Torques determine in a sum alone, and not by themselves: {found}." if found else ""
 
 
 def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dynident.consistency.gyration import describe_gyrations
+from dynident.core.inertia import to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
     WIDTH,
@@ -18,13 +20,20 @@ from dynident.core.words import (
     format_number,
     format_percent,
     format_table,
+    format_with_error,
 )
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.fit.floor import describe_floor
-from dynident.fit.parameters import list_base_parameters, list_sensor_parameters
+from dynident.fit.parameters import (
+    find_body_errors,
+    list_base_parameters,
+    list_drive_errors,
+    list_regrouped_drives,
+    list_sensor_parameters,
+)
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
 from dynident.robot.model import Robot
@@ -78,7 +87,7 @@ def summarise_result(result: Result, full: bool = False) -> str:
         format_drives(result),
         format_shape_parameters(result),
         format_sensors(result),
-        format_data_shares(result),
+        format_links(result),
         [
             *format_torque_errors(build_error_columns(result), result.torque_source),
             *(line for words in list_floor_words(result) for line in format_entry("floor", words)),
@@ -298,13 +307,14 @@ def choose_headline(figures: Sequence[FitFigure]) -> FitFigure | None:
 
 
 def tabulate_drives(result: Result) -> list[Column]:
-    """The drives' parameters by symbol, joint by joint, as text.
+    """The drives' parameters by symbol with their standard deviations, joint by joint, as text.
 
     A dash stands where the value is regrouped, nothing where a drive has no such parameter.
     """
     drives = [result.drive_parameters(j) for j in range(result.robot.n)]
+    both = list(zip(drives, list_drive_errors(result), strict=True))
     return [
-        (symbol, [format_number(own[symbol]) if symbol in own else "" for own in drives])
+        (symbol, [format_with_error(v[symbol], s[symbol]) if symbol in v else "" for v, s in both])
         for symbol in dict.fromkeys(symbol for own in drives for symbol in own)
     ]
 
@@ -416,7 +426,11 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
 def format_drives(result: Result) -> list[str]:
     """Rotor inertia and friction of each drive."""
     columns = tabulate_drives(result)
-    return format_table("drive", result.robot.joint_names, columns) if columns else []
+    if not columns:
+        return []
+    lines = format_table("drive", result.robot.joint_names, columns)
+    regrouped = "; ".join(list_regrouped_drives(result))
+    return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
 
 def format_shape_parameters(result: Result) -> list[str]:
@@ -456,16 +470,25 @@ def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
 
 
-def format_data_shares(result: Result) -> list[str]:
-    """What of each link the logs tell, and not the robot file."""
-    shares = result.estimate.informed
-    if shares is None:
+def format_links(result: Result) -> list[str]:
+    """Mass and centre of mass of each link, and what of it the logs tell, not the robot file."""
+    if result.phi is None:
         return []
+    shares, std = result.estimate.informed, find_body_errors(result)
+    file = [format_number(phi[0] if phi[0] > 0.0 else None, 3) for phi in result.robot.nominal]
+    values = [(phi[0], *to_com(phi)[1]) for phi in result.phi]
     columns = [
-        (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
-        for k, part in enumerate(("mass", "centre", "inertia"))
+        (title, [format_with_error(v[k], s[k]) for v, s in zip(values, std, strict=True)])
+        for k, title in enumerate(("mass", "x", "y", "z"))
     ]
-    return format_table("from data %", result.robot.links, columns)
+    columns.insert(1, ("file", file))
+    if shares is not None:
+        columns += [
+            (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
+            for k, part in enumerate(("m %", "c %", "I %"))
+        ]
+    words = "standard deviations of the last digits; %: of mass, centre and inertia, from the logs"
+    return [*format_table("link", result.robot.links, columns), *format_entry("  (12)", words)]
 
 
 def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[str]:
@@ -534,6 +557,8 @@ def format_quality(result: Result) -> list[str]:
         lines += format_entry("simulation", describe_simulation(figure))
     for test in estimate.tests:
         lines += format_entry("test", describe_test_result(test))
+    for words in describe_gyrations(estimate.gyrations):
+        lines += format_entry("gyration", words)
     if estimate.certificate is not None:
         lines += format_entry("certificate", describe_certificate(result))
         lines += format_entry("active", ", ".join(estimate.active) or "no constraint")

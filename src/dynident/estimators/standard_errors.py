@@ -1,0 +1,85 @@
+"""Error bars of links and drives: what log and prior together leave open of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.consistency.feasible_set import EQUIVALENT, FeasiblePoint, FeasibleSet
+from dynident.core.arrays import Array
+from dynident.core.inertia import to_inertia_matrix
+
+OPEN = 1e-3
+"""Share of a parameter in directions that neither rows nor prior see, from which it has no error
+bar: nothing but the pull towards small bodies decides it."""
+SYMMETRIC = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Entries of an inertia in the order of `StandardErrors`."""
+
+
+@dataclass(frozen=True)
+class StandardErrors:
+    """Standard deviations of links and drives, NaN of what neither log nor prior determines.
+
+    Of the posterior: where the log says nothing they are those of the prior.
+
+    Attributes
+    ----------
+    bodies : ndarray, shape (bodies, 10)
+        Mass [kg], centre of mass [m], and inertia about it, xx xy yy xz yz zz [kg m^2], in the
+        joint frame.
+    drives : ndarray, shape (standard parameters after the links',)
+    """
+
+    bodies: Array
+    drives: Array
+
+
+def derive_standard_errors(
+    admitted: FeasibleSet, point: FeasiblePoint, covariance: Array
+) -> StandardErrors | None:
+    """Error bars of links and drives; None where base parameters are the unknowns.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (unknowns, unknowns)
+        Of the scaled unknowns.
+    """
+    space = admitted.space
+    if point.theta is None or not space.standard:
+        return None
+    idim = space.idim
+    unit = space.unit
+    seen = np.linalg.norm(admitted.open, axis=0) < OPEN * EQUIVALENT
+    variance = np.where(seen, np.diag(covariance), np.nan)
+    drives = unit[idim.inertial :] * np.sqrt(variance[idim.inertial :])
+    bodies = np.full((idim.tree.bodies, 10), np.nan)
+    for k in range(idim.tree.bodies):
+        own = slice(10 * k, 10 * k + 10)
+        derivative = differentiate_body(point.theta[own]) * unit[own]
+        known = ~np.any(derivative[:, ~seen[own]], axis=1)
+        spread = np.einsum("ij,jk,ik->i", derivative, covariance[own, own], derivative)
+        bodies[k, known] = np.sqrt(spread[known])
+    return StandardErrors(bodies, drives)
+
+
+def differentiate_body(phi: Array) -> Array:
+    """Derivatives of mass, centre of mass and inertia about it by the ten parameters, (10, 10).
+
+    With the first moment h, ``c = h / m`` and ``I_c = I - (|h|^2 1 - h h^T) / m``.
+    """
+    m, h = float(phi[0]), phi[1:4]
+    found = np.zeros((10, 10))
+    found[0, 0] = 1.0
+    found[1:4, 1:4] = np.eye(3) / m
+    found[1:4, 0] = -h / m**2
+    steiner = (h @ h * np.eye(3) - np.outer(h, h)) / m
+    for j, basis in enumerate(np.eye(10)):
+        change = to_inertia_matrix(basis)
+        if j == 0:
+            change = change + steiner / m
+        elif j < 4:
+            e = basis[1:4]
+            change = change - (2.0 * (h @ e) * np.eye(3) - np.outer(h, e) - np.outer(e, h)) / m
+        found[4:, j] = [change[at] for at in SYMMETRIC]
+    return found
