@@ -1444,7 +1444,7 @@ def test_constraints_are_refused_with_the_key(refused, place, body, words):
         ),
         (
             ('kind = "total-mass"\nvalue = 5.0', 'kind = "mass"\nlinks = "link_1"\nvalue = 6.0'),
-            "", ("total mass = 5", "mass of link_1 = 6", "pseudo-inertia link_2"),
+            "", ("total mass = 5", "mass of link_1 = 6", "gyration link_2"),
         ),
         (('kind = "fixed"\nparameters = "fv1"\nvalue = -1.0',), "", ("fv1 > 0", "fv1 = -1")),
         (

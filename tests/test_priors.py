@@ -325,7 +325,9 @@ def criterion(admitted, system, x):
 def test_the_entropic_answer_minimises_the_true_criterion(noise, weight, kappa, wrong, constraints):
     """Newton's iteration ends where cvxpy's log_det does, with every cone on both sides."""
     base, system, _ = setup(noise=noise, wrong=wrong)
-    knowledge = Knowledge(metric="entropic", prior_weight=weight, constraints=constraints)
+    knowledge = Knowledge(
+        metric="entropic", prior_weight=weight, constraints=constraints, gyration=0.0
+    )
     admitted = build_feasible_set(base, system, knowledge, kappa)
     held = admitted.solve(system)
     theirs = by_cvxpy(admitted, system)

@@ -242,7 +242,7 @@ def test_corrections_are_those_of_another_program(name):
 
 def test_the_weighted_correction_is_constrained_estimation_without_a_prior():
     problem = infeasible()
-    constrained = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior="none"))
+    constrained = ESTIMATORS["pc-idim-ls"](problem, Knowledge(prior="none", gyration=0.0))
     free = ESTIMATORS["wls"](problem)
     corrected = problem.base.matrix @ sousa_correction(problem)
     std = free.covariance.std

@@ -80,7 +80,10 @@ def repair_robot_file(model: Robot, knowledge: Knowledge) -> Answer:
     from dynident.report.repair import format_repair, serialise_repair
 
     found = nearest_consistent(
-        model, metric=knowledge.chosen_metric, constraints=knowledge.constraints
+        model,
+        metric=knowledge.chosen_metric,
+        constraints=knowledge.constraints,
+        gyrations=knowledge.gyrations(model),
     )
     return (
         *render_urdf(model, found.phi),

@@ -19,7 +19,7 @@ CENTRES = ("nominal", "none")
 """Of priors: the robot file's inertials, or nothing."""
 METRIC, WEIGHT = "pullback", 1.0
 """Of a prior that is not told otherwise."""
-FROM_FILE = "file"
+FROM_FILE: Literal["file"] = "file"
 """Of least radii of gyration: as the robot's file shows them."""
 HELD_OUT = "held-out"
 """The weight of a prior that blocks of the log choose."""

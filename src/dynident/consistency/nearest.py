@@ -16,7 +16,7 @@ from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone, Equal, Positive
 from dynident.consistency.constraints import Constraint, list_consistency
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
-from dynident.consistency.gyration import list_gyrations, list_radii
+from dynident.consistency.gyration import Gyration
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
@@ -71,6 +71,7 @@ def nearest_consistent(
     phi: Array | None = None,
     metric: str = "pullback",
     constraints: Sequence[Constraint] = (),
+    gyrations: Sequence[Gyration] = (),
 ) -> Repaired:
     """The consistent inertial parameters nearest to given ones, link by link.
 
@@ -85,6 +86,10 @@ def nearest_consistent(
         and starts from the inflated ones.
     constraints : sequence of Constraint
         More that is known: a weighed robot, regions, symmetry.
+    gyrations : sequence of Gyration
+        Least radii of gyration, one a link, of those that are not consistent as they are; see
+        `dynident.consistency.gyration.list_gyrations`. Without, the nearest body to one that is
+        not consistent is a needle.
 
     Raises
     ------
@@ -125,10 +130,17 @@ def nearest_consistent(
             "nothing to be near to; give it a mass first"
         )
     # what is consistent stays as it is, however concentrated
-    radii = np.where(before > 0.0, 0.0, list_radii(list_gyrations(robot))).tolist()
+    radii = (
+        tuple(
+            0.0 if sound else each.radius
+            for sound, each in zip(before > 0.0, gyrations, strict=True)
+        )
+        if gyrations
+        else ()
+    )
     cones = [
         cone
-        for constraint in (*list_consistency("pseudo-inertia", tuple(radii)), *constraints)
+        for constraint in (*list_consistency("pseudo-inertia", radii), *constraints)
         for cone in constraint.cones(space)
     ]
     # bodies that are left alone get a slight pull to zero, so that the answer is unique

@@ -59,7 +59,7 @@ def derive_standard_errors(
         derivative = differentiate_body(point.theta[own]) * unit[own]
         known = ~np.any(derivative[:, ~seen[own]], axis=1)
         spread = np.einsum("ij,jk,ik->i", derivative, covariance[own, own], derivative)
-        bodies[k, known] = np.sqrt(spread[known])
+        bodies[k, known] = np.sqrt(np.maximum(spread[known], 0.0))
     return StandardErrors(bodies, drives)
 
 

@@ -105,7 +105,7 @@ def find_drive_errors(result: Result) -> Array:
     """Standard deviations of the drives' parameters, NaN of what has none."""
     found = result.estimate.standard_errors
     if found is not None:
-        return found.drives
+        return found.drives[: len(result.idim.drives)]  # shapes that are free come after
     idim, base, known = result.idim, result.base, result.estimate.fitted
     std = np.full(len(idim.parameters), math.nan)
     if known is not None:

@@ -47,6 +47,8 @@ OBJECTIVES = (LEAST_SQUARES, MEAN_AND_SPREAD)
 """Eq. (16) and (25) of zhang2018."""
 WIDE = 3.0
 """Ranges of bodies that are not told otherwise, in their mass and size of the robot file."""
+POSITIVE = ("m", "Ixx", "Iyy", "Izz")
+"""Of a body that is consistent, whatever it is."""
 IDLE = 1e-6
 """Norm of a drive's column, over the largest of its kind, that says nothing of its scale."""
 FAR = 0.1
@@ -344,7 +346,10 @@ def bound_base_parameters(given: Setting, ranges: Ranges | None) -> tuple[Array,
         least[k], most[k] = low, high
     if not space.standard:
         return least, most, build_range_cones(base.names, np.diag(space.unit), least, most)
-    cones = build_range_cones(idim.names[: len(lower)], np.diag(space.unit), lower, upper)
+    # what consistency keeps above zero would be kept there twice, in a corner no solver resolves
+    kept = np.array([p.positive or p.symbol in POSITIVE for p in idim.parameters])
+    loose = np.where(kept & (lower == 0.0), -np.inf, lower)
+    cones = build_range_cones(idim.names[: len(lower)], np.diag(space.unit), loose, upper)
     for k, (low, high) in own.items():
         if base.names[k] not in idim.names:
             cones += Bounds(base.names[k], low, high).cones(space)
@@ -352,17 +357,19 @@ def bound_base_parameters(given: Setting, ranges: Ranges | None) -> tuple[Array,
 
 
 def build_range_cones(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[Cone]:
-    """``low <= rows x <= high`` in units of the ranges; what has no width is no range."""
-    wide = high > low
-    width = (high - low)[wide]
-    called = [name for name, own in zip(names, wide, strict=True) if own]
-    G = rows[wide] / width[:, None]
-    return [
-        Positive(tuple(f"{name} at its range's low end" for name in called), G, low[wide] / width),
-        Positive(
-            tuple(f"{name} at its range's high end" for name in called), -G, -high[wide] / width
-        ),
-    ]
+    """``low <= rows x <= high`` in units of the ranges; what has no width is no range.
+
+    An infinite low end is open.
+    """
+    cones: list[Cone] = []
+    bounded = np.isfinite(low)
+    width = high - np.where(bounded, low, 0.0)
+    for title, sign, bound, known in (("low", 1.0, low, bounded), ("high", -1.0, high, True)):
+        own = np.flatnonzero((width > 0.0) & known)
+        G = sign * rows[own] / width[own, None]
+        called = tuple(f"{names[k]} at its range's {title} end" for k in own)
+        cones.append(Positive(called, G, sign * bound[own] / width[own]))
+    return cones
 
 
 def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
