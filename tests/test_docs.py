@@ -127,6 +127,8 @@ CLOSE = 0.03
 """Of numbers that searches end with on different processors, relative to the larger one."""
 TINY = 1e-6
 """Below this, rounding and tails of distributions: any two numbers are alike."""
+WITH_ERROR = re.compile(r"(-?\d+(?:\.\d+)?)\((\d+)\)")
+"""A value and its standard deviation in units of its last digit, which rounding may change by one."""
 SECONDS = re.compile(r"^time  .*\n(?: +.*\n)*", re.M)
 """The entry of a summary that no two runs have alike."""
 
@@ -150,14 +152,18 @@ def is_printed(shown: str, printed: str) -> bool:
 
 def are_alike(shown: list[str], printed: list[str]) -> bool:
     """Whether the first printed words are those shown, but for small differences of numbers."""
-    return all(
-        NUMBER.sub("#", a) == NUMBER.sub("#", b)
-        and all(
-            abs(x - y) <= max(CLOSE * max(abs(x), abs(y)), TINY)
-            for x, y in zip(map(float, NUMBER.findall(a)), map(float, NUMBER.findall(b)))
-        )
-        for a, b in zip(shown, printed)
-    )
+    for a, b in zip(shown, printed):
+        for (x, s), (y, t) in zip(WITH_ERROR.findall(a), WITH_ERROR.findall(b)):
+            unit = 10.0 ** -len(x.partition(".")[2])
+            if abs(float(x) - float(y)) > 1.01 * unit or abs(int(s) - int(t)) > 1:
+                return False
+        a, b = WITH_ERROR.sub("#", a), WITH_ERROR.sub("#", b)
+        if NUMBER.sub("#", a) != NUMBER.sub("#", b):
+            return False
+        for x, y in zip(map(float, NUMBER.findall(a)), map(float, NUMBER.findall(b))):
+            if abs(x - y) > max(CLOSE * max(abs(x), abs(y)), TINY):
+                return False
+    return True
 
 
 @pytest.mark.parametrize(
@@ -167,6 +173,9 @@ def are_alike(shown: list[str], printed: list[str]) -> bool:
         ("rows 1649\nfitted, Ia1 0.6458 +- 0.01\nerror 4.96 %,", True),
         ("error 5.95 %", False),
         ("error -4.95 %", False),
+        ("mass 1.24(12)", True),
+        ("mass 1.24(14)", False),
+        ("mass 1.27(13)", False),
         ("Ia2 0.6458", False),
         ("error 4.95 %\n...\nrows 1649", False),
         ("rows 1649 error", False),
@@ -175,6 +184,7 @@ def are_alike(shown: list[str], printed: list[str]) -> bool:
 )
 def test_what_is_shown_is_compared_with_what_is_printed(shown: str, alike: bool) -> None:
     printed = "rows  1649 fitted, Ia1 0.6458 +- 0.01\nerror  4.95 %, gap 3.1e-16\n"
+    printed += "mass 1.25(13)\n"
     printed += "time  0.3 s (logs 0.1,\n            fit 0.2)\nnote: written\n"
     assert is_printed(shown, printed) == alike
 

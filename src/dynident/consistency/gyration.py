@@ -32,7 +32,7 @@ WIDE = np.sqrt(12.0)
 """Of a cube as wide as the link is long, beyond which a file's inertial is not believed either."""
 
 
-INERTIAL, GEOMETRY, LENGTH = "its inertial", "its geometry", "its length"
+INERTIAL, GEOMETRY, LENGTH = "its inertial", "its geometry", "a beam of its length"
 SHOWN = (INERTIAL, GEOMETRY, LENGTH)
 """By what in the robot's file."""
 
@@ -131,11 +131,11 @@ def describe_gyrations(gyrations: Sequence[Gyration]) -> list[str]:
     for each in gyrations:
         if each.radius > 0.0 and each.lowered is None and each.source in SHOWN:
             sources.setdefault(each.source, []).append(each.link)
-    told = [f"{source} ({', '.join(links)})" for source, links in sources.items()]
-    found = [f"of no link below half of what it has by {', '.join(told)}"] if told else []
+    told = [f"of {source} ({', '.join(links)})" for source, links in sources.items()]
+    found = [f"of each link at least half of that {', '.join(told)}"] if told else []
     return found + [
-        f"{each.link} below {each.lowered:.2g} m, half of what it has by {each.source}, as the log "
-        f"tells: at least {each.radius:.2g} m (chi-squared would rise by {each.rise:.3g})"
+        f"of {each.link} at least {each.radius:.2g} m, not half of that of {each.source}, "
+        f"{each.lowered:.2g} m: chi-squared would rise by {each.rise:.3g}"
         for each in gyrations
         if each.lowered is not None
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding, measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
@@ -144,7 +145,9 @@ def list_position_reasons(
     found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
 ) -> list[Reason]:
     """What speaks against drives that were fitted to positions."""
-    every = [Reason(DOUBTFUL, f"limited by {name}") for name in found.active]
+    # a link as thin as its file allows is what a log that hardly sees it looks like
+    told = [name for name in found.active if not name.startswith(GYRATION)]
+    every = [Reason(DOUBTFUL, f"limited by {name}") for name in told]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     squares = [each.free[-1].rms ** 2 for each in fitted]

@@ -14,6 +14,8 @@ from dynident.core.inertia import PSEUDO_INERTIA_BASIS, to_inertia_matrix, to_ps
 FLOOR = 1e-6
 """Distance that scaled parameters keep from the boundary of consistency."""
 ROUNDING = 1e-9
+GYRATION = "gyration "
+"""What the names of least radii of gyration begin with."""
 EXTENT = np.diag([1.0, 1.0, 1.0, 0.0])
 """Where a pseudo-inertia has the second moments of its mass."""
 
@@ -45,7 +47,7 @@ class PseudoInertia:
             body, name = space.body(space.link(link)), f"pseudo-inertia {link}"
             bodies = to_pseudo_inertia(body.T)
             if self.radii and self.radii[k] > 0.0:
-                name = f"gyration {link} >= {self.radii[k]:.2g} m"
+                name = f"{GYRATION}{link} >= {self.radii[k]:.2g} m"
                 bodies -= self.radii[k] ** 2 * np.multiply.outer(body[0], EXTENT)
             scaled = scale_pseudo_inertia(bodies, space.mass(k))
             cones.append(Definite(name, scaled, self.floor * np.eye(4)))
