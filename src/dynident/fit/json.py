@@ -84,7 +84,11 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         "track": serialise_track(estimate.track),
         "standard": serialise_links(result),
         "joints": [
-            {**serialise_joint(name, result.drive_parameters(j)), "std": replace_nonfinite(std)}
+            {
+                "name": name,
+                **serialise_drive(result.drive_parameters(j)),
+                "std": serialise_drive(dict(std)),
+            }
             for j, (name, std) in enumerate(
                 zip(result.robot.joint_names, list_drive_errors(result), strict=True)
             )
@@ -298,10 +302,10 @@ def serialise_track(found: Track | None) -> dict[str, Any] | None:
     return {"time": found.time.tolist(), "beta": found.beta.tolist(), "std": found.std.tolist()}
 
 
-def serialise_joint(name: str, drive: dict[str, float | None]) -> dict[str, Any]:
+def serialise_drive(drive: dict[str, float | None]) -> dict[str, Any]:
     """A joint's rotor inertia and friction; a coupled drive's own carry an m."""
     friction = {symbol: value for symbol, value in drive.items() if symbol not in ("Ia", "Iam")}
-    row: dict[str, Any] = {"name": name, "Ia": drive.get("Ia"), "friction": friction}
+    row: dict[str, Any] = {"Ia": drive.get("Ia"), "friction": friction}
     if "Iam" in drive:
         row["Iam"] = drive["Iam"]
     return row
