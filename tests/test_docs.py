@@ -433,7 +433,7 @@ def test_result_page_names_every_key(desk: Path) -> None:
             document.get("settings", {}).pop(free, None)
             document.pop(free, None)
         for joint in document["joints"]:
-            joint["friction"] = None
+            joint["friction"] = joint["std"]["friction"] = None
         for named in ("logs", "robot"):
             document["provenance"][named] = None
         assert keys_of(document) <= known | {"study", "timings"}

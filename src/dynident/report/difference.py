@@ -15,7 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
-from dynident.fit.json import serialise_figure, serialise_validation
+from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
 from dynident.fit.parameters import serialise_body, serialise_robot
 from dynident.fit.result import Result, ValidationFigures
 from dynident.regression.statistics import (
