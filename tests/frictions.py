@@ -57,6 +57,7 @@ VALUES = {
     "f2": 1.5,
     "f4": 1.0,
 }
+VALUES |= {"fha": 1.2, "fhb": 0.6, "fhc": 0.0, "fhd": 0.4, "fhe": 0.5, "fhf": 0.3}
 VALUES |= {"fvt": 0.03, "kb": 150.0, "db": 2.0, "Ia": 0.3, "fcp": 2.5, "fcn": 1.5}
 """Of joint 1; the others' are like them."""
 

@@ -74,10 +74,8 @@ def test_c_is_our_own_inverse_dynamics(case, tmp_path):
 
 @compiled
 @pytest.mark.parametrize("width", first([None, 0.1]))
-@pytest.mark.parametrize(
-    "friction", [name for name, model in FRICTIONS.items() if not model.needs and not model.state]
-)
-def test_all_friction_without_memory_is_in(friction, width, tmp_path):
+@pytest.mark.parametrize("friction", [name for name, model in FRICTIONS.items() if not model.needs])
+def test_all_friction_of_the_motion_is_in(friction, width, tmp_path):
     idim = build_idim(toy.arm(3, coupled=True), friction)  # of its drives the first is not
     theta = consistent(idim)
     theta[idim.inertial :] *= np.linspace(1.0, 1.4, len(idim.drives))
@@ -105,9 +103,9 @@ def test_other_elements_are_in_on_joints_and_on_cables(kind, tmp_path):
     assert compare(idim, theta, tmp_path) < 1e-12
 
 
-def test_every_law_without_memory_has_a_form_in_c():
+def test_every_law_of_the_motion_has_a_form_in_c():
     models = [*FRICTIONS.values(), *(ELEMENTS[kind](**facts) for kind, facts in FACTS.items())]
-    laws = {m.law for m in models if m.law is not None and not m.needs and not m.state}
+    laws = {m.law for m in models if m.law is not None and not m.needs}
     assert laws == set(C_LAWS)
 
 
@@ -150,7 +148,7 @@ def test_sums_fold_constants():
     assert code.statements == [("t0", "a * b"), ("t1", "a - 2.0 * b + 0.5")]
 
 
-@pytest.mark.parametrize("friction", ["lugre", "load", "temperature", "viscous-drift"])
+@pytest.mark.parametrize("friction", ["load", "temperature", "viscous-drift"])
 def test_friction_that_depends_on_more_than_the_motion_is_refused(friction):
     idim = build_idim(toy.arm(2), friction)
     with pytest.raises(InputError, match=r"its friction depends on the .* C code of one instant"):

@@ -139,7 +139,7 @@ def test_the_errors_of_a_candidate_are_those_of_its_fit():
     change = Change.of(folds, folds.fit(standing), columns)
     anything = np.zeros(3, dtype=bool)
     for some in ([], [0], [1, 2], [0, 1, 2]):
-        left = change.measure(some, anything)
+        left = change.measure(some, anything, anything)
         exact = folds.measure(folds.fit(np.array([*standing, *columns[some]], dtype=int)))
         np.testing.assert_allclose(left.squares, np.sum(exact, axis=1), rtol=1e-7)
         assert left.own == pytest.approx(np.sum(exact[:, 0]), rel=1e-7)
@@ -152,9 +152,12 @@ def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates(
     rows[:, :, 3] = rows[:, :, 0] - rows[:, :, 1] + 0.01 * rng.normal(size=(5, 40))
     folds = Folds(tuple((own,) for own in rows), np.zeros((0, 4)))
     change = Change.of(folds, folds.fit(np.array([0])), np.array([1, 2]))
-    assert change.measure([1], np.zeros(2, dtype=bool)) is None
-    assert change.measure([0], np.ones(2, dtype=bool)) is None
-    assert change.measure([0], np.zeros(2, dtype=bool)) is not None
+    none, every = np.zeros(2, dtype=bool), np.ones(2, dtype=bool)
+    assert change.measure([1], none, none) is None
+    assert change.measure([0], every, none) is None
+    assert change.measure([0], none, none) is not None
+    left, without = change.measure([0], every, every), change.measure([], every, every)
+    np.testing.assert_array_equal(left.squares, without.squares)
 
 
 def test_laws_are_within_the_bounds_of_their_models():

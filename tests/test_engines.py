@@ -142,7 +142,7 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
         assert np.linalg.norm((theirs - ours)[:, j]) < share * np.linalg.norm(friction)
 
 
-@pytest.mark.parametrize("friction", ["coulomb-viscous", "lugre", "temperature"])
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "temperature"])
 def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction):
     idim = build_idim(toy.arm(2), friction)
     theta = idim.nominal

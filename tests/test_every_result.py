@@ -119,15 +119,15 @@ COMMANDS = {
     "doctor": ("doctor", "study.toml"),
     "track": ("track", "b.csv", "--start", "out/result.json"),
 }
-SUMS = ("cube-root + load", "tanh-sech(w3=2, w4=30)")
+SUMS = ("cube-root + load", "tanh-sech(w3=2, w4=30)", "coulomb-viscous + dahl-spectrum")
 CASES = [
     *((name, "") for name in (*FRICTIONS, *SUMS)),
     *(("coulomb-viscous", kind) for kind in ELEMENTS),
 ]
 ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known", *SUMS)
 UNTRACKED = ("viscous-drift", "load", "load-square", "directional-load", "stribeck-load",
-             "temperature", "dahl", "lugre", "known", "cube-root + load")  # fmt: skip
-"""What depends on more than the motion of an instant."""
+             "temperature", "known", "cube-root + load")  # fmt: skip
+"""What depends on more than the motion."""
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.friction.bristles import BRISTLES, SPECTRUM
 from dynident.friction.elements import spring
 from dynident.friction.energy import balance_energies, check_passive
 from dynident.friction.kernel import (
@@ -185,7 +186,7 @@ def test_columns_of_the_laws_are_their_formulas(name):
 def test_every_law_without_memory_has_its_formula_here():
     laws = {name for name, model in FRICTIONS.items() if model.law and not model.state}
     assert laws == set(FORMULAS)
-    assert set(FRICTIONS) - laws - set(CURVES) == {"dahl", "lugre", "viscous-drift"}
+    assert set(FRICTIONS) - laws - set(CURVES) == {*BRISTLES, "viscous-drift"}
 
 
 def tables(model, law, at, shape):
@@ -344,7 +345,7 @@ def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, 
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", ["dahl", "lugre"])
+@pytest.mark.parametrize("name", BRISTLES)
 def test_states_are_followed_a_stretch_at_a_time(name):
     idim = build_idim(ROBOTS["coupled"], name)
     q, dq, _, _ = moved(idim.robot)
@@ -489,6 +490,30 @@ def test_bristles_follow_dahls_hysteresis_loop():
     # w0 is that at the turning point, not of the sample before it: a share of delta
     np.testing.assert_allclose(trace.z[:, 0], expected, atol=2e-4)
     assert np.ptp(trace.z[2000:, 0]) > 1.9
+
+
+def test_a_spectrum_is_the_sum_of_its_bristles():
+    """Each of its columns and states is that of ``dahl`` with this bend, to the bit."""
+    rate, rng = 1000.0, np.random.default_rng(3)
+    dq = np.cumsum(rng.normal(size=3000)) / 30.0
+    signals = Signals(np.cumsum(dq) / rate, dq)
+    model = FRICTIONS["dahl-spectrum"]
+    trace = model.follow(signals, rate, np.zeros(0))
+    columns = model.columns(replace(signals, trace=trace), np.zeros(0))[:, 1:-1]
+    assert columns.shape[1] == len(SPECTRUM)
+    for k, delta in enumerate(SPECTRUM):
+        alone = DAHL.follow(signals, rate, np.array([delta]))
+        np.testing.assert_array_equal(trace.z[:, k], alone.z[:, 0])
+        np.testing.assert_array_equal(columns[:, k], alone.z[:, 0])
+        for one, many in (
+            (DAHL.law, model.law),
+            (DAHL.step, model.step),
+            (DAHL.stored, model.stored),
+        ):
+            own = DAHL.table(one, replace(signals, trace=alone), np.array([delta]))[:, 0]
+            row = model.table(many, replace(signals, trace=trace), np.zeros(0))[:, k]
+            np.testing.assert_array_equal(row[:, [VALUE, BY_SPEED, BY_STATE + k]],
+                                          own[:, [VALUE, BY_SPEED, BY_STATE]])  # fmt: skip
 
 
 @pytest.mark.parametrize("v", [-2.0, -0.4, -0.1, 0.05, 0.3, 1.0])
@@ -715,7 +740,7 @@ def test_friction_that_remembers_is_split_off_with_second_order(name, start, int
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("clock", [{}, {"rate": 500.0}, {"rate": 250.0, "delay": 0.004}])
 @pytest.mark.parametrize("robot", ["chain", "coupled"])
-@pytest.mark.parametrize("name", ["stribeck", "spring", "dahl", "lugre"])
+@pytest.mark.parametrize("name", ["stribeck", "spring", *BRISTLES])
 def test_recorded_torques_are_those_of_the_inverse_model(name, robot, clock):
     """The very states that the rollout had, followed along its motion."""
     control = pd(120.0, 15.0, n=3, **clock)
@@ -727,10 +752,10 @@ def test_recorded_torques_are_those_of_the_inverse_model(name, robot, clock):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", ["dahl", "lugre"])
+@pytest.mark.parametrize("name", BRISTLES)
 def test_rollouts_with_memory_in_stretches_are_those_in_one_piece(name, monkeypatch):
     loop, theta = closed(ROBOTS["coupled"], name, wave(3, 0.6), substeps=2)
-    chosen = [4, len(theta) - 1, len(theta)]
+    chosen = [4, len(theta) - 1, len(theta)][: 2 + bool(loop.idim.shape)]
     (whole,) = sensitive_rollout(loop, theta, chosen)
     monkeypatch.setattr("dynident.simulation.rollout.STRETCH", 64)
     parts = list(sensitive_rollout(loop, theta, chosen))
@@ -742,7 +767,7 @@ def test_rollouts_with_memory_in_stretches_are_those_in_one_piece(name, monkeypa
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", ["stribeck", "spring", "dahl", "lugre"])
+@pytest.mark.parametrize("name", ["stribeck", "spring", *BRISTLES])
 def test_elements_are_friction_of_the_model_by_another_way(name):
     """What a model has as friction, another has as elements; and two halves are a whole."""
     loop, theta = closed(ROBOTS["chain"], name, wave(3))
@@ -778,7 +803,7 @@ def test_a_spring_makes_a_pendulum_of_a_turntable():
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("name", ["stribeck", "dahl", "lugre"])
+@pytest.mark.parametrize("name", ["stribeck", *BRISTLES])
 def test_a_robot_that_is_let_go_loses_energy_to_its_friction(name):
     """Kinetic, potential and stored energy together never rise."""
     robot = ROBOTS["coupled"]

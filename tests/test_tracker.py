@@ -42,7 +42,10 @@ def fed(tracker, samples, start=0, stop=None):
 
 
 @pytest.mark.parametrize("coupled", [False, True])
-@pytest.mark.parametrize("friction", ["coulomb-viscous", "coulomb-viscous-asymmetric", "stribeck"])
+@pytest.mark.parametrize(
+    "friction",
+    ["coulomb-viscous", "coulomb-viscous-asymmetric", "stribeck", "stribeck + dahl-spectrum"],
+)
 @pytest.mark.usefixtures("registered")
 def test_sample_by_sample_it_is_least_squares(friction, coupled):
     """Rows, friction of every kind and coupled drives included, with slow rows left out."""
@@ -58,7 +61,8 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
 
     moving = find_moving_joints(dq, tuple(slow), robot.drives)
     assert 0.5 < np.mean(moving) < 0.99
-    X = base.idim.regressor(q, dq, ddq)[:, :, base.kept] / sigma[:, None]
+    states = base.idim.follow(q, dq, RATE)
+    X = base.idim.regressor(q, dq, ddq, states)[:, :, base.kept] / sigma[:, None]
     A, b = X[moving], (tau / sigma)[moving]
     expected = np.linalg.lstsq(A, b, rcond=None)[0]
     std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
@@ -251,10 +255,10 @@ def test_what_no_tracker_can_be_made_of():
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("friction", ["dahl", "load"])
-def test_friction_with_a_memory_is_refused(friction):
+@pytest.mark.parametrize("friction", ["load", "temperature"])
+def test_friction_of_more_than_the_motion_is_refused(friction):
     base = base_parameters(build_idim(toy.arm(1), friction))
-    with pytest.raises(InputError, match="more than the motion of an instant"):
+    with pytest.raises(InputError, match="depends on more than the motion, which a tracker"):
         Tracker(base, [1.0], RATE)
 
 

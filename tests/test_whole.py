@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -14,6 +16,7 @@ from test_result import result as identified
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.whole import Model
+from dynident.friction.model import Trace
 
 SAMPLES = 12
 
@@ -116,7 +119,6 @@ def test_a_result_has_them_all():
 @pytest.mark.parametrize(
     ("friction", "call", "reason"),
     [
-        ("lugre", "inverse", "past motion"),
         ("temperature", "inverse", "temperature"),
         ("load", "forward", "load"),
     ],
@@ -127,6 +129,25 @@ def test_friction_that_depends_on_more_is_refused(friction, call, reason):
     function = model.inverse_dynamics if call == "inverse" else model.forward_dynamics
     with pytest.raises(InputError, match=f"depends on the {reason}.*of one instant"):
         function(*states(idim.robot, 2))
+
+
+@pytest.mark.parametrize("friction", ["dahl", "dahl-spectrum", "lugre"])
+@pytest.mark.parametrize("width", [None, 1e-6])
+def test_friction_with_a_memory_is_as_it_settles(friction, width):
+    """As along a motion that has gone on at that speed for long; and there is a way back."""
+    idim = build_idim(toy.arm(2), friction)
+    model = Model(idim, values(idim))
+    q, dq, ddq = states(idim.robot, 4)
+    tau = model.inverse_dynamics(q, dq, ddq, width)
+    smooth = model.widths(width)
+    for k in range(4):
+        before = idim.follow(np.tile(q[k], (200, 1)), np.tile(dq[k], (200, 1)), 0.1, smooth)
+        last = replace(before, traces=tuple(
+            Trace(each.z[-1:], each.by_shape[-1:]) for each in before.traces))  # fmt: skip
+        one = (a[k : k + 1] for a in (q, dq, ddq))
+        assert relative(tau[k], idim.torque(model.theta, *one, smooth, last)[0]) < 1e-12
+    assert relative(model.forward_dynamics(q, dq, tau, width), ddq) < 1e-9
+    assert np.all(np.isfinite(model.inverse_dynamics(q, 0.0 * dq, ddq, width)))
 
 
 def test_friction_under_load_has_an_inverse_model():

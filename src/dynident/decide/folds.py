@@ -168,21 +168,29 @@ class Change:
             own.append(np.concatenate(member))
         return cls(tuple(normal), tuple(errors), tuple(effects), tuple(own))
 
-    def measure(self, some: Sequence[int], positive: Booleans) -> Left | None:
+    def measure(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> Left | None:
         """Errors of the rows that were left out with some of the columns.
 
-        None where these tell nothing new, or would have the wrong sign.
+        None where these tell nothing new, or would have the wrong sign; a column that is `spare`
+        is left out instead.
         """
-        squares, acting, places = np.zeros(len(self.errors)), 0.0, list(some)
+        squares, acting = np.zeros(len(self.errors)), 0.0
         for k, (S, right) in enumerate(self.normal):
             c: Array = np.zeros(0)
-            if places:
+            places = list(some)
+            while places:
                 own = S[np.ix_(places, places)]
                 if np.linalg.eigvalsh(own)[0] < SAME:
                     return None
                 c = np.asarray(np.linalg.solve(own, right[places]), dtype=np.float64)
-                if np.any(c[positive[places]] < 0.0):
+                wrong = positive[places] & (c < 0.0)
+                if not np.any(wrong):
+                    break
+                if not np.all(spare[places][wrong]):
                     return None
+                worst = int(np.argmin(np.where(wrong, c, np.inf)))
+                del places[worst]
+                c = np.zeros(0)
             e = self.errors[k] + self.effects[k][:, places] @ c
             squares[k] = float(e @ e)
             acting += float(np.sum(e[self.own[k]] ** 2))

@@ -11,7 +11,15 @@ from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
 from dynident.decide.decision import BLOCKS, FRICTION, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Change, Folds
-from dynident.decide.laws import Column, Law, Menu, add_load, build_menu, list_columns
+from dynident.decide.laws import (
+    Column,
+    Law,
+    Menu,
+    add_load,
+    add_memory,
+    build_menu,
+    list_columns,
+)
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.friction import DEFAULT_FRICTION
@@ -83,9 +91,11 @@ def choose_law(
     A law with more parameters has to pay beside the one that was chosen of those with fewer.
     """
     positive = np.array([column.positive for column in columns])
+    spare = np.array([column.spare for column in columns])
 
     def measure(laws: Sequence[Law]) -> list[tuple[Law, Left]]:
-        measured = ((law, change.measure(find_members(law, columns), positive)) for law in laws)
+        members = ((law, find_members(law, columns)) for law in laws)
+        measured = ((law, change.measure(own, positive, spare)) for law, own in members)
         return [(law, left) for law, left in measured if left is not None]
 
     found = measure(menu.tiers[0])
@@ -96,9 +106,10 @@ def choose_law(
         best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
         if best is not None and left.pays(best[1]):
             law, left = best
-    for loaded, other in measure([add_load(law)]):
-        if left.pays(other, SURELY):
-            law, left = loaded, other
+    for further, sure in ((add_load, SURELY), (add_memory, 1.0)):
+        for more, other in measure([further(law)]):
+            if left.pays(other, sure):
+                law, left = more, other
     return law, left.squares
 
 

@@ -16,7 +16,7 @@ STRIBECK_AT = (0.01, 0.03, 0.1, 0.3)
 RISE_AT = (0.01, 0.03, 0.1)
 FALL_AT = (0.03, 0.1, 0.3)
 """Where tanh-sech rises, and where its bump falls, likewise."""
-COULOMB, LOAD = "fc", "load"
+COULOMB, LOAD, MEMORY = "fc", "load", "dahl-spectrum"
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Menu:
 
 def build_menu(fastest: float) -> Menu:
     """The laws of a drive whose largest speed this is [rad/s or m/s]."""
-    parts = [DEFAULT_FRICTION, LOAD, "cube-root"]
-    one, two = [Law("cube-root", (2,))], []
+    parts = [DEFAULT_FRICTION, LOAD, MEMORY, "cube-root"]
+    one, two = [Law("cube-root", (3,))], []
     for share in STRIBECK_AT:
         name = name_shaped("stribeck", vs=share * fastest)
         one.append(Law(name, (len(parts),)))
@@ -81,6 +81,11 @@ def build_menu(fastest: float) -> Menu:
 def add_load(law: Law) -> Law:
     """A law with friction that grows with the load beside it."""
     return Law(f"{law.name} + {LOAD}", (*law.parts, 1), law.coulomb)
+
+
+def add_memory(law: Law) -> Law:
+    """A law with bristles of many lengths beside it."""
+    return Law(f"{law.name} + {MEMORY}", (*law.parts, 2), law.coulomb)
 
 
 def drop_load(name: str) -> str:
@@ -110,11 +115,15 @@ class Column:
     part : int
         Which of the parts has it.
     positive : bool
+        Whether it is not below zero.
+    spare : bool
+        Whether it is left out where it would be, and the law stays one.
     """
 
     place: int
     part: int
     positive: bool
+    spare: bool
 
 
 def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
@@ -127,7 +136,8 @@ def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
             if part == 0 and each.symbol != COULOMB:
                 continue
             places = find_places(names, gears, each.symbol)
-            found += [Column(place, part, each.positive) for place in places]
+            spare = menu.parts[part] == MEMORY
+            found += [Column(place, part, each.positive, spare) for place in places]
     return tuple(found)
 
 

@@ -518,6 +518,15 @@ class Idim:
             traces.append(friction.model.follow(signals, rate, self._shape_of(k), before))
         return replace(conditions, traces=tuple(traces))
 
+    def settle(self, q: Array, dq: Array, width: Array | None = None) -> Conditions:
+        """The states of all friction where each instant's speed lasts; see `follow`."""
+        if not self.has_states:
+            return FREE
+        every = enumerate(self.frictions)
+        signals = ((k, friction, self.signals(k, q, dq, width)) for k, friction in every)
+        traces = [friction.model.settle(own, self._shape_of(k)) for k, friction, own in signals]
+        return replace(FREE, traces=tuple(traces))
+
     def find_conditions(
         self,
         q: Array,

@@ -84,13 +84,19 @@ class Model:
         Raises
         ------
         InputError
-            For other shapes, and for friction that depends on more than the motion's instant: on
-            states, on a temperature, on time or on torques of the log.
+            For other shapes, and for friction that depends on more than the motion: on a
+            temperature, on time or on torques of the log.
+
+        Notes
+        -----
+        Friction with a memory is as it settles where an instant's speed lasts.
         """
         self.refuse_more_than_motion("inverse dynamics", ("load",))
         shape, states = self.stacked(q, dq, ddq)
         at, speed, rate = states
-        tau = self.idim.torque(self.theta, at, speed, rate, self.widths(width))
+        smooth = self.widths(width)
+        known = self.idim.settle(at, speed, smooth)
+        tau = self.idim.torque(self.theta, at, speed, rate, smooth, known)
         return tau.reshape(shape)
 
     def forward_dynamics(
@@ -125,7 +131,9 @@ class Model:
         shape, states = self.stacked(q, dq, tau)
         at, speed, drive = states
         still = np.zeros_like(speed)
-        friction = self.idim.drive_torque(self.theta, at, speed, still, self.widths(width))
+        smooth = self.widths(width)
+        known = self.idim.settle(at, speed, smooth)
+        friction = self.idim.drive_torque(self.theta, at, speed, still, smooth, known)
         ddq = solve_forward_dynamics(
             self.idim.tree, self.phi, at, speed, drive - friction, self.rotors
         )
@@ -195,7 +203,7 @@ class Model:
         return np.full(n, given)
 
     def refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
-        """Refuse friction that is no function of one instant's motion.
+        """Refuse friction that depends on more than the motion.
 
         Parameters
         ----------
@@ -205,8 +213,6 @@ class Model:
             What else it knows.
         """
         more = sorted(self.idim.needs - {*allowed})
-        if self.idim.has_states:
-            more = ["past motion", *more]
         if more:
             raise InputError(
                 f"{self.idim.robot.name}: its friction depends on the {' and the '.join(more)} of "

@@ -19,6 +19,12 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
 from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE
 from dynident.dynamics.whole import Model
+from dynident.friction.bristles import (
+    SPECTRUM,
+    fill_dahl_friction,
+    fill_lugre_friction,
+    fill_spectrum_friction,
+)
 from dynident.friction.elements import (
     fill_counterweight_torque,
     fill_gas_spring_torque,
@@ -55,7 +61,7 @@ KEYWORDS = frozenset({
     "union", "unsigned", "void", "volatile", "while",
 })  # fmt: skip
 
-C_LAWS: dict[Law, str] = {
+C_LAWS: dict[Law, str] = {  # what has a memory as it settles where the speed lasts
     fill_cube_root_friction: "out[0] = cbrt(fabs(v)) * s;",
     fill_polynomial_friction: """const double v2 = v * v;
 out[0] = v * v2;
@@ -71,6 +77,11 @@ out[1] = v != 0.0 ? -exp(-1.0 / (p[1] * fabs(v))) * s : 0.0;""",
 out[1] = out[0] / cosh(fmin(fabs(p[0] * v), 300.0));""",
     fill_sigmoid_friction: """const double half = 0.5 * p[0];
 out[0] = 0.5 * (tanh(half * (v + p[1])) - tanh(half * p[1]));""",
+    fill_dahl_friction: "out[0] = s;",
+    fill_spectrum_friction: f"for (int k = 0; k < {len(SPECTRUM)}; ++k) {{ out[k] = s; }}",
+    fill_lugre_friction: """const double x = v / p[2];
+out[0] = p[0] * (1.0 + p[1] * exp(-x * x)) * s;
+out[1] = v * (1.0 - s * s);""",
     fill_spring_torque: """out[0] = q;
 out[1] = 1.0;""",
     fill_gas_spring_torque: """const double b = p[0], c = p[1], d = q + p[2];
@@ -199,7 +210,7 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     Raises
     ------
     InputError
-        For friction that depends on more than the motion's instant, or has no form in C; for a
+        For friction that depends on more than the motion, or has no form in C; for a
         name that is none in C.
     """
     idim, tree = model.idim, model.idim.tree

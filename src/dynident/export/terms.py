@@ -66,7 +66,7 @@ def make_simulable(
         What stands for what.
     """
     idim, terms = model.idim, sort_joint_terms(model)
-    if not terms.left or idim.has_states or idim.needs - {"load"}:
+    if not terms.left or idim.needs - {"load"}:
         return model, ()
     first = idim.tree.dof - idim.robot.n
     without = model.theta.copy()

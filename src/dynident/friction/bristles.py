@@ -18,6 +18,9 @@ from dynident.friction.model import FrictionModel, Linear, Shape
 BEND = Shape("delta", "rad", 0.02, 1e-6, 1.0)
 """By which bristles are bent where they slip."""
 
+SPECTRUM = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""By which the bristles of ``dahl-spectrum`` are bent where they slip [rad or m]."""
+
 
 @entry
 def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
@@ -51,6 +54,32 @@ def step_dahl_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
 def fill_dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
     """``delta w^2 / 2``."""
     out[0, VALUE] = 0.5 * shape[0] * z[0] ** 2
+
+
+def fill_spectrum_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+    """The deflection of each of the bristles."""
+    for k in range(len(z)):
+        out[k, VALUE] = z[k]
+        out[k, BY_STATE + k] = 1.0
+
+
+def step_spectrum_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``delta_k dw_k/dt = v - |v| w_k``, each by itself."""
+    v, h = at.speed, at.period
+    for k in range(len(z)):
+        delta = SPECTRUM[k]
+        x, x_v = h * v * at.sign / delta, h * (at.sign + v * at.slope) / delta
+        fade, slope = evaluate_mean_decay(x)
+        kept = np.exp(-x)
+        out[k, VALUE] = z[k] * kept + v * h / delta * fade
+        out[k, BY_SPEED] = (-z[k] * kept + v * h / delta * slope) * x_v + h / delta * fade
+        out[k, BY_STATE + k] = kept
+
+
+def fill_spectrum_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``delta_k w_k^2 / 2``."""
+    for k in range(len(z)):
+        out[k, VALUE] = 0.5 * SPECTRUM[k] * z[k] ** 2
 
 
 @entry
@@ -106,6 +135,18 @@ BRISTLES: dict[str, FrictionModel] = {
         state=(0.0,),
         step=step_dahl_bristles,
         stored=fill_dahl_energy,
+    ),
+    "dahl-spectrum": FrictionModel(
+        (
+            VISCOUS,
+            *(Linear(f"fh{letter}", "Nm", positive=True) for letter, _ in zip("abcdef", SPECTRUM)),
+            OFFSET,
+        ),
+        (),
+        fill_spectrum_friction,
+        state=(0.0,) * len(SPECTRUM),
+        step=step_spectrum_bristles,
+        stored=fill_spectrum_energy,
     ),
     "lugre": FrictionModel(
         (

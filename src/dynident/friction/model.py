@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,8 @@ from dynident.friction.kernel import (
     follow_states,
 )
 
+LASTING = 1e12
+"""How long a speed lasts under which states settle [s]."""
 SIGNALS = {
     "load": "load of its drive",
     "temperature": "temperature of its drive",
@@ -313,6 +315,23 @@ class FrictionModel:
                 find_law_address(self.step), *self._inputs(signals), 1.0 / rate,
                 previous is not None, np.array(shape, dtype=float), z, Z, trace.z, trace.by_shape,
             )  # fmt: skip
+        return trace
+
+    def settle(self, signals: Signals, shape: Array) -> Trace:
+        """States as they settle where each instant's speed lasts, from where they start.
+
+        What is known of a single instant, of which the motion before is not; with the smooth sign
+        they fade as that does.
+        """
+        samples, m, shapes = len(signals.dq), len(self.state), len(self.shape)
+        trace = Trace(np.zeros((samples, m)), np.zeros((samples, m, shapes)))
+        if m:
+            table = np.empty((samples, m, BY_STATE + m + shapes))
+            z = np.tile(np.array(self.state, dtype=float), (samples, 1))
+            exact = self._inputs(replace(signals, width=None))
+            own = np.array(shape, dtype=float)
+            fill_tables(find_law_address(self.step), *exact, LASTING, own, z, table)
+            trace.z[:] = table[:, :, VALUE] * np.abs(signals.sign)[:, None]
         return trace
 
     def table(self, law: Law, signals: Signals, shape: Array) -> Array:

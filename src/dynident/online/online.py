@@ -49,8 +49,9 @@ class Model(NamedTuple):
         The drives' entries: kind, gear, law, row of the law, slot; the friction's column as
         ``a + b v + c s(v)`` and the factor with which it acts.
     turns : ndarray, shape (gears, n)
-    law, shape : ndarray, shapes (laws, 3), (laws, most shapes)
-        Address, gear, rows of each nonlinear friction law; its shape parameters.
+    law, shape : ndarray, shapes (laws, 5), (laws, most shapes)
+        Address, gear, rows of each nonlinear friction law, address of its states' step (0 for
+        none), and how many states it has; its shape parameters.
     gate, slow : ndarray, shapes (n, n), (n,)
         Speeds of coupled drives at their own joint; thresholds [rad/s or m/s].
     sigma : ndarray, shape (dof,)
@@ -163,6 +164,8 @@ class Memory(NamedTuple):
     total : ndarray, shape (TOTALS,)
     rest : ndarray of int, shape (dof,)
         Samples until each equation's rows are tested again, after its joint turned.
+    state : ndarray, shape (states,)
+        Those of all friction laws, one after another.
     """
 
     place: Integers
@@ -178,6 +181,7 @@ class Memory(NamedTuple):
     kept_due: Array
     total: Array
     rest: Integers
+    state: Array
 
 
 SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
@@ -200,9 +204,10 @@ def pack_vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
     )
 
 
-def count_memory_entries(p: int, dof: int) -> tuple[int, int]:
+def count_memory_entries(p: int, dof: int, states: int) -> tuple[int, int]:
     """Lengths of the two vectors of a memory."""
-    return 2 + 4 + COUNTS + dof, 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS
+    real = 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS + states
+    return 2 + 4 + COUNTS + dof, real
 
 
 @jit
@@ -227,6 +232,7 @@ def unpack_memory(whole, real, p):  # type: ignore[no-untyped-def]
     return Memory(
         whole[:2], whole[2:6].reshape((2, 2)), whole[6 : 6 + COUNTS], R, beta, due, load_factor,
         load_beta, kept_factor, kept_beta, kept_due, real[at : at + TOTALS], whole[6 + COUNTS :],
+        real[at + TOTALS :],
     )  # fmt: skip
 
 
@@ -256,8 +262,8 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     at += s.width
     entry = whole[at : at + 5 * s.entries].reshape((s.entries, 5))
     at += 5 * s.entries
-    law = whole[at : at + 3 * s.laws].reshape((s.laws, 3))
-    at += 3 * s.laws
+    law = whole[at : at + 5 * s.laws].reshape((s.laws, 5))
+    at += 5 * s.laws
     first = whole[at : at + dof]
     at += dof
     turn = whole[at : at + s.turns]
@@ -311,8 +317,12 @@ def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-
 
 
 @jit
-def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
-    """``[X | y]`` of every equation in units of its sigma, shape (dof, wide + 1)."""
+def fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
+    """``[X | y]`` of every equation in units of its sigma, shape (dof, wide + 1).
+
+    States of friction go on by a sample, at first by half of one, as `FrictionModel.follow` has
+    them.
+    """
     n, dof = s.joints, s.dof
     before = dof - n  # equations of a floating base, whose configuration has one number more
     pose = len(q) - n
@@ -337,16 +347,25 @@ def fill_rows(s, pace, m, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def
             motion[0, g] += turns * q[pose + j]
             motion[1, g] += turns * dq[before + j]
             motion[2, g] += turns * ddq[before + j]
-    most = 0
+    most, longest = 0, 0
     for f in range(s.laws):
-        most = max(most, m.law[f, 2])
-    table = np.zeros((s.laws, most, BY_STATE + s.shapes))
-    none = np.empty(0)
+        most, longest = max(most, m.law[f, 2]), max(longest, m.law[f, 4])
+    table = np.zeros((s.laws, most, BY_STATE + longest + s.shapes))
+    stepped = np.zeros((longest, BY_STATE + longest + s.shapes))
+    period = pace.period if memory.counts[SAMPLES] > 0 else 0.5 * pace.period
+    place = 0
     for f in range(s.laws):
-        g = m.law[f, 1]
+        g, states = m.law[f, 1], m.law[f, 4]
+        z = memory.state[place : place + states]
+        place += states
+        if states > 0:
+            at = At(motion[1, g], motion[0, g], np.sign(motion[1, g]), 0.0, 0.0, 0.0, period)
+            consult_law(m.law[f, 3], at, m.shape[f], z, stepped[:states])
+            for k in range(states):
+                z[k] = stepped[k, VALUE]
         sign = filter_speed_sign(motion[1, g], motion[2, g], pace.reach, m.turnover)
         at = At(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
-        consult_law(m.law[f, 0], at, m.shape[f], none, table[f])
+        consult_law(m.law[f, 0], at, m.shape[f], z, table[f])
     for e in range(s.entries):
         g = m.entry[e, 1]
         if m.entry[e, 0] == ROTOR:
@@ -598,7 +617,7 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
     levers = sample[at:].reshape((s.forces, dof))
     rows = np.empty((dof, s.wide + 1))
-    fill_rows(s, pace, m, q, dq, ddq, tau, rows)
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows)
     count, total = memory.counts, memory.total
     for j in range(s.joints):
         g = before + j
@@ -674,7 +693,10 @@ def build_friction_tables(
             continue
         if column.friction not in laws:
             laws[column.friction] = len(law)
-            law.append([find_law_address(model.law), column.gear, len(model.rows)])
+            step = find_law_address(model.step)
+            law.append(
+                [find_law_address(model.law), column.gear, len(model.rows), step, len(model.state)]
+            )
             own = idim.shape[idim.frictions[column.friction].shape]
             shape.append([*own, *(0.0,) * (most - len(own))])
         entry.append([LAW, column.gear, laws[column.friction], model.rows.index(column.term), slot])
@@ -682,6 +704,6 @@ def build_friction_tables(
     return (
         np.array(entry, dtype=np.int64).reshape(-1, 5),
         np.array(weight, dtype=float).reshape(-1, 4),
-        np.array(law, dtype=np.int64).reshape(-1, 3),
+        np.array(law, dtype=np.int64).reshape(-1, 5),
         np.array(shape, dtype=float).reshape(len(law), most),
     )

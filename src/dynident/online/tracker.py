@@ -209,7 +209,7 @@ class Tracker:
     Raises
     ------
     InputError
-        When options contradict each other, friction has a memory or depends on load or
+        When options contradict each other, friction depends on load or
         temperature, or something of a sensor of forces is to be estimated.
     """
 
@@ -238,7 +238,8 @@ class Tracker:
             base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn,
             find_carrying_body(base.idim.robot, link),
         )  # fmt: skip
-        whole, real = count_memory_entries(base.count, base.idim.robot.dof)
+        states = sum(len(friction.model.state) for friction in base.idim.frictions)
+        whole, real = count_memory_entries(base.count, base.idim.robot.dof, states)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
         if start is None:
@@ -515,10 +516,10 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
     if not 0.0 < rate < np.inf:
         raise InputError(f"rate = {rate} is no sample rate; give it in Hz")
     for friction in idim.frictions:
-        if friction.model.state or friction.model.needs:
+        if friction.model.needs or any(friction.model.state):  # bristles are straight at first
             raise InputError(
-                f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion of "
-                "an instant, which a tracker does not follow; identify it from a log"
+                f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion, "
+                "which a tracker does not follow; identify it from a log"
             )
 
 
