@@ -22,7 +22,13 @@ from dynident.study.run import run_study
 from dynident.study.study import Study
 
 DATA = ROOT / ".." / "shared" / "data"
-FRICTIONS = ("coulomb-viscous", "cube-root", "load", "cube-root + load")
+FRICTIONS = (
+    "coulomb-viscous",
+    "cube-root",
+    "load",
+    "cube-root + load",
+    "coulomb-viscous + dahl-spectrum",
+)
 SHAPED = ("stribeck", "stribeck-load", "tanh-sech")
 """Likewise, whose shapes are searched: with the assumed bandwidth and all rows alone."""
 GATES = (0.0, 0.02, 0.05)
