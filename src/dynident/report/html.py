@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
@@ -183,6 +184,7 @@ def render_result_page(
             sensors=build_sensor_table(result),
             certificate=describe_certificate(result),
             active=result.estimate.active,
+            gyrations=describe_gyrations(result.estimate.gyrations),
             settings=tuple(flatten_settings(result.settings)),
             estimate=result.estimate,
             median_ratio=compare_std_with_literature(rows),
