@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import toy
+from differences import assert_slope
 
 import dynident as di
 from dynident.conic.cones import measure_cone_violation
 from dynident.consistency.constraints import Fixed, LinkMass
 from dynident.consistency.constraints.consistency import PseudoInertia
 from dynident.consistency.constraints.convex import measure_solid_moments
+from dynident.consistency.evidence import estimate_costs, measure_criterion
+from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.gyration import (
     GEOMETRY,
     INERTIAL,
@@ -142,6 +146,28 @@ def test_a_log_that_says_otherwise_lowers_the_radius_and_says_so():
     assert kept.estimate.gyrations[1].lowered is None
     assert kept.estimate.restriction.rejected
     assert measure_nominal_radius(kept.phi[1]) >= SHARE * 0.05 * (1.0 - 1e-9)
+
+
+def test_what_radii_cost_to_first_order_bounds_what_they_cost():
+    """The criterion is convex in r^2, and its slope that of a difference quotient."""
+    problem = thin_truth(0.004, 1e-3)
+    known = Knowledge(constraints=(LinkMass("link_2", 1.5), Fixed("Ia2", 0.3)))
+    system = problem.factors.weighted(np.full(2, 1e-3))
+    admit = partial(build_feasible_set, problem.base, system, known, 1.0)
+    robot = problem.robot
+
+    def least(radius):
+        return admit(list_gyrations(robot, (0.0, radius))).solve(system)
+
+    radius = 0.02
+    costs = estimate_costs(least(radius), list_gyrations(robot, (0.0, radius)))
+
+    def shifted(share):
+        return measure_criterion(least(radius * np.sqrt(1.0 + share)))
+
+    assert costs[0] == 0.0
+    assert_slope(shifted, costs[1], 1e-3)
+    assert costs[1] > measure_criterion(least(radius)) - measure_criterion(least(0.0)) > 0.0
 
 
 def test_a_log_that_agrees_keeps_it():

@@ -10,6 +10,7 @@ from scipy import special
 
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.consistency.gyration import Gyration
+from dynident.consistency.space import LENGTH
 from dynident.regression.factors import System
 
 SIGNIFICANCE = 0.01
@@ -23,7 +24,7 @@ def lower_gyrations(
     admit: Callable[[tuple[Gyration, ...]], FeasibleSet],
     system: System,
     gyrations: tuple[Gyration, ...],
-) -> tuple[FeasibleSet, tuple[Gyration, ...]]:
+) -> tuple[FeasibleSet, FeasiblePoint, tuple[Gyration, ...]]:
     """The admitted set whose least radii of gyration a log does not contradict.
 
     The criterion's rise over that of bodies which are merely consistent is chi-squared with as
@@ -40,24 +41,28 @@ def lower_gyrations(
     Returns
     -------
     admitted : FeasibleSet
+    point : FeasiblePoint
+        Of it, that fits the system best.
     gyrations : tuple of Gyration
         What it asks for.
     """
     least = [each.radius / 2.0**HALVINGS for each in gyrations]
     admitted = admit(gyrations)
+    point = admitted.solve(system)
     while any(each.radius > 0.0 for each in gyrations):
-        point = admitted.solve(system)
         costs = estimate_costs(point, gyrations)
         if not np.any(costs > 0.0):
             break
+        directions = [point.solution.faces[k].shape[1] for k in np.flatnonzero(costs)]
+        freedom = sum(d * (d + 1) // 2 for d in directions)
+        if special.chdtrc(freedom, float(np.sum(costs)) / admitted.kappa**2) >= SIGNIFICANCE:
+            break  # the rise is convex in r^2: no more than to first order
         loose = tuple(
             replace(each, radius=0.0) if cost > 0.0 else each
             for each, cost in zip(gyrations, costs, strict=True)
         )
         free = admit(loose).solve(system)
         rise = (measure_criterion(point) - measure_criterion(free)) / admitted.kappa**2
-        directions = [point.solution.faces[k].shape[1] for k in np.flatnonzero(costs)]
-        freedom = sum(d * (d + 1) // 2 for d in directions)
         if special.chdtrc(freedom, max(0.0, rise)) >= SIGNIFICANCE:
             break
         worst = int(np.argmax(costs))
@@ -71,20 +76,21 @@ def lower_gyrations(
         )
         gyrations = (*gyrations[:worst], lowered, *gyrations[worst + 1 :])
         admitted = admit(gyrations)
-    return admitted, gyrations
+        point = admitted.solve(system)
+    return admitted, point, gyrations
 
 
 def estimate_costs(point: FeasiblePoint, gyrations: Sequence[Gyration]) -> np.ndarray:
     """What each radius costs to first order: ``r^2 dC/d(r^2)``, 0 of those that are not active.
 
     With the multiplier ``M`` of ``J - m r^2 diag(1, 1, 1, 0) >= 0`` that is ``r^2 m tr(M_xyz)``,
-    in scaled units, which are alike for all bodies.
+    all of it in the scaled units of the cones.
     """
     costs = np.zeros(len(gyrations))
     for k, each in enumerate(gyrations):
         if each.radius > 0.0 and point.solution.faces[k].shape[1]:
             force = float(np.trace(point.solution.multipliers[k][:3, :3]))
-            costs[k] = max(0.0, each.radius**2 * point.x[10 * k] * force)
+            costs[k] = max(0.0, (each.radius / LENGTH) ** 2 * point.x[10 * k] * force)
     return costs
 
 

@@ -10,9 +10,9 @@ from dynident.regression.factors import System
 class Constrained:
     """An admissible set, with the last answer as a warm start of the next."""
 
-    def __init__(self, admissible: FeasibleSet) -> None:
+    def __init__(self, admissible: FeasibleSet, near: FeasiblePoint | None = None) -> None:
         self._admissible = admissible
-        self._point: FeasiblePoint | None = None
+        self._point = near
 
     def __call__(self, system: System) -> Array:
         """The answer's base parameters."""

@@ -78,6 +78,8 @@ class Setting:
 
     Attributes
     ----------
+    near : FeasiblePoint or None
+        What of it fits the system best, where it is known.
     gyrations : tuple of Gyration
         Least radii of gyration, with what the log made of them.
     sigma : ndarray, shape (n,)
@@ -91,6 +93,7 @@ class Setting:
     problem: Problem
     knowledge: Knowledge
     admitted: FeasibleSet
+    near: FeasiblePoint | None
     gyrations: tuple[Gyration, ...]
     sigma: Array
     rounds: int
@@ -100,7 +103,7 @@ class Setting:
 
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
-        return Constrained(self.admitted)
+        return Constrained(self.admitted, self.near)
 
 
 def build_constrained_setting(
@@ -124,10 +127,12 @@ def build_constrained_setting(
     admit = partial(build_feasible_set, problem.base, system, knowledge, kappa)
     gyrations = knowledge.gyrations(problem.robot)
     if knowledge.gyration == FROM_FILE:
-        admitted, gyrations = lower_gyrations(admit, system, gyrations)
+        admitted, near, gyrations = lower_gyrations(admit, system, gyrations)
     else:
-        admitted = admit(gyrations)
-    return Setting(problem, knowledge, admitted, gyrations, sigma, rounds, system, bootstrap, bars)
+        admitted, near = admit(gyrations), None
+    return Setting(
+        problem, knowledge, admitted, near, gyrations, sigma, rounds, system, bootstrap, bars
+    )
 
 
 def measure_variance_inflation(scores: Scores, system: System) -> float:

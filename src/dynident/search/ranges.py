@@ -305,7 +305,7 @@ def build_search_task(
     given = build_constrained_setting(problem, knowledge, Bootstrap(bootstrap=0), bars)
     low, high, cones = bound_base_parameters(given, region.ranges)
     admitted = replace(given.admitted, cones=(*given.admitted.cones, *cones))
-    given = replace(given, admitted=admitted)
+    given = replace(given, admitted=admitted, near=None)
     begin = choose_search_start(given, region.begin, low, high)
     parts = None
     if region.objective == MEAN_AND_SPREAD:
