@@ -63,7 +63,7 @@ from dynident.methods.options import (
     list_option_families,
     list_option_names,
     refuse_loads,
-    switch_bootstrap_off,
+    switch_error_bars_off,
 )
 from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Samples
@@ -76,7 +76,7 @@ from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit
 from dynident.search.ranges import Region
 from dynident.search.shape_search import EXACT, search_start_shapes
-from dynident.search.shapes import estimate_with_shapes
+from dynident.search.shapes import Projected, estimate_with_shapes
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
@@ -90,6 +90,7 @@ def identify(
     *,
     validation: Sequence[Samples] = (),
     decided: Sequence[str] = (),
+    searched: Projected | None = None,
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Fit:
@@ -105,6 +106,9 @@ def identify(
     decided : sequence of str
         What of the problem the logs decided, names of `dynident.decide.decision.DECISIONS`: the
         verdict does not advise against it.
+    searched : Projected, optional
+        Shapes of the problem's friction that `dynident.search.shapes.search_problem_shapes` found
+        before; without, they are searched where there are any.
     progress : callable
         See `Progress`.
     **options
@@ -133,21 +137,16 @@ def identify(
     held_out = problem.on(validation).samples if validation else ()
     blind = any(lacks_torque(log) for log in (*problem.samples, *held_out))
     if blind:
-        refuse_torque_methods(problem, method)
-        given[SIMULATION] = given[SIMULATION].of_encoders()
-        problem = problem.on(
-            [fill_missing_torque(log, given[SIMULATION]) for log in problem.samples]
-        )
+        problem, given = see_without_torque(problem, method, given)
         held_out = tuple(fill_missing_torque(log, given[SIMULATION]) for log in held_out)
     logs = (*problem.samples, *held_out)
     twins = find_repeated_logs(logs)
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
-    fits_positions = method == "cloe" and fits_drives(problem, build_options(Fitting, given))
-    own_shapes = method in OWN_SHAPES or fits_positions
-    rows = ROWS[kind.rows]
-    problem, fitted, found = fit_model(problem, method, rows, own_shapes, given, progress, watch)
+    problem, fitted, found = fit_model(
+        problem, method, ROWS[kind.rows], given, progress, watch, searched
+    )
     refuse_absurd_estimate(found)
     factors = fitted.factors
     noise = measure_scatter(fitted, found.beta)
@@ -236,26 +235,72 @@ def identify(
     )
 
 
+def estimate_alone(
+    problem: Problem,
+    method: str,
+    *,
+    searched: Projected | None = None,
+    progress: Progress = ignore_progress,
+    **options: Any,
+) -> tuple[BaseParameters, Array]:
+    """What `identify` finds, without error bars, figures and verdict.
+
+    Parameters
+    ----------
+    problem, method, searched, progress, **options
+        See `identify`.
+
+    Returns
+    -------
+    base : BaseParameters
+        Of the model that was found.
+    theta : ndarray
+        Its full set.
+    """
+    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    rows = ROWS[build_options(RowKind, common).rows]
+    check_options(method, given)
+    if any(lacks_torque(log) for log in problem.samples):
+        problem, given = see_without_torque(problem, method, given)
+    require_torque(problem)
+    problem, _, found = fit_model(
+        problem, method, rows, {**given, **switch_error_bars_off(method)}, progress, Stopwatch(),
+        searched,
+    )  # fmt: skip
+    refuse_absurd_estimate(found)
+    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    return problem.base, theta
+
+
+def see_without_torque(
+    problem: Problem, method: str, given: Mapping[str, Any]
+) -> tuple[Problem, dict[str, Any]]:
+    """Logs without torque as methods that fit positions take them, and the loop likewise."""
+    refuse_torque_methods(problem, method)
+    loop = given[SIMULATION].of_encoders()
+    seen = problem.on([fill_missing_torque(log, loop) for log in problem.samples])
+    return seen, {**given, SIMULATION: loop}
+
+
 def fit_model(
     problem: Problem,
     method: str,
     rows: Callable[[Problem], Problem],
-    own_shapes: bool,
     given: Mapping[str, Any],
     progress: Progress,
     watch: Stopwatch,
+    searched: Projected | None = None,
 ) -> tuple[Problem, Problem, Estimate]:
     """The problem with the shapes that were found, the same of the fitted rows, and the estimate.
 
-    Parameters
-    ----------
-    own_shapes : bool
-        Whether the method itself estimates what the torque is not linear in.
+    Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
+    fits_positions = method == "cloe" and fits_drives(problem, build_options(Fitting, given))
     refuse_loads(problem, method)
-    if problem.idim.nonlinear and not own_shapes:
+    if problem.idim.nonlinear and method not in OWN_SHAPES and not fits_positions:
         progress("shapes", 0.0)
-        problem, found = fit_nonlinear(problem, method, rows, given, progress)
+        problem, found = fit_nonlinear(problem, method, rows, given, progress, searched)
         watch.lap("shapes")
         return problem, rows(problem), found
     fitted = rows(problem)
@@ -360,6 +405,7 @@ def fit_nonlinear(
     rows: Callable[[Problem], Problem],
     given: Mapping[str, Any],
     progress: Progress,
+    searched: Projected | None = None,
 ) -> tuple[Problem, Estimate]:
     """The estimate of a method where friction has shapes or bears loads, and its problem.
 
@@ -373,8 +419,9 @@ def fit_nonlinear(
     problem, found = estimate_with_shapes(
         problem,
         lambda here: estimate(rows(here), linear, **own),
-        lambda here: estimate(rows(here), linear, **{**own, **switch_bootstrap_off(linear)}),
+        lambda here: estimate(rows(here), linear, **{**own, **switch_error_bars_off(linear)}),
         progress,
+        None if words else searched,
     )
     return problem, replace(found, message=f"{words}; {found.message}") if words else found
 

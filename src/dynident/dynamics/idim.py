@@ -71,6 +71,9 @@ class Idim:
     blur : tuple of float
         Loads of each joint that are as good as zero [Nm or N]: the slope of the friction by its
         load is that between two of them, where there are loads to be linearised about.
+    bearing : tuple of float, optional
+        A full set, without shapes, whose bodies the loads are of, instead of those of `about`:
+        then they are known, and bodies act through them no more.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class Idim:
     free: bool = False
     limits: tuple[tuple[float, float], ...] = ()
     blur: tuple[float, ...] = ()
+    bearing: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.shape_parameters
@@ -215,7 +219,7 @@ class Idim:
     def moved(self) -> npt.NDArray[np.bool_]:
         """Which parameters have columns that change with shapes, loads or states."""
         found = np.zeros(len(self.parameters), dtype=bool)
-        found[: self.inertial] = self.loaded
+        found[: self.inertial] = self.loaded and not self.bearing
         for place, column in enumerate(self.drive_columns, self.inertial):
             if column.friction is not None:
                 model = self.frictions[column.friction].model
@@ -373,10 +377,11 @@ class Idim:
         columns : sequence of int
             Indices into `parameters`, in the order that the caller counts them.
         """
-        key, known = (self.free, tuple(int(c) for c in columns)), self.structure.packings
+        bent = self.free and not self.bearing
+        key, known = (self.free, bent, tuple(int(c) for c in columns)), self.structure.packings
         if key not in known:
-            pairs = self.structure.levers if self.free else ()
-            known[key] = build_packing(self.structure, self.drive_columns, pairs, key[1])
+            pairs = self.structure.levers if bent else ()
+            known[key] = build_packing(self.structure, self.drive_columns, pairs, key[2])
         return known[key]
 
     def evaluate_sensor_errors(
@@ -553,11 +558,12 @@ class Idim:
         if not self.nonlinear and not self.has_states:
             return around
         load = None
-        if self.about and self.loaded:
-            phi, _ = self.split(np.array(self.about))
+        bearing = self.bearing or self.about
+        if bearing and self.loaded:
+            phi, _ = self.split(np.array(bearing))
             load = self.compute_loads(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
         found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
-        if load is None or not self.free:
+        if load is None or not self.free or self.bearing:
             return found
         bend = np.zeros(load.shape)
         for k, friction in enumerate(self.frictions):

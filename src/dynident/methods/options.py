@@ -76,9 +76,18 @@ def name_methods_with_option(name: str) -> str:
     return ", ".join([*(method for method in having if method not in constrained), "pc-*"])
 
 
-def switch_bootstrap_off(method: str) -> dict[str, int]:
-    """Options that spare a method its bootstrap, where only its estimate is asked for."""
+PLAIN = {"bootstrap": 0, "covariance": "sandwich"}
+"""Error bars that cost least."""
+
+
+def switch_bootstrap_off(method: str) -> dict[str, Any]:
+    """Options that spare a method its bootstrap, where its error bars need not be the best."""
     return {"bootstrap": 0} if "bootstrap" in list_option_names(method) else {}
+
+
+def switch_error_bars_off(method: str) -> dict[str, Any]:
+    """Options that spare a method its error bars, where only its estimate is asked for."""
+    return {name: value for name, value in PLAIN.items() if name in list_option_names(method)}
 
 
 def check_options(method: str, given: Mapping[str, object]) -> None:

@@ -22,7 +22,8 @@ from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
-from dynident.regression.factors import System
+from dynident.recording.prepare import Samples
+from dynident.regression.factors import Factors, System, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions
 from dynident.regression.statistics import compute_residuals
@@ -64,6 +65,7 @@ def estimate_with_shapes(
     method: Callable[[Problem], Estimate],
     quickly: Callable[[Problem], Estimate],
     progress: Progress = ignore_progress,
+    searched: Projected | None = None,
 ) -> tuple[Problem, Estimate]:
     """What a method estimates together with the shapes of friction, and loads that agree with it.
 
@@ -73,6 +75,8 @@ def estimate_with_shapes(
         Estimates the linear parameters of a problem.
     quickly : callable
         The same estimate, error bars aside.
+    searched : Projected, optional
+        What `search_problem_shapes` finds, where that is known.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def estimate_with_shapes(
     """
     if not problem.idim.nonlinear:
         return problem, method(problem)
-    found = search_shapes(limit_to_visible_speeds(problem), progress)
+    found = searched or search_problem_shapes(problem, progress)
     held, walk = find_shapes_to_hold(found), Walk.start(found.theta)
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
@@ -333,22 +337,30 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     sigma : ndarray, shape (groups,), optional
         To start from.
     """
-    factors, base = problem.factors, problem.base
+    base = problem.base
     free = base.kept >= problem.idim.plain
     own = (base.kept >= problem.idim.inertial) & ~np.any(base.K, axis=1)
-    positive = (own & problem.idim.positive[base.kept])[~free]
-    beta = base.shift.copy()
+    positive = own & problem.idim.positive[base.kept] & ~free
+    # columns of any sign, then positive ones, then shapes: one triangle solves for all
+    order = np.argsort(positive + 2 * free, kind="stable")
+    split, known = int(np.sum(~positive & ~free)), int(np.sum(~free))
+    factors = reorder_columns(problem.factors, order)
+    x = base.shift[order]
     sigma = factors.ones if sigma is None else sigma
+    past: tuple[tuple[Array, Array], ...] = ()
     for _ in range(SIGMAS):
         system = factors.weighted(sigma)
-        linear = System(system.A[:, ~free], system.b - system.A[:, free] @ beta[free], system.rest)
-        beta[~free] = solve_partly_positive(linear, positive)
-        new = estimate_group_sigma(factors, beta, sigma)
-        done = np.all(np.abs(new - sigma) <= TOLERANCE * new)
-        sigma = new
-        if done:
+        right = (system.b - system.A[:, known:] @ x[known:])[:known]
+        x[:known] = solve_partly_positive(system.A[:known, :known], right, split)
+        new = estimate_group_sigma(factors, x, sigma, system)
+        past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
+        if np.all(np.abs(new - sigma) <= TOLERANCE * new):
+            sigma = new
             break
-    squares = factors.squared_residuals(beta)
+        sigma = np.exp(mix_past_steps(past, np.eye(len(new))))
+    beta = np.empty(len(x))
+    beta[order] = x
+    squares = factors.squared_residuals(x)
     counts = factors.counts
     used = counts > 0
     mean = np.maximum(squares[used] / counts[used], np.finfo(float).tiny)
@@ -356,28 +368,58 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     return Projected(problem, beta, sigma, cost)
 
 
-def solve_partly_positive(system: System, positive: Booleans) -> Array:
-    """Least squares with some of the parameters positive."""
-    if not np.any(positive):
-        return system.solve()
-    from scipy.optimize import nnls  # a quarter of a second that few runs need
+def reorder_columns(factors: Factors, order: Integers) -> Factors:
+    """Factors of the same rows with the columns of X in another order; triangular no more."""
+    columns = [*order, factors.parameters]
+    groups = (replace(group, factor=group.factor[:, columns]) for group in factors.groups)
+    return Factors(tuple(groups))
 
-    A, rest = system.A[:, positive], system.A[:, ~positive]
-    Q, _ = np.linalg.qr(rest)
-    norms = np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
-    unit = (A - Q @ (Q.T @ A)) / norms
-    found = np.empty(len(positive))
-    found[positive] = nnls(unit, system.b - Q @ (Q.T @ system.b))[0] / norms
-    found[~positive] = System(rest, system.b - A @ found[positive], 0.0).solve()
-    return found
+
+def solve_partly_positive(R: Array, right: Array, split: int) -> Array:
+    """Least squares of a triangle, ``R x = right``, with the parameters from `split` on positive.
+
+    The others are what is left to them: ``R_11 x_1 = r_1 - R_12 x_2``.
+    """
+    x = np.zeros(R.shape[1])
+    if split < len(x):
+        from scipy.optimize import nnls  # a quarter of a second that few runs need
+
+        norms = np.linalg.norm(R[:, split:], axis=0)
+        norms = np.maximum(norms, np.finfo(float).tiny)
+        x[split:] = nnls(R[split:, split:] / norms, right[split:])[0] / norms
+    rest = System(R[:split, :split], right[:split] - R[:split, split:] @ x[split:], 0.0)
+    x[:split] = rest.solve()
+    return x
+
+
+def search_problem_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
+    """The shapes that fit a problem best, its speeds no lower than what its logs can show.
+
+    They are the same for all methods, which then go on from them.
+    """
+    return search_shapes(limit_to_visible_speeds(problem), progress)
+
+
+def follow_shapes(near: Projected, samples: Sequence[Samples]) -> Projected:
+    """The shapes that fit other logs of the same robot best, down from those of some.
+
+    Within the bounds that those were found in.
+    """
+    problem = near.problem.on(samples).linearised(near.theta)
+    return descend_over_shapes(fit_linear_parameters(problem, near.sigma))
 
 
 def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
-    """The shapes that fit best, of descents from several starts."""
+    """The shapes that fit best, of descents from several starts.
+
+    Under loads of the bodies that fit at the usual shapes: so all columns but those of friction
+    stay as they are. At the end they are those of the bodies that were found.
+    """
     first = fit_at_usual_shapes(problem)
     shapes = first.problem.idim.shape_parameters
     if all(each.bounds.lower == each.bounds.upper for each in shapes):
         return first
+    first = renew_loads(first, first.theta[: problem.idim.plain])
     starts = [
         fit_linear_parameters(first.problem.linearised(theta), first.sigma)
         for theta in choose_shape_starts(first)
@@ -386,7 +428,18 @@ def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Pro
     for k, start in enumerate(starts):
         progress("shapes", k / len(starts))
         ends.append(descend_over_shapes(start))
-    return reduce(combine_best_shapes, sorted(ends, key=lambda end: end.cost))
+    best = reduce(combine_best_shapes, sorted(ends, key=lambda end: end.cost))
+    return descend_over_shapes(renew_loads(best)) if problem.idim.loaded else best
+
+
+def renew_loads(found: Projected, bearing: Sequence[float] | Array = ()) -> Projected:
+    """The same under loads of a full set's bodies; without, of those that it is linearised about."""
+    at = found.problem.base
+    if not at.idim.loaded:
+        return found
+    base = replace(at, idim=replace(at.idim, bearing=tuple(float(value) for value in bearing)))
+    problem = Problem.of(base, found.problem.samples).linearised(found.theta)
+    return fit_linear_parameters(problem, found.sigma)
 
 
 def combine_best_shapes(best: Projected, other: Projected) -> Projected:
@@ -540,10 +593,13 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
 def find_best_shape(seen: Seen, shapes: Array) -> tuple[Array, Array]:
     """The shape, of some, whose columns explain a torque best, and their parameters."""
     positive = np.array([each.positive for each in seen.model.parameters])
+    order, split = np.argsort(positive, kind="stable"), int(np.sum(~positive))
     best, found = np.inf, (shapes[0], np.zeros(len(positive)))
     for shape in shapes:
         columns = seen.columns(shape)
-        linear = solve_partly_positive(System(columns, seen.torque, 0.0), positive)
+        R = triangularise_rows(np.column_stack([columns[:, order], seen.torque]))
+        linear = np.empty(len(order))
+        linear[order] = solve_partly_positive(R[: len(order), :-1], R[: len(order), -1], split)
         error = float(np.sum((seen.torque - columns @ linear) ** 2))
         if error < best:
             best, found = error, (shape, linear)
@@ -570,8 +626,10 @@ def descend_over_shapes(start: Projected) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds."""
     here, damping = start, DAMPING
     for _ in range(DESCENTS):
-        shape = here.beta.copy()
-        shape[here.free] += solve_shape_step(here, damping)
+        shape, step = here.beta.copy(), solve_shape_step(here, damping)
+        if predict_gain(here, step) < FLAT:
+            break
+        shape[here.free] += step
         moved = here.problem.linearised(here.problem.base.standard(shape))
         trial = fit_linear_parameters(moved, here.sigma)
         gain = here.cost - trial.cost
@@ -582,6 +640,13 @@ def descend_over_shapes(start: Projected) -> Projected:
         if damping > MOST_DAMPING or 0.0 < gain < FLAT:
             break
     return here
+
+
+def predict_gain(here: Projected, step: Array) -> float:
+    """By how much a step of the shapes would raise the log-likelihood, were the torque linear."""
+    J, e = here.reduced
+    left = e - J @ step
+    return 0.5 * float(e @ e - left @ left)
 
 
 def solve_shape_step(here: Projected, damping: float) -> Array:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dynident.api import EVERY_METHOD, identify
+from dynident.api import EVERY_METHOD, estimate_alone, identify
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
@@ -17,16 +18,17 @@ from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import BaseParameters
 from dynident.filters.filters import count_filter_edge
 from dynident.friction.names import build_friction, split_friction_names
-from dynident.methods import ESTIMATORS
+from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure, Scores
-from dynident.report.fit import Fit
+from dynident.search.shapes import Projected, follow_shapes, search_problem_shapes
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
@@ -104,24 +106,25 @@ def compare(
     refuse_empty_blocks(
         Problem(robot, fitted, frictions[0], rotor, elements=elements), folds, blocks
     )
-    pairs = [(method, friction) for method in methods for friction in frictions]
-    candidates: list[Candidate] = []
+    found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
-    failures: list[Failure] = []
-    for k, (method, friction) in enumerate(pairs):
-
-        def done(share: float, k: int = k) -> None:
-            progress("comparing", (k + share) / len(pairs))
-
-        done(0.0)
-        try:
-            problem = Problem(robot, fitted, friction, rotor, elements=elements)
-            kinds = list_row_kinds(problem.on((*fitted, *held_out)))
-            candidates.append(
-                evaluate_candidate(study, problem, method, folds, held_out, kinds, done)
-            )
-        except DynidentError as error:
-            failures.append(Failure(method, friction, format_one_line(error)))
+    shares = iter(np.linspace(0.0, 1.0, len(methods) * len(frictions) + 1).tolist())
+    for friction in frictions:  # methods share what a model's rows and shapes are
+        shared: Shared | None = None
+        for method in methods:
+            progress("comparing", next(shares))
+            try:
+                if shared is None:
+                    problem = Problem(robot, fitted, friction, rotor, elements=elements)
+                    kinds = list_row_kinds(problem.on((*fitted, *held_out)))
+                    shared = Shared(problem, tuple(folds), held_out)
+                found[method, friction] = evaluate_candidate(study, shared, method, kinds)
+            except DynidentError as error:
+                found[method, friction] = Failure(method, friction, format_one_line(error))
+    progress("comparing", next(shares))
+    tried = [found[method, friction] for method in methods for friction in frictions]
+    candidates = tuple(each for each in tried if isinstance(each, Candidate))
+    failures = tuple(each for each in tried if isinstance(each, Failure))
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
@@ -129,8 +132,8 @@ def compare(
         kinds,
         blocks,
         not held_out,
-        tuple(candidates),
-        tuple(failures),
+        candidates,
+        failures,
         watch.total()["total"],
     )
 
@@ -213,32 +216,69 @@ def list_row_kinds(problem: Problem) -> tuple[str, ...]:
     return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What all methods have in common on one friction model: rows and the search for shapes.
+
+    Attributes
+    ----------
+    problem : Problem
+        Of the fitted logs.
+    folds : tuple of Fold
+    held_out : tuple of Samples
+        The study's own; without, each fold's block is scored on a fit to the others.
+    """
+
+    problem: Problem
+    folds: tuple[Fold, ...]
+    held_out: tuple[Samples, ...]
+
+    @cached_property
+    def searched(self) -> tuple[Projected, float]:
+        """The shapes that fit best, and how long that took [s]."""
+        watch = Stopwatch()
+        return search_problem_shapes(self.problem), watch.total()["total"]
+
+    @cached_property
+    def rest(self) -> tuple[Problem, ...]:
+        """What each fold is fitted to."""
+        return tuple(self.problem.on(own) for own, _ in self.folds)
+
+    @cached_property
+    def followed(self) -> tuple[Projected, ...]:
+        """Shapes that fit each of these best, down from those that fit all rows best."""
+        found, _ = self.searched
+        return tuple(follow_shapes(found, fold.samples) for fold in self.rest)
+
+
 def evaluate_candidate(
-    study: Study,
-    problem: Problem,
-    method: str,
-    folds: Sequence[Fold],
-    held_out: tuple[Samples, ...],
-    kinds: Sequence[str],
-    done: Callable[[float], None],
+    study: Study, shared: Shared, method: str, kinds: Sequence[str]
 ) -> Candidate:
     """One method on one friction model: fitted to all, and scored on what it was not fitted to."""
-    seconds: list[float] = []
-    fits = 1 if held_out else len(folds) + 1
-
-    def fitted(here: Problem, **other: Any) -> Fit:
-        # what the doctor looks for is the log's, whatever the model: it has a command of its own
-        options = {**select_method_options(study, here, method), "doctor": False, **other}
-        result = identify(here, method, **options)
-        seconds.append(result.timings["total"])
-        done(len(seconds) / fits)
-        return result
-
-    whole = fitted(problem, validation=held_out)
-    plainly = switch_bootstrap_off(method)
+    problem, held_out = shared.problem, shared.held_out
+    searches = problem.idim.nonlinear and method not in OWN_SHAPES
+    searched, seconds = shared.searched if searches else (None, 0.0)
+    # what the doctor looks for is the log's, whatever the model: it has a command of its own
+    options = {
+        **select_method_options(study, problem, method),
+        **switch_bootstrap_off(method),
+        "doctor": False,
+    }
+    whole = identify(problem, method, validation=held_out, searched=searched, **options)
+    seconds += whole.timings["total"]
+    if held_out:
+        models = [(whole.base, whole.theta)] * len(shared.folds)
+    else:
+        near = shared.followed if searches else [None] * len(shared.rest)
+        models = [
+            estimate_alone(
+                fold, method, searched=start, **select_method_options(study, fold, method)
+            )
+            for fold, start in zip(shared.rest, near, strict=True)
+        ]
     sums = [
-        sum_squared_errors(whole if held_out else fitted(problem.on(own), **plainly), others, kinds)
-        for own, others in folds
+        sum_squared_errors(*model, others, kinds)
+        for model, (_, others) in zip(models, shared.folds, strict=True)
     ]
     squared_error, squared_torque, absolute, largest, rows = (
         np.array(each) for each in zip(*sums, strict=True)
@@ -265,7 +305,7 @@ def evaluate_candidate(
         squared=by_sigma[0],
         rows=by_sigma[1],
         ratio=estimate_long_run_ratio(errors),
-        seconds=float(np.median(seconds)),
+        seconds=seconds,
         verdict=whole.verdict.state,
         held=()
         if shape is None
@@ -288,14 +328,14 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
 
 
 def sum_squared_errors(
-    result: Fit, logs: Sequence[Samples], kinds: Sequence[str]
+    base: BaseParameters, theta: Array, logs: Sequence[Samples], kinds: Sequence[str]
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
     Each by kind of rows, of which the logs may have some alone.
     """
-    problem = Problem.of(result.base, logs)
-    beta = result.base.matrix @ result.theta
+    problem = Problem.of(base, logs)
+    beta = base.matrix @ theta
     places = [kinds.index(find_row_kind(group)) for group in problem.groups]
     found = np.zeros((5, len(kinds)))
     for rows in problem.rows():
