@@ -60,6 +60,7 @@ from dynident.methods.options import (
     SIMULATION,
     check_options,
     estimate,
+    estimate_roughly,
     list_option_families,
     list_option_names,
     refuse_loads,
@@ -240,15 +241,17 @@ def estimate_alone(
     method: str,
     *,
     searched: Projected | None = None,
-    progress: Progress = ignore_progress,
+    start: Array | None = None,
     **options: Any,
 ) -> tuple[BaseParameters, Array]:
     """What `identify` finds, without error bars, figures and verdict.
 
     Parameters
     ----------
-    problem, method, searched, progress, **options
+    problem, method, searched, **options
         See `identify`.
+    start : ndarray, optional
+        See `estimate_with_shapes`.
 
     Returns
     -------
@@ -265,8 +268,8 @@ def estimate_alone(
         problem, given = see_without_torque(problem, method, given)
     require_torque(problem)
     problem, _, found = fit_model(
-        problem, method, rows, {**given, **switch_error_bars_off(method)}, progress, Stopwatch(),
-        searched,
+        problem, method, rows, {**given, **switch_error_bars_off(method)}, ignore_progress,
+        Stopwatch(), searched, start,
     )  # fmt: skip
     refuse_absurd_estimate(found)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
@@ -291,6 +294,7 @@ def fit_model(
     progress: Progress,
     watch: Stopwatch,
     searched: Projected | None = None,
+    start: Array | None = None,
 ) -> tuple[Problem, Problem, Estimate]:
     """The problem with the shapes that were found, the same of the fitted rows, and the estimate.
 
@@ -300,7 +304,7 @@ def fit_model(
     refuse_loads(problem, method)
     if problem.idim.nonlinear and method not in OWN_SHAPES and not fits_positions:
         progress("shapes", 0.0)
-        problem, found = fit_nonlinear(problem, method, rows, given, progress, searched)
+        problem, found = fit_nonlinear(problem, method, rows, given, progress, searched, start)
         watch.lap("shapes")
         return problem, rows(problem), found
     fitted = rows(problem)
@@ -406,6 +410,7 @@ def fit_nonlinear(
     given: Mapping[str, Any],
     progress: Progress,
     searched: Projected | None = None,
+    start: Array | None = None,
 ) -> tuple[Problem, Estimate]:
     """The estimate of a method where friction has shapes or bears loads, and its problem.
 
@@ -419,9 +424,10 @@ def fit_nonlinear(
     problem, found = estimate_with_shapes(
         problem,
         lambda here: estimate(rows(here), linear, **own),
-        lambda here: estimate(rows(here), linear, **{**own, **switch_error_bars_off(linear)}),
+        lambda here, sigma: estimate_roughly(rows(here), linear, sigma, **own),
         progress,
         None if words else searched,
+        start,
     )
     return problem, replace(found, message=f"{words}; {found.message}") if words else found
 

@@ -428,11 +428,7 @@ class Idim:
             out[:, packing.empty] = 0.0
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
             if conditions.bend is not None:
-                rigid = [out[:, there] for _, _, _, there in packing.bent]
-                for (j, i, here, _), columns in zip(packing.bent, rigid, strict=True):
-                    out[:, here] += (conditions.bend @ self.structure.levers[j, i])[
-                        :, None
-                    ] * columns
+                self._bend(packing, out, conditions.bend)
         first = self.tree.dof - self.robot.n
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
@@ -465,6 +461,21 @@ class Idim:
             else:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
+
+    def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
+        """What bodies do through loads, added to the packed columns of bodies."""
+        shares = [bend @ self.structure.levers[j, i] for j, i, _, _ in packing.bent]
+        if all(j == i for j, i, _, _ in packing.bent):
+            for (_, _, here, _), share in zip(packing.bent, shares, strict=True):
+                # a view where they stand side by side: no copy of what is wide
+                whole = len(here) and int(here[-1]) - int(here[0]) == len(here) - 1
+                out[:, slice(int(here[0]), int(here[-1]) + 1) if whole else here] *= (
+                    1.0 + share[:, None]
+                )
+            return
+        rigid = [out[:, there] for _, _, _, there in packing.bent]
+        for (_, _, here, _), share, columns in zip(packing.bent, shares, rigid, strict=True):
+            out[:, here] += share[:, None] * columns
 
     def signals(
         self,

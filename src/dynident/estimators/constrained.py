@@ -40,7 +40,7 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.didim import DIDIM_ADVICE, make_didim_step
-from dynident.estimators.estimate import Estimate
+from dynident.estimators.estimate import Estimate, Rough
 from dynident.estimators.instrumental import (
     IV_ADVICE,
     assess_instruments,
@@ -107,15 +107,24 @@ class Setting:
 
 
 def build_constrained_setting(
-    problem: Problem, knowledge: Knowledge, bootstrap: Bootstrap, bars: ErrorBars
+    problem: Problem,
+    knowledge: Knowledge,
+    bootstrap: Bootstrap,
+    bars: ErrorBars,
+    start: Array | None = None,
 ) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
     kappa^2, the prior's variance in units of the rows, is the `inflation` of least squares:
     correlated rows inform less than their number says.
+
+    Parameters
+    ----------
+    start : ndarray, shape (groups,), optional
+        Sigmas to begin with.
     """
     factors = problem.factors
-    free, sigma, rounds = solve_wls(factors)
+    free, sigma, rounds = solve_wls(factors, start)
     known = estimate_sigma_by_scatter(problem)
     if known is not None:
         sigma = known
@@ -177,6 +186,22 @@ def pc_idim_ls(
         problem, system, given.sigma, compute_literature_std(system), message, steps
     )
     return finish_constrained_estimate(given, inner.point, found)
+
+
+def pc_idim_ls_roughly(
+    problem: Problem, start: Array | None = None, knowledge: Knowledge = Knowledge()
+) -> Rough:
+    """What `pc_idim_ls` estimates, without its error bars and tests.
+
+    Parameters
+    ----------
+    start : ndarray, shape (groups,), optional
+        Sigmas to begin with.
+    """
+    given = build_constrained_setting(problem, knowledge, Bootstrap(), ErrorBars(), start)
+    inner = given.inner()
+    inner(given.system)
+    return Rough(inner.point.beta, inner.point.theta, given.sigma)
 
 
 def pc_idim_iv(

@@ -82,6 +82,21 @@ class Fitted:
     doubts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Rough:
+    """An estimate without anything that can be said of its quality.
+
+    Attributes
+    ----------
+    beta, theta, sigma
+        As of an `Estimate`.
+    """
+
+    beta: Array
+    theta: Array | None
+    sigma: Array
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An estimate with what can be said of its quality.

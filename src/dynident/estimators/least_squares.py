@@ -14,7 +14,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
-from dynident.estimators.estimate import Estimate
+from dynident.estimators.estimate import Estimate, Rough
 from dynident.regression.essential import Elimination, select_essential_parameters
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
@@ -88,12 +88,28 @@ def solve_unweighted(factors: Factors) -> Weighted:
     return Weighted(beta, factors.ones, sigma, 1, "one solve")
 
 
-def solve_weighted(factors: Factors, known: Array | None = None) -> Weighted:
+def wls_roughly(problem: Problem, start: Array | None = None) -> Rough:
+    """What `wls` estimates, without its error bars.
+
+    Parameters
+    ----------
+    start : ndarray, shape (groups,), optional
+        Sigmas to begin with.
+    """
+    factors = problem.factors
+    require_excitation(problem, factors.weighted(factors.ones))
+    found = solve_weighted(factors, estimate_sigma_by_scatter(problem), start)
+    return Rough(found.beta, None, found.sigma)
+
+
+def solve_weighted(
+    factors: Factors, known: Array | None = None, start: Array | None = None
+) -> Weighted:
     """Each group weighted by its sigma, which may be known."""
     if known is not None:
         beta, words = factors.weighted(known).solve(), "sigma by the scatter between periods"
         return Weighted(beta, known, known, 1, words)
-    beta, sigma, rounds = solve_wls(factors)
+    beta, sigma, rounds = solve_wls(factors, start)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident.estimators.constrained import pc_clie, pc_didim, pc_idim_iv, pc_idim_ls, pc_ref_iv
+from dynident.estimators.constrained import (
+    pc_clie,
+    pc_didim,
+    pc_idim_iv,
+    pc_idim_ls,
+    pc_idim_ls_roughly,
+    pc_ref_iv,
+)
 from dynident.estimators.didim import didim
-from dynident.estimators.estimate import Estimate
+from dynident.estimators.estimate import Estimate, Rough
 from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
-from dynident.estimators.least_squares import irls, ols, wls
+from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.ml import ml
 from dynident.estimators.output_error import clie, cloe
 from dynident.online.ekf import ekf
@@ -40,6 +47,12 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ga": ga,
     "pf": pf,
 }
+
+ROUGHLY: dict[str, Callable[..., Rough]] = {
+    "wls": wls_roughly,
+    "pc-idim-ls": pc_idim_ls_roughly,
+}
+"""Estimates of methods without error bars, from sigmas to begin with, where that costs less."""
 
 DEFAULT_METHOD = "pc-idim-ls"
 """By default."""

@@ -12,14 +12,15 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.estimate import Estimate
-from dynident.methods import ESTIMATORS, OWN_SHAPES
+from dynident.estimators.estimate import Estimate, Rough
+from dynident.methods import ESTIMATORS, OWN_SHAPES, ROUGHLY
 from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"
@@ -170,3 +171,23 @@ def estimate(
     if PROGRESS in inspect.signature(ESTIMATORS[method]).parameters:
         arguments[PROGRESS] = progress
     return ESTIMATORS[method](problem, **arguments)
+
+
+@limit_to_one_thread
+def estimate_roughly(problem: Problem, method: str, start: Array, /, **options: Any) -> Rough:
+    """The estimate of a method without error bars, its options as plain keywords.
+
+    Parameters
+    ----------
+    start : ndarray, shape (groups,)
+        Sigmas to begin with, for methods that iterate them.
+    """
+    if method not in ROUGHLY or options.get("essential") is not None:
+        found = estimate(problem, method, **{**options, **switch_error_bars_off(method)})
+        return Rough(found.beta, found.theta, found.sigma)
+    check_options(method, options)
+    given = {name: value for name, value in options.items() if value is not None}
+    families = list_option_families(method)
+    taken = list(inspect.signature(ROUGHLY[method]).parameters)[2:]
+    arguments: dict[str, Any] = {name: build_options(families[name], given) for name in taken}
+    return ROUGHLY[method](problem, start, **arguments)

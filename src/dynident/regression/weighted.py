@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynident.core.arrays import Array
@@ -14,21 +16,54 @@ RESOLUTION = 1e-5
 SHARE = 0.2
 """Share in the weakest directions, relative to the largest, above which it is named."""
 MAX_ITERATIONS = 100
+REMEMBERED = 4
+"""Earlier steps of an iteration that the next one is mixed with."""
 TOLERANCE = 1e-6
 
 
-def solve_wls(factors: Factors) -> tuple[Array, Array, int]:
-    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open."""
-    sigma = factors.ones
+def solve_wls(factors: Factors, start: Array | None = None) -> tuple[Array, Array, int]:
+    """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
+
+    Parameters
+    ----------
+    start : ndarray, shape (groups,), optional
+        Sigmas to begin with: steps from there are mixed, and fewer.
+    """
+    sigma = factors.ones if start is None else start
+    past: tuple[tuple[Array, Array], ...] = ()
     for iteration in range(1, MAX_ITERATIONS + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
         new = estimate_group_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
         sigma = new
         if settled:
             return beta, sigma, iteration
+        if start is not None:
+            sigma = np.exp(mix_past_steps(past, np.eye(len(new))))
     raise ComputationError(f"the groups' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+
+
+def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
+    """Where whole steps from a mixture of places would end that leaves the least step due.
+
+    The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large
+    and loads change their direction; differences of steps tell how.
+
+    Parameters
+    ----------
+    past : sequence of (ndarray, ndarray)
+        Places and the steps that were due there, the present one last.
+    weigh : ndarray
+        Makes steps into sigmas.
+    """
+    places, steps = (np.column_stack(each) for each in zip(*past, strict=True))
+    end = places + steps
+    if len(past) == 1:
+        return np.asarray(end[:, -1])
+    share = np.linalg.lstsq(weigh @ np.diff(steps), weigh @ steps[:, -1], rcond=1e-8)[0]
+    return np.asarray(end[:, -1] - np.diff(end) @ share)
 
 
 def estimate_group_sigma(

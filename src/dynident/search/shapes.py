@@ -19,7 +19,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
-from dynident.estimators.estimate import Estimate, Shape
+from dynident.estimators.estimate import Estimate, Rough, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
 from dynident.recording.prepare import Samples
@@ -27,12 +27,15 @@ from dynident.regression.factors import Factors, System, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions
 from dynident.regression.statistics import compute_residuals
-from dynident.regression.weighted import TOLERANCE, estimate_group_sigma
+from dynident.regression.weighted import (
+    REMEMBERED,
+    TOLERANCE,
+    estimate_group_sigma,
+    mix_past_steps,
+)
 
 ROUNDS = 40
 """Linearisations of a method's model."""
-REMEMBERED = 4
-"""Earlier steps of bodies and friction that the next one is mixed with."""
 PATIENCE = 15
 """Linearisations after which a shape that still moves is held where it is."""
 SWINGING = 1.0 / 64.0
@@ -63,9 +66,10 @@ AT_BOUND = 1e-6
 def estimate_with_shapes(
     problem: Problem,
     method: Callable[[Problem], Estimate],
-    quickly: Callable[[Problem], Estimate],
+    quickly: Callable[[Problem, Array], Rough],
     progress: Progress = ignore_progress,
     searched: Projected | None = None,
+    start: Array | None = None,
 ) -> tuple[Problem, Estimate]:
     """What a method estimates together with the shapes of friction, and loads that agree with it.
 
@@ -74,9 +78,12 @@ def estimate_with_shapes(
     method : callable
         Estimates the linear parameters of a problem.
     quickly : callable
-        The same estimate, error bars aside.
+        The same estimate, error bars aside, from sigmas to begin with.
     searched : Projected, optional
         What `search_problem_shapes` finds, where that is known.
+    start : ndarray, optional
+        A full set, with shapes, that is near what the method will find; it settles sooner from
+        there. Shapes that cannot be estimated are as they were searched even so.
 
     Returns
     -------
@@ -88,19 +95,24 @@ def estimate_with_shapes(
     if not problem.idim.nonlinear:
         return problem, method(problem)
     found = searched or search_problem_shapes(problem, progress)
-    held, walk = find_shapes_to_hold(found), Walk.start(found.theta)
+    held, theta, sigma = find_shapes_to_hold(found), found.theta, found.sigma
+    if start is not None:
+        own = [shape.name not in held for shape in found.problem.idim.shape_parameters]
+        near = np.flatnonzero([True] * problem.idim.plain + own)
+        theta[near] = start[near]
+    walk = Walk.start(theta)
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
         here = linearise_problem(found.problem, walk.theta, held)
-        estimate = quickly(here)
-        new = expand_to_full_set(here, estimate)
+        rough = quickly(here, sigma)
+        new, sigma = expand_to_full_set(here, rough), rough.sigma
         beyond = find_shapes_beyond_bounds(here, walk.theta, new)
-        change, left = measure_estimate_change(here, estimate)
+        change, left = measure_estimate_change(here, rough)
         if not beyond and change < CLOSE:
             estimate = method(here)
             new = expand_to_full_set(here, estimate)
             return here.settled(new), convert_from_linearised(here, estimate, new, held)
-        walk = walk.on(new, here, estimate.sigma)
+        walk = walk.on(new, here, sigma)
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
@@ -160,28 +172,7 @@ class Walk:
         }
 
 
-def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
-    """Where whole steps from a mixture of places would end that leaves the least step due.
-
-    The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large
-    and loads change their direction; differences of steps tell how.
-
-    Parameters
-    ----------
-    past : sequence of (ndarray, ndarray)
-        Places and the steps that were due there, the present one last.
-    weigh : ndarray
-        Makes steps into sigmas.
-    """
-    places, steps = (np.column_stack(each) for each in zip(*past, strict=True))
-    end = places + steps
-    if len(past) == 1:
-        return np.asarray(end[:, -1])
-    share = np.linalg.lstsq(weigh @ np.diff(steps), weigh @ steps[:, -1], rcond=1e-8)[0]
-    return np.asarray(end[:, -1] - np.diff(end) @ share)
-
-
-def measure_estimate_change(here: Problem, estimate: Estimate) -> tuple[float, Array]:
+def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Array]:
     """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
     Returns
@@ -213,7 +204,7 @@ def linearise_problem(problem: Problem, theta: Array, held: dict[str, str]) -> P
     return full.only([k for k, name in enumerate(full.base.names) if name not in held])
 
 
-def expand_to_full_set(problem: Problem, estimate: Estimate) -> Array:
+def expand_to_full_set(problem: Problem, estimate: Rough | Estimate) -> Array:
     """The full set of an estimate; shapes that are held have the values of the model."""
     theta = problem.base.standard(estimate.beta)
     if estimate.theta is not None:
@@ -406,7 +397,8 @@ def follow_shapes(near: Projected, samples: Sequence[Samples]) -> Projected:
     Within the bounds that those were found in.
     """
     problem = near.problem.on(samples).linearised(near.theta)
-    return descend_over_shapes(fit_linear_parameters(problem, near.sigma))
+    found = fit_linear_parameters(problem, near.sigma)
+    return descend_over_shapes(found) if problem.idim.shape else found
 
 
 def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
@@ -433,7 +425,7 @@ def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Pro
 
 
 def renew_loads(found: Projected, bearing: Sequence[float] | Array = ()) -> Projected:
-    """The same under loads of a full set's bodies; without, of those that it is linearised about."""
+    """The same under loads of a full set's bodies; of its own where none is given."""
     at = found.problem.base
     if not at.idim.loaded:
         return found

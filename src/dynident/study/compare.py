@@ -269,12 +269,11 @@ def evaluate_candidate(
     if held_out:
         models = [(whole.base, whole.theta)] * len(shared.folds)
     else:
-        near = shared.followed if searches else [None] * len(shared.rest)
+        end = np.concatenate([whole.theta, whole.idim.shape]) if searches else None
+        near = shared.followed if searches else (None,) * len(shared.rest)
         models = [
-            estimate_alone(
-                fold, method, searched=start, **select_method_options(study, fold, method)
-            )
-            for fold, start in zip(shared.rest, near, strict=True)
+            fit_fold(study, fold, method, own, end)
+            for fold, own in zip(shared.rest, near, strict=True)
         ]
     sums = [
         sum_squared_errors(*model, others, kinds)
@@ -312,6 +311,22 @@ def evaluate_candidate(
         else tuple(n for n, s in zip(shape.names, shape.std, strict=True) if not np.isfinite(s)),
         series=whole.series(POINTS)[: len(whole.samples)],
     )
+
+
+def fit_fold(
+    study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
+) -> tuple[BaseParameters, Array]:
+    """A method fitted to all rows but a block's, from where it ended with all rows.
+
+    Where it does not settle from there, its shapes are searched as those of all rows were.
+    """
+    options = select_method_options(study, fold, method)
+    if searched is not None:
+        try:
+            return estimate_alone(fold, method, searched=searched, start=start, **options)
+        except ComputationError:
+            pass
+    return estimate_alone(fold, method, **options)
 
 
 def select_method_options(study: Study, problem: Problem, method: str) -> dict[str, Any]:
