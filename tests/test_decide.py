@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Left
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import add_load, build_menu, drop_load
+from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.friction.model import FrictionModel
@@ -26,8 +28,11 @@ from dynident.regression.problem import Problem
 from dynident.study.decide import list_open_decisions
 from dynident.study.run import run_study
 from dynident.study.study import read_study
+from dynident.study.written import render_study
 
 RATE = 500.0
+PUSHED = 500
+"""Samples to the first push on a joint, and half of those between two."""
 VALUES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fr": 6.0, "fl": 0.2, "f1": 5.0, "f2": 3.0}
 TRUTHS = {
     "usual": "coulomb-viscous",
@@ -257,6 +262,7 @@ def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
         "[[log]]", 'friction = "viscous"\n[[log]]', 1
     )
     path = tmp_path / "stated.toml"
+    text += 'decide = "bandwidth, friction, standstill, prior_weight"\n'  # all rows are kept
     path.write_text(text + "prior_weight = 1.0\n[prepare]\nbandwidth = 5.0\ndrop_below = 0.0\n")
     fit = run_study(read_study(path))
     assert fit.settings["decided"] == []
@@ -293,6 +299,60 @@ def test_the_usual_friction_is_written_where_it_was_decided(place, tmp_path, cap
     assert again["parameters"] == first["parameters"]
 
 
+@pytest.fixture(scope="module")
+def struck(place, tmp_path_factory) -> Path:
+    """The log with the usual friction, while something pushes a joint now and then."""
+    own = tmp_path_factory.mktemp("struck")
+    for name in ("arm.urdf", "usual-1.csv"):
+        (own / name).write_bytes((place / name).read_bytes())
+    head = (place / "usual-0.csv").read_text().partition("\n")[0]
+    log = np.loadtxt(place / "usual-0.csv", delimiter=",", skiprows=1)
+    torque = head.split(",").index("tau_joint_2")
+    for first in range(PUSHED, len(log) - PUSHED, 2 * PUSHED):
+        log[first : first + 100, torque] += 40.0
+    np.savetxt(own / "usual-0.csv", log, delimiter=",", header=head, comments="")
+    (own / "usual.toml").write_text((place / "usual.toml").read_text())
+    return own
+
+
+def test_what_the_rest_of_a_log_contradicts_is_left_out(struck):
+    fit = identified(struck / "usual.toml", decide="outliers")
+    with_all = identified(struck / "usual.toml", decide=NOTHING)
+    (decision,) = fit.settings["decided"]
+    (ranges,) = json.loads(decision["value"])
+    assert decision["gain_percent"] > 0.0
+    assert all(a < b for a, b in ranges)
+    gaps = [(stop, start) for (_, stop), (start, _) in itertools.pairwise(ranges)]
+    assert len(gaps) >= 3
+    for a, b in gaps:  # about something that pushed, and no longer than the filter makes it
+        assert any(a < f + 300 and b > f - 200 for f in range(PUSHED, 10**4, 2 * PUSHED))
+    assert held_out(fit) < 0.7 * held_out(with_all)
+
+
+def test_outliers_that_were_left_out_are_stated_in_a_written_study(struck, tmp_path):
+    fit = identified(struck / "usual.toml", decide="outliers")
+    written = tmp_path / "written.toml"
+    written.write_text(render_study(fit.study, tmp_path))
+    again = run_study(read_study(written))
+    (decision,) = fit.settings["decided"]
+    assert [list(each) for each in again.study.log[0].keep] == json.loads(decision["value"])[0]
+    assert "outliers" not in [each["what"] for each in again.settings["decided"]]
+
+
+def test_nothing_is_left_out_of_a_log_with_normal_errors(place):
+    fit = identified(place / "usual.toml", decide="outliers")
+    assert [each["value"] for each in fit.settings["decided"]] == ["kept"]
+
+
+def test_an_outlier_among_the_predicted_rows_counts_by_its_size():
+    """A row that is far off cannot outweigh what a change does to all others."""
+    assert count_huber(np.array([0.5, -1.0])) == pytest.approx([0.25, 1.0])
+    far = count_huber(np.array([100.0, 101.0]))
+    assert far[1] - far[0] == pytest.approx(2.0 * 1.345)
+    both = count_huber(np.array([1.345 - 1e-9, 1.345 + 1e-9]))
+    assert both[0] == pytest.approx(both[1])
+
+
 def opened(place: Path, more: str = "", friction: str = "") -> tuple[str, ...]:
     """What a study leaves open."""
     text = (place / "usual.toml").read_text().replace("[[log]]", f"{friction}\n[[log]]", 1)
@@ -307,10 +367,12 @@ def test_what_is_stated_is_not_open(place):
         "bandwidth",
         "standstill",
         "prior_weight",
+        "outliers",
     )
     assert opened(place, "[prepare]\ntorque_hz = 9.0\n") == DECISIONS[1:]
-    assert opened(place, "[prepare]\ndrop_below = 0.0\n") == (*DECISIONS[:2], DECISIONS[3])
-    assert opened(place, 'prior = "none"\n') == DECISIONS[:3]
+    assert opened(place, "[prepare]\ndrop_below = 0.0\n") == (*DECISIONS[:2], *DECISIONS[3:])
+    assert opened(place, 'prior = "none"\n') == (*DECISIONS[:3], DECISIONS[4])
+    assert "outliers" not in opened(place, 'method = "irls"\n')
     alike = '[[constraint]]\nkind = "symmetric"\nleft = "link_1"\nright = "link_2"\n'
     assert "friction" not in opened(place, alike)
     mass = '[[constraint]]\nkind = "total-mass"\nvalue = 6.0\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,12 +13,23 @@ from dynident.api import require_torque
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError
+from dynident.core.options import read_options
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
-from dynident.decide.decision import BANDWIDTH, FRICTION, PRIOR_WEIGHT, STANDSTILL, Decision
+from dynident.decide.decision import (
+    BANDWIDTH,
+    FRICTION,
+    NOTHING,
+    OUTLIERS,
+    PRIOR_WEIGHT,
+    STANDSTILL,
+    Deciding,
+    Decision,
+)
 from dynident.decide.friction import choose_friction
 from dynident.decide.laws import drop_load
+from dynident.decide.outliers import KEPT, choose_outliers
 from dynident.decide.prior import choose_weight
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
@@ -31,6 +43,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
 from dynident.study.study import (
+    LogSection,
     Study,
     build_study_problem,
     prepare_study_recording,
@@ -40,6 +53,8 @@ CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
 """Of which none may be given for the bandwidth to be open."""
 OF_PRIOR = ("prior", "metric", "prior_weight", "consistency")
 """Likewise, for the weight of the prior."""
+ROBUST = "irls"
+"""A method that weighs outliers down by itself."""
 ABOUT_DRIVES = ("bounds", "fixed", "tied", "belief", "equal", "symmetric")
 """Kinds of constraints that name parameters of drives, or say that drives are alike."""
 
@@ -60,6 +75,9 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
         and not any(section.kind in ABOUT_DRIVES for section in study.constraint),
         STANDSTILL: not simulates and "drop_below" not in given,
         PRIOR_WEIGHT: has_prior and not told & set(OF_PRIOR),
+        OUTLIERS: not simulates
+        and study.identify.method != ROBUST
+        and all(section.keep is None for section in list_fitted_logs(study)),
     }
     return tuple(name for name in asked if open_[name])
 
@@ -114,7 +132,7 @@ def decide_study(
             continue
         study = apply_decision(study, found)
         decisions.append(found)
-        if name != PRIOR_WEIGHT:
+        if name != PRIOR_WEIGHT and found.value != KEPT:
             problem = None  # of other columns or rows
     if problem is not None and simplify_study(study) is not study:
         problem = None
@@ -136,17 +154,48 @@ def decide(
         return choose_friction(problem, *scale)
     if name == STANDSTILL:
         return choose_standstill(problem, *scale)
+    if name == OUTLIERS:
+        if any(log.averaging is not None for log in problem.samples):
+            return None
+        firsts = [0 if log.rows is None else log.rows[0] for log in list_fitted_logs(study)]
+        return choose_outliers(problem, *scale, firsts)
     return None if given.admitted.prior.empty else choose_weight(problem, *scale)
+
+
+def list_fitted_logs(study: Study) -> list[LogSection]:
+    """The logs that a study fits."""
+    return [section for section in study.log if section.use == "identify"]
 
 
 def apply_decision(study: Study, found: Decision) -> Study:
     """A study that states what was decided."""
     if found.what == FRICTION:
         return update_section(study, "robot", friction=found.value)
+    if found.what == OUTLIERS:
+        return keep_samples(study, found.value)
     values = [float(value) for value in found.value.strip("[]").split(",")]
     value = values[0] if len(values) == 1 else tuple(values)
     section, key = PLACES[found.what]
     return update_section(study, section, **{key: value})
+
+
+def keep_samples(study: Study, value: str) -> Study:
+    """A study that states which samples of the logs that it fits are kept, or that all are.
+
+    What leaves nothing out is no range: outliers are then no more among what may be decided.
+    """
+    if value == KEPT:
+        asked = read_options(Deciding, study.identify).asked
+        rest = [name for name in asked if name != OUTLIERS]
+        return update_section(study, "identify", decide=", ".join(rest) or NOTHING)
+    ranges = iter(json.loads(value))
+    logs = tuple(
+        section.model_copy(update={"keep": tuple(tuple(each) for each in next(ranges))})
+        if section.use == "identify"
+        else section
+        for section in study.log
+    )
+    return study.model_copy(update={"log": logs})
 
 
 PLACES = {
