@@ -84,6 +84,14 @@ class Factors:
 
     groups: tuple[GroupFactor, ...]
 
+    @cached_property
+    def stacked(self) -> tuple[Array, Integers]:
+        """All groups one below the other, as they are, and which group each line is of."""
+        sizes = [len(group.factor) for group in self.groups]
+        return np.vstack([group.factor for group in self.groups]), np.repeat(
+            np.arange(len(sizes)), sizes
+        )
+
     @property
     def rows(self) -> int:
         """All rows."""

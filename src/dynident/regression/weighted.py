@@ -78,13 +78,18 @@ def estimate_group_sigma(
     inverse = system.inverse()
     kinds = {noise: k for k, noise in enumerate(dict.fromkeys(factors.shared))}
     place = [kinds[noise] for noise in factors.shared]
-    squares, freedom, rows = np.zeros((3, len(kinds)))
-    for k, group, weight in zip(place, factors.groups, weights, strict=True):
-        own = group.columns
-        leverage = float(np.sum((group.factor[:, own] @ inverse[own] / weight) ** 2))
-        squares[k] += group.squared_residual(beta)
-        freedom[k] += group.rows - leverage
-        rows[k] += group.rows
+    F, group = factors.stacked
+    error = (F[:, -1] - F[:, :-1] @ beta) ** 2
+    share = np.sum((F[:, :-1] @ inverse) ** 2, axis=1) / weights[group] ** 2
+    squares, leverage, rows = (
+        np.bincount(index, weights=values, minlength=len(kinds))
+        for index, values in (
+            (np.take(place, group), error),
+            (np.take(place, group), share),
+            (np.array(place), factors.counts),
+        )
+    )
+    freedom = rows - leverage
     sigma = np.sqrt(squares / np.maximum.reduce([freedom, 0.1 * rows, np.ones(len(rows))]))[place]
     return np.asarray(np.maximum(sigma, find_smallest_sigma(factors)))
 

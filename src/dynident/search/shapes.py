@@ -371,7 +371,10 @@ def solve_partly_positive(R: Array, right: Array, split: int) -> Array:
 
     The others are what is left to them: ``R_11 x_1 = r_1 - R_12 x_2``.
     """
-    x = np.zeros(R.shape[1])
+    whole = System(R, right, 0.0)
+    x = whole.solve() if whole.regular else np.full(R.shape[1], -1.0)
+    if np.all(x[split:] > 0.0) and whole.regular:
+        return x
     if split < len(x):
         from scipy.optimize import nnls  # a quarter of a second that few runs need
 
