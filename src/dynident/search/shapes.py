@@ -618,15 +618,24 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
 
 
 def descend_over_shapes(start: Projected) -> Projected:
-    """Down the projected problem by damped Gauss-Newton steps within the bounds."""
+    """Down the projected problem by damped Gauss-Newton steps within the bounds.
+
+    What Gauss-Newton leaves out of the curvature, large where errors are, is added for each shape
+    as gradients at the places that were tried tell it (a secant, as Dennis, Gay and Welsch 1981,
+    but of a diagonal: drives hardly depend on each other). Without, a single drive whose steps
+    are too long has all others damped.
+    """
     here, damping = start, DAMPING
+    bend = np.zeros(int(np.sum(here.free)))
     for _ in range(DESCENTS):
-        shape, step = here.beta.copy(), solve_shape_step(here, damping)
-        if predict_gain(here, step) < FLAT:
+        step = solve_shape_step(here, damping, bend)
+        if predict_gain(here, step, bend) < FLAT:
             break
+        shape = here.beta.copy()
         shape[here.free] += step
         moved = here.problem.linearised(here.problem.base.standard(shape))
         trial = fit_linear_parameters(moved, here.sigma)
+        bend = measure_bend(here, trial, bend)
         gain = here.cost - trial.cost
         if gain > 0.0:
             here, damping = trial, 0.1 * damping
@@ -637,15 +646,29 @@ def descend_over_shapes(start: Projected) -> Projected:
     return here
 
 
-def predict_gain(here: Projected, step: Array) -> float:
-    """By how much a step of the shapes would raise the log-likelihood, were the torque linear."""
+def measure_bend(here: Projected, trial: Projected, before: Array) -> Array:
+    """Curvature beyond that of Gauss-Newton, by how the gradient changed; zero where it is less."""
+    (J, e), (K, f) = here.reduced, trial.reduced
+    moved = trial.beta[trial.free] - here.beta[here.free]
+    some = np.abs(moved) > 1e-9 * np.maximum(np.abs(here.beta[here.free]), 1e-9)
+    change = J.T @ e - K.T @ f
+    found = before.copy()
+    found[some] = np.maximum(change[some] / moved[some] - np.sum(J**2, axis=0)[some], 0.0)
+    return found
+
+
+def predict_gain(here: Projected, step: Array, bend: Array) -> float:
+    """By how much a step of the shapes would raise the log-likelihood, by what is known of it."""
     J, e = here.reduced
     left = e - J @ step
-    return 0.5 * float(e @ e - left @ left)
+    return 0.5 * float(e @ e - left @ left - step @ (bend * step))
 
 
-def solve_shape_step(here: Projected, damping: float) -> Array:
-    """``min ||J d - e||^2 + damping ||diag(J) d||^2`` within the bounds, J and e projected."""
+def solve_shape_step(here: Projected, damping: float, bend: Array) -> Array:
+    """``min ||J d - e||^2 + ||diag(sqrt(damping J^2 + bend)) d||^2`` within the bounds.
+
+    J and e are projected; the norms of J's columns are their scale.
+    """
     from scipy.optimize import lsq_linear  # a quarter of a second that few runs need
 
     J, e = here.reduced
@@ -660,7 +683,7 @@ def solve_shape_step(here: Projected, damping: float) -> Array:
         return step
     low, high = (np.transpose(bounds) - shape)[:, acting] * norms[acting]
     unit = J[:, acting] / norms[acting]
-    A = np.vstack([unit, np.sqrt(damping) * np.eye(unit.shape[1])])
+    A = np.vstack([unit, np.diag(np.sqrt(damping + bend[acting] / norms[acting] ** 2))])
     b = np.concatenate([e, np.zeros(unit.shape[1])])
     tiny = 1e-12 * (high - low)
     found = lsq_linear(A, b, (np.minimum(low, 0.0) - tiny, np.maximum(high, 0.0) + tiny), "bvls")
