@@ -422,7 +422,8 @@ def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Pro
     ends = []
     for k, start in enumerate(starts):
         progress("shapes", k / len(starts))
-        ends.append(descend_over_shapes(start))
+        # from the usual shapes to other ends, of which single drives may be taken: no need of care
+        ends.append(descend_over_shapes(start, learn=k == 0))
     best = reduce(combine_best_shapes, sorted(ends, key=lambda end: end.cost))
     return descend_over_shapes(renew_loads(best)) if problem.idim.loaded else best
 
@@ -617,13 +618,18 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
     return np.column_stack(columns)
 
 
-def descend_over_shapes(start: Projected) -> Projected:
+def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds.
 
     What Gauss-Newton leaves out of the curvature, large where errors are, is added for each shape
     as gradients at the places that were tried tell it (a secant, as Dennis, Gay and Welsch 1981,
     but of a diagonal: drives hardly depend on each other). Without, a single drive whose steps
     are too long has all others damped.
+
+    Parameters
+    ----------
+    learn : bool
+        Whether to add it.
     """
     here, damping = start, DAMPING
     bend = np.zeros(int(np.sum(here.free)))
@@ -635,7 +641,7 @@ def descend_over_shapes(start: Projected) -> Projected:
         shape[here.free] += step
         moved = here.problem.linearised(here.problem.base.standard(shape))
         trial = fit_linear_parameters(moved, here.sigma)
-        bend = measure_bend(here, trial, bend)
+        bend = measure_bend(here, trial, bend) if learn else bend
         gain = here.cost - trial.cost
         if gain > 0.0:
             here, damping = trial, 0.1 * damping
