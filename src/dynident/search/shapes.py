@@ -22,7 +22,6 @@ from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Rough, Shape
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.model import Shape as Bounds
-from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors, System, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions
@@ -394,12 +393,12 @@ def search_problem_shapes(problem: Problem, progress: Progress = ignore_progress
     return search_shapes(limit_to_visible_speeds(problem), progress)
 
 
-def follow_shapes(near: Projected, samples: Sequence[Samples]) -> Projected:
-    """The shapes that fit other logs of the same robot best, down from those of some.
+def follow_shapes(near: Projected, other: Problem) -> Projected:
+    """The shapes that fit other logs of the same model best, down from those of some.
 
     Within the bounds that those were found in.
     """
-    problem = near.problem.on(samples).linearised(near.theta)
+    problem = near.problem.on(other.samples).linearised(near.theta)
     found = fit_linear_parameters(problem, near.sigma)
     return descend_over_shapes(found) if problem.idim.shape else found
 

@@ -248,7 +248,7 @@ class Shared:
     def followed(self) -> tuple[Projected, ...]:
         """Shapes that fit each of these best, down from those that fit all rows best."""
         found, _ = self.searched
-        return tuple(follow_shapes(found, fold.samples) for fold in self.rest)
+        return tuple(follow_shapes(found, fold) for fold in self.rest)
 
 
 def evaluate_candidate(
