@@ -77,7 +77,24 @@ from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit
 from dynident.search.ranges import Region
 from dynident.search.shape_search import EXACT, search_start_shapes
-from dynident.search.shapes import Projected, estimate_with_shapes
+from dynident.search.shapes import (
+    Projected,
+    estimate_with_shapes,
+    follow_shapes,
+    search_problem_shapes,
+)
+
+__all__ = [
+    "EVERY_METHOD",
+    "Projected",
+    "estimate_alone",
+    "find_log_faults",
+    "follow_shapes",
+    "identify",
+    "require_torque",
+    "search_problem_shapes",
+    "validate",
+]
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""

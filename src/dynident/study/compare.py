@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dynident.api import EVERY_METHOD, estimate_alone, identify
+from dynident.api import (
+    EVERY_METHOD,
+    Projected,
+    estimate_alone,
+    follow_shapes,
+    identify,
+    search_problem_shapes,
+)
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
@@ -28,7 +35,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure, Scores
-from dynident.search.shapes import Projected, follow_shapes, search_problem_shapes
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
