@@ -1,11 +1,18 @@
 """Friction models on measured logs, by what they were not fitted to.
 
 Run from the top of the project: python benchmarks/compare.py
+
+With ``--against FOLDER``, the `src` of another checkout, it prints the processor time that both take for
+the default methods and models on some of the logs, one process after another, and their ratio.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 from common import EMPS, FIGURES, ROOT, TX40, markdown
@@ -49,6 +56,34 @@ files = ["measurements_3.npz"]
 columns = { time = "times", q = "positions_*", tau = "torques_*" }
 use = "validate"
 """
+
+
+PAIRED = ("KR300 A → B", "UR10, split", "TX40, halves", "LWR4+ 1 → 3")
+"""Of `decide.list_studies`; what is held out is a log of their own."""
+
+
+def take_time(name: str) -> float:
+    """Processor time of a comparison on one of the logs, once all is compiled [s]."""
+    from decide import list_studies
+
+    study, _ = list_studies()[name]
+    compare(study, ["wls", "pc-idim-ls"], ["coulomb-viscous", "load"], 3)
+    started = time.process_time()
+    compare(study)
+    return time.process_time() - started
+
+
+def measure_against(folder: str) -> None:
+    """Both checkouts by turns, each in a process of its own."""
+    for name in PAIRED:
+        taken = []
+        for source in (folder, str(ROOT / "src")):
+            environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+            command = [sys.executable, __file__, "--time", name]
+            run = subprocess.run(command, env=environment, capture_output=True, check=True)
+            taken.append(float(run.stdout.split()[-1]))
+        before, after = taken
+        print(f"{name}: {before:.1f} s, {after:.1f} s, ratio {after / before:.2f}", flush=True)
 
 
 def compared(study: Path) -> Comparison:
@@ -95,4 +130,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    match sys.argv[1:]:
+        case ["--against", folder]:
+            measure_against(folder)
+        case ["--time", name]:
+            print(take_time(name))
+        case _:
+            main()

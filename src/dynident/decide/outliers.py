@@ -106,7 +106,7 @@ def estimate_scales(errors: Sequence[Where], groups: int) -> Array:
         for g in range(groups)
     ]
     found = np.array([1.4826 * float(np.median(own)) for own in sizes])
-    return np.maximum(found, np.finfo(float).tiny)
+    return np.asarray(np.maximum(found, np.finfo(float).tiny))
 
 
 def mark_kept_samples(
