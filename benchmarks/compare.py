@@ -2,8 +2,8 @@
 
 Run from the top of the project: python benchmarks/compare.py
 
-With ``--against FOLDER``, the `src` of another checkout, it prints the processor time that both take for
-the default methods and models on some of the logs, one process after another, and their ratio.
+With ``--against FOLDER``, the `src` of another checkout, it prints the processor time that both
+take for the default methods and models on some of the logs, by turns, and their ratio.
 """
 
 from __future__ import annotations
