@@ -175,23 +175,37 @@ class Change:
         is left out instead.
         """
         squares, acting = np.zeros(len(self.errors)), 0.0
-        for k, (S, right) in enumerate(self.normal):
-            c: Array = np.zeros(0)
-            places = list(some)
-            while places:
-                own = S[np.ix_(places, places)]
-                if np.linalg.eigvalsh(own)[0] < SAME:
-                    return None
-                c = np.asarray(np.linalg.solve(own, right[places]), dtype=np.float64)
-                wrong = positive[places] & (c < 0.0)
-                if not np.any(wrong):
-                    break
-                if not np.all(spare[places][wrong]):
-                    return None
-                worst = int(np.argmin(np.where(wrong, c, np.inf)))
-                del places[worst]
-                c = np.zeros(0)
+        for k in range(len(self.normal)):
+            found = self.solve(k, some, positive, spare)
+            if found is None:
+                return None
+            places, c = found
             e = self.errors[k] + self.effects[k][:, places] @ c
             squares[k] = float(e @ e)
             acting += float(np.sum(e[self.own[k]] ** 2))
         return Left(squares, acting)
+
+    def select(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> list[int]:
+        """Those of some columns that are not left out in most of the fits."""
+        fits = (self.solve(k, some, positive, spare) for k in range(len(self.normal)))
+        kept = [place for found in fits if found is not None for place in found[0]]
+        return [place for place in some if 2 * kept.count(place) > len(self.normal)]
+
+    def solve(
+        self, out: int, some: Sequence[int], positive: Booleans, spare: Booleans
+    ) -> tuple[list[int], Array] | None:
+        """Which of some columns have a place in a fit, and their coefficients; see `measure`."""
+        S, right = self.normal[out]
+        places = list(some)
+        while places:
+            own = S[np.ix_(places, places)]
+            if np.linalg.eigvalsh(own)[0] < SAME:
+                return None
+            c = np.asarray(np.linalg.solve(own, right[places]), dtype=np.float64)
+            wrong = positive[places] & (c < 0.0)
+            if not np.any(wrong):
+                return places, c
+            if not np.all(spare[places][wrong]):
+                return None
+            del places[int(np.argmin(np.where(wrong, c, np.inf)))]
+        return places, np.zeros(0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.decide.decision import BLOCKS, FRICTION, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import (
@@ -60,7 +60,7 @@ def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> De
     standing = set(range(unknowns))
     fits = folds.fit(np.array(sorted(standing)))
     first = folds.measure(fits)
-    before, chosen = np.sum(first, axis=1), [menu.usual for menu in menus]
+    chosen = [menu.usual for menu in menus]
     # joints whose errors are largest first: what is wrong there disturbs the others
     for j in np.argsort(-np.sum(first, axis=0)[-n:], kind="stable").tolist():
         columns = wide.columns[j]
@@ -69,38 +69,37 @@ def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> De
         rest = np.array(sorted(standing - held))
         own = folds.fit(rest) if held else fits
         change = Change.of(folds, own, places)
-        law, after = choose_law(change, columns, menus[j], before)
+        law = choose_law(change, columns, menus[j])
         if law is menus[j].usual:
             continue
-        chosen[j], before = law, after
-        standing = {*rest.tolist(), *places[find_members(law, columns)].tolist()}
+        chosen[j] = law
+        # bristles that would push stay out of all further fits
+        members = change.select(find_members(law, columns), *describe_columns(columns))
+        standing = {*rest.tolist(), *places[members].tolist()}
         fits = folds.fit(np.array(sorted(standing)))
     names = [law.name for law in chosen]
     value = names[0] if len(set(names)) == 1 else ", ".join(names)
-    gain = compute_gain_percent(np.sum(first, axis=1), before)
+    gain = compute_gain_percent(np.sum(first, axis=1), np.sum(folds.measure(fits), axis=1))
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
     words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {n} joints"
     return Decision(FRICTION, value, gain, words)
 
 
-def choose_law(
-    change: Change, columns: Sequence[Column], menu: Menu, before: Array
-) -> tuple[Law, Array]:
-    """The law of a joint that pays, and the squared errors of the blocks with it.
+def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
+    """The law of a joint that pays.
 
     A law with more parameters has to pay beside the one that was chosen of those with fewer.
     """
-    positive = np.array([column.positive for column in columns])
-    spare = np.array([column.spare for column in columns])
+    signs = describe_columns(columns)
 
     def measure(laws: Sequence[Law]) -> list[tuple[Law, Left]]:
         members = ((law, find_members(law, columns)) for law in laws)
-        measured = ((law, change.measure(own, positive, spare)) for law, own in members)
+        measured = ((law, change.measure(own, *signs)) for law, own in members)
         return [(law, left) for law, left in measured if left is not None]
 
     found = measure(menu.tiers[0])
     if not found:
-        return menu.usual, before
+        return menu.usual
     law, left = found[0]
     for tier in menu.tiers[1:]:
         best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
@@ -110,7 +109,13 @@ def choose_law(
         for more, other in measure([further(law)]):
             if left.pays(other, sure):
                 law, left = more, other
-    return law, left.squares
+    return law
+
+
+def describe_columns(columns: Sequence[Column]) -> tuple[Booleans, Booleans]:
+    """Which columns are positive, and which are left out where they would not be."""
+    positive = np.array([column.positive for column in columns], dtype=bool)
+    return positive, np.array([column.spare for column in columns], dtype=bool)
 
 
 def find_members(law: Law, columns: Sequence[Column]) -> list[int]:
