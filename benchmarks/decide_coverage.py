@@ -38,7 +38,7 @@ def decided(samples: Samples) -> str:
     """The friction that the log decides."""
     problem = Problem(toy.arm(2), samples)
     given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
-    return choose_friction(problem, given.admitted, given.sigma).value
+    return choose_friction(problem, given.admitted, given.sigma)[0].value
 
 
 def find_bodies(base: BaseParameters) -> np.ndarray:

@@ -20,6 +20,7 @@ from dynident.decide.laws import (
     build_menu,
     list_columns,
 )
+from dynident.decide.prior import choose_weight, weigh_prior
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.friction import DEFAULT_FRICTION
@@ -31,7 +32,9 @@ SURELY = 2.0
 """Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
 
 
-def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
+def choose_friction(
+    problem: Problem, admitted: FeasibleSet, sigma: Array
+) -> tuple[Decision, float]:
     """The friction of each joint's drives that predicts rows which were left out best.
 
     Parameters
@@ -47,6 +50,8 @@ def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> De
     -------
     Decision
         Its value is one name, or one a joint with commas between them.
+    float
+        The squared error of the rows that were left out with it, in units of sigma.
     """
     n = problem.robot.n
     menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
@@ -54,7 +59,7 @@ def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> De
     blocks = factor_blocks(Problem.of(wide.base, problem.samples), BLOCKS)
     if any(np.min(block.counts) < 1 for block in blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
-        return Decision(FRICTION, DEFAULT_FRICTION, 0.0, words)
+        return Decision(FRICTION, DEFAULT_FRICTION, 0.0, words), np.inf
     folds = Folds.of(blocks, admitted, sigma)
     unknowns = admitted.space.matrix.shape[1]
     standing = set(range(unknowns))
@@ -79,10 +84,30 @@ def choose_friction(problem: Problem, admitted: FeasibleSet, sigma: Array) -> De
         fits = folds.fit(np.array(sorted(standing)))
     names = [law.name for law in chosen]
     value = names[0] if len(set(names)) == 1 else ", ".join(names)
-    gain = compute_gain_percent(np.sum(first, axis=1), np.sum(folds.measure(fits), axis=1))
+    last = folds.measure(fits)
+    gain = compute_gain_percent(np.sum(first, axis=1), np.sum(last, axis=1))
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
     words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {n} joints"
-    return Decision(FRICTION, value, gain, words)
+    return Decision(FRICTION, value, gain, words), float(np.sum(last))
+
+
+def choose_friction_and_weight(
+    problem: Problem, admitted: FeasibleSet, sigma: Array
+) -> tuple[Decision, ...]:
+    """Friction by itself, or after the weight of the prior: what predicts best what was left out.
+
+    Each is chosen with the other as it is: a prior that is trusted too little spoils the friction
+    of short logs, and one that is trusted too much because the usual friction is wrong spoils all.
+    """
+    found, error = choose_friction(problem, admitted, sigma)
+    weight = choose_weight(problem, admitted, sigma)
+    if weight.gain_percent > 0.0:
+        system = problem.factors.weighted(sigma)
+        other = weigh_prior(problem, admitted, system, float(weight.value))
+        then, left = choose_friction(problem, other, sigma)
+        if left < error:
+            return weight, then
+    return (found,)
 
 
 def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:

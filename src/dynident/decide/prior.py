@@ -12,12 +12,21 @@ from dynident.core.arrays import Array
 from dynident.decide.decision import BLOCKS, PRIOR_WEIGHT, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_blocks
+from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
 WEIGHTS = (0.1, 10.0)
 """That are tried beside the usual one."""
 WORTH = 0.97
 """As that of other decisions: this one costs no parameters, only trust in the robot's file."""
+
+
+def weigh_prior(
+    problem: Problem, admitted: FeasibleSet, system: System, weight: float
+) -> FeasibleSet:
+    """The same prior with another weight; its cones do not count."""
+    known = Knowledge(prior_weight=weight, gyration=0.0)
+    return build_feasible_set(problem.base, system, known, admitted.kappa)
 
 
 def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
@@ -38,9 +47,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
     system = problem.factors.weighted(sigma)
 
     def leave(weight: float) -> Left:
-        known = Knowledge(prior_weight=weight, gyration=0.0)
-        own = build_feasible_set(problem.base, system, known, admitted.kappa)
-        folds = Folds.of(blocks, own, sigma)
+        folds = Folds.of(blocks, weigh_prior(problem, admitted, system, weight), sigma)
         return folds.leave(folds.fit(np.arange(folds.columns)))
 
     first = leave(WEIGHT)

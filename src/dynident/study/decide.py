@@ -27,7 +27,7 @@ from dynident.decide.decision import (
     Deciding,
     Decision,
 )
-from dynident.decide.friction import choose_friction
+from dynident.decide.friction import choose_friction, choose_friction_and_weight
 from dynident.decide.laws import drop_load
 from dynident.decide.outliers import KEPT, choose_outliers
 from dynident.decide.prior import choose_weight
@@ -123,43 +123,51 @@ def decide_study(
             problem = build_problem(study, robot, recordings)
         if not tells_enough(problem):
             return Decided(study, tuple(decisions))
+        if name in (each.what for each in decisions):
+            continue
         try:
-            found = decide(name, study, problem, recordings)
+            found = decide(name, study, problem, recordings, asked)
         except ComputationError as error:
             words = f"{name} was not decided from the logs: {format_one_line(error)}"
             return Decided(study, tuple(decisions), None, (words,))
-        if found is None:
-            continue
-        study = apply_decision(study, found)
-        decisions.append(found)
-        if name != PRIOR_WEIGHT and found.value != KEPT:
-            problem = None  # of other columns or rows
+        for each in found:
+            study = apply_decision(study, each)
+            decisions.append(each)
+            if each.what != PRIOR_WEIGHT and each.value != KEPT:
+                problem = None  # of other columns or rows
     if problem is not None and simplify_study(study) is not study:
         problem = None
     return Decided(study, tuple(decisions), problem)
 
 
 def decide(
-    name: str, study: Study, problem: Problem, recordings: Sequence[Recording]
-) -> Decision | None:
-    """One decision; None where there is nothing to decide."""
+    name: str,
+    study: Study,
+    problem: Problem,
+    recordings: Sequence[Recording],
+    asked: Sequence[str],
+) -> tuple[Decision, ...]:
+    """One decision, and what had to be decided with it; none where there is nothing to decide."""
     # what was left out is predicted without cones, so that they need not be argued about
     known = Knowledge(gyration=0.0)
     given = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
     scale = given.admitted, given.sigma
     if name == BANDWIDTH:
         prepare = partial(prepare_by_bandwidth, study, recordings)
-        return choose_bandwidth(problem, prepare, *scale)
+        return (choose_bandwidth(problem, prepare, *scale),)
+    weighed = PRIOR_WEIGHT in asked and not given.admitted.prior.empty
+    if name == FRICTION and weighed:
+        return choose_friction_and_weight(problem, *scale)
     if name == FRICTION:
-        return choose_friction(problem, *scale)
+        return (choose_friction(problem, *scale)[0],)
     if name == STANDSTILL:
-        return choose_standstill(problem, *scale)
+        return (choose_standstill(problem, *scale),)
     if name == OUTLIERS:
         if any(log.averaging is not None for log in problem.samples):
-            return None
+            return ()
         firsts = [0 if log.rows is None else log.rows[0] for log in list_fitted_logs(study)]
-        return choose_outliers(problem, *scale, firsts)
-    return None if given.admitted.prior.empty else choose_weight(problem, *scale)
+        return (choose_outliers(problem, *scale, firsts),)
+    return (choose_weight(problem, *scale),) if weighed else ()
 
 
 def list_fitted_logs(study: Study) -> list[LogSection]:
