@@ -962,7 +962,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
             {"files": ["../b.csv"], "use": "validate", "units": {"q": "rad"}},
         ],
         "prepare": {"bandwidth": 5.0, "drop_below": 0.0},
-        "identify": {"prior_weight": 2.0},
+        "identify": {"prior_weight": 2.0, "decide": "nothing"},
     }
     # a study is no head of a result: what lies beside it is not its own
     (place / "kept/model.urdf").write_bytes(Path("arm.urdf").read_bytes())

@@ -13,7 +13,6 @@ from dynident.api import require_torque
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError
-from dynident.core.options import read_options
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
@@ -24,7 +23,6 @@ from dynident.decide.decision import (
     OUTLIERS,
     PRIOR_WEIGHT,
     STANDSTILL,
-    Deciding,
     Decision,
 )
 from dynident.decide.friction import choose_friction, choose_friction_and_weight
@@ -190,12 +188,11 @@ def apply_decision(study: Study, found: Decision) -> Study:
 def keep_samples(study: Study, value: str) -> Study:
     """A study that states which samples of the logs that it fits are kept, or that all are.
 
-    What leaves nothing out is no range: outliers are then no more among what may be decided.
+    What leaves nothing out is no range. As all else was decided before, such a study says that
+    nothing is left to decide.
     """
     if value == KEPT:
-        asked = read_options(Deciding, study.identify).asked
-        rest = [name for name in asked if name != OUTLIERS]
-        return update_section(study, "identify", decide=", ".join(rest) or NOTHING)
+        return update_section(study, "identify", decide=NOTHING)
     ranges = iter(json.loads(value))
     logs = tuple(
         section.model_copy(update={"keep": tuple(tuple(each) for each in next(ranges))})
