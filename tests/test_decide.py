@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from tables import write_table
 from dynident.api import identify
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
-from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Left
+from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
+from dynident.decide.friction import choose_friction_and_weight
 from dynident.decide.laws import add_load, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
@@ -34,11 +36,13 @@ RATE = 500.0
 PUSHED = 500
 """Samples to the first push on a joint, and half of those between two."""
 VALUES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fr": 6.0, "fl": 0.2, "f1": 5.0, "f2": 3.0}
+VALUES |= {"fha": 0.0, "fhb": 0.0, "fhc": 0.0, "fhd": 2.5, "fhe": 2.0, "fhf": 0.0}
 TRUTHS = {
     "usual": "coulomb-viscous",
     "root": "cube-root",
     "smooth": "tanh-sech(w3=2, w4=3)",
     "loaded": "coulomb-viscous + load",
+    "elastic": "coulomb-viscous + dahl-spectrum",
 }
 
 
@@ -192,7 +196,8 @@ def place(tmp_path_factory) -> Path:
             idim, _ = idim.settled(theta)
         for k in range(2):
             motion = toy.motion(2, 10.0, k, RATE)
-            tau = idim.torque(theta, *motion)
+            states = idim.follow(*motion[:2], RATE)
+            tau = idim.torque(theta, *motion, conditions=states)
             tau += np.random.default_rng(k).normal(size=tau.shape)
             columns = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
             table = place / f"{name}-{k}.csv"
@@ -240,14 +245,14 @@ def test_the_prior_is_trusted_less_where_the_file_is_wrong(place, tmp_path):
     assert fit.settings["prior_weight"] == float(decision["value"])
 
 
-@pytest.mark.parametrize("name", ["root", "smooth", "loaded"])
+@pytest.mark.parametrize("name", ["root", "smooth", "loaded", "elastic"])
 def test_another_law_is_taken_where_it_is_the_true_one(place, name):
     fit = identified(place / f"{name}.toml")
     given = identified(place / f"{name}.toml", decide=NOTHING)
     assert fit.idim.friction != "coulomb-viscous"
     assert held_out(fit) < 0.97 * held_out(given)
-    if name == "loaded":
-        assert "load" in fit.idim.friction
+    told = {"loaded": "load", "elastic": "dahl-spectrum"}
+    assert told.get(name, "") in fit.idim.friction
     (decision,) = (d for d in fit.settings["decided"] if d["what"] == "friction")
     assert decision["gain_percent"] > 3.0
     # the next run decides nothing, and gives the same
@@ -439,8 +444,49 @@ def test_what_could_not_be_decided_is_said(place, monkeypatch):
     def fail(*given):
         raise ComputationError("sigmas did not settle")
 
-    monkeypatch.setattr("dynident.study.decide.choose_friction", fail)
+    monkeypatch.setattr("dynident.study.decide.choose_friction_and_weight", fail)
     fit = identified(place / "root.toml")
     assert "friction was not decided from the logs: sigmas did not settle" in fit.warnings
     assert [each["what"] for each in fit.settings["decided"]] == ["bandwidth"]
     assert fit.idim.friction == "coulomb-viscous"
+
+
+def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeypatch):
+    """What is taken is the pair that predicts what was left out better, the weight first or not."""
+    weight = Decision("prior_weight", "10", 5.0, "trusted more")
+    monkeypatch.setattr("dynident.decide.friction.choose_weight", lambda *given: weight)
+    monkeypatch.setattr("dynident.decide.friction.weigh_prior", lambda *given: "heavy")
+
+    def found(errors):
+        def choose(problem, admitted, sigma):
+            return Decision("friction", str(admitted), 0.0, ""), errors[admitted]
+
+        return choose
+
+    sigma = np.ones(2)
+    problem = SimpleNamespace(factors=SimpleNamespace(weighted=lambda own: None))
+    for errors, expected in (
+        ({"usual": 5.0, "heavy": 4.0}, ["prior_weight", "heavy"]),
+        ({"usual": 4.0, "heavy": 5.0}, ["usual"]),
+        ({"usual": 4.0, "heavy": 4.0}, ["usual"]),
+    ):
+        monkeypatch.setattr("dynident.decide.friction.choose_friction", found(errors))
+        pair = choose_friction_and_weight(problem, "usual", sigma)
+        assert [each.what if each is weight else each.value for each in pair] == expected
+
+
+def test_bristles_that_push_in_most_fits_have_no_place():
+    """Columns of the wrong sign are left out one after another; the rest is a least-squares fit."""
+    rng = np.random.default_rng(8)
+    rows = rng.normal(size=(5, 60, 5))
+    rows[:, :, 4] = rows[:, :, 1] - 0.5 * rows[:, :, 2] + 0.1 * rng.normal(size=(5, 60))
+    folds = Folds(tuple((own,) for own in rows), np.zeros((0, 5)))
+    change = Change.of(folds, folds.fit(np.array([0])), np.array([1, 2, 3]))
+    every = np.ones(3, dtype=bool)
+    chosen = change.select([0, 1, 2], every, every)
+    assert 0 in chosen
+    assert 1 not in chosen
+    places, c = change.solve(2, [0, 1, 2], every, every)
+    assert np.all(c > 0.0)
+    S, right = change.normal[2]
+    np.testing.assert_allclose(S[np.ix_(places, places)] @ c, right[places], rtol=1e-12)
