@@ -1,0 +1,473 @@
+"""Damaged logs of measured robots: what the doctor names, with a held-out log and without.
+
+The log that is fitted (or the robot's file) is damaged, the held-out one is as it was measured; and
+each undamaged log, about which nothing should be said. Writes `docs/figures/doctor_measured.md`:
+
+    python benchmarks/doctor_measured.py [--robots WORD …] [--kinds WORD …] [--alone] [--print]
+
+Words are parts of the names of robots and kinds of damage; with them, or `--print`, nothing is
+written. `--alone` leaves out the runs with a held-out log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from common import EMPS, FIGURES, markdown
+from decide import kr300, list_studies, lwr4
+from doctor import (
+    DAMAGES,
+    REFUSED,
+    Damage,
+    Made,
+    Make,
+    Scene,
+    any_joint,
+    in_radians,
+    late,
+    mounted,
+    offset,
+    one_scaled,
+    signals,
+)
+from logs import LWR4
+from scipy import signal
+
+import dynident as di
+from dynident.core.arrays import Array
+from dynident.core.errors import DynidentError
+from dynident.fit.verdict import TRUSTED
+from dynident.recording.recording import Recording
+from dynident.report.fit import Fit
+from dynident.robot.model import Robot
+from dynident.study.study import (
+    Study,
+    build_study_problem,
+    load_study_robot,
+    prepare_study_recording,
+    read_study_recordings,
+)
+
+HARMFUL = 1.1
+"""Held-out error over that of the undamaged log."""
+NEAR = 3.0
+"""Standard errors within which a size is right."""
+
+# ---- the logs
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A study with its logs as they were measured: the first is fitted and damaged."""
+
+    study: Study
+    scene: Scene
+    beside: tuple[Recording, ...]
+
+    def identify(self, robot: Robot, log: Recording, alone: bool = False) -> Fit:
+        """By the default method; nothing is decided."""
+        fitted = [(own, rec) for own, rec in self.pairs(log) if own.use == "identify"]
+        held = [(own, rec) for own, rec in self.pairs(log) if own.use != "identify"]
+        prepared = [
+            [prepare_study_recording(own, rec, self.study.prepare) for own, rec in some]
+            for some in (fitted, held)
+        ]
+        problem = build_study_problem(self.study, robot, prepared[0])
+        return di.identify(problem, validation=[] if alone else prepared[1], bootstrap=0)
+
+    def pairs(self, log: Recording) -> Iterator[tuple[object, Recording]]:
+        """The study's tables of logs, and the logs with a damaged one."""
+        return zip(self.study.log, (log, *self.beside), strict=True)
+
+
+def emps() -> Study:
+    """The EMPS, and its pulses held out."""
+    given = di.read_study(EMPS / "study.toml")
+    own = given.log[0].model_dump(exclude_none=True)
+    logs = [
+        {**own, "files": [str(EMPS / name)], "use": use}
+        for name, use in (("DATA_EMPS.mat", "identify"), ("DATA_EMPS_PULSES.mat", "validate"))
+    ]
+    return Study.model_validate(
+        {
+            "robot": {"file": str(given.robot.file)},
+            "log": logs,
+            "prepare": given.prepare.model_dump(exclude_none=True),
+        }
+    )
+
+
+def list_cases() -> dict[str, Callable[[], Study]]:
+    """All measured logs."""
+    found = {name: partial(lambda study: study, study) for name, (study, _) in list_studies().items()}
+    found["EMPS → pulses"] = emps
+    if LWR4.is_dir():
+        found["LWR4+ 3 → 2"] = partial(lwr4, (3,), 2)
+        found["KR300 B → A"] = turned(kr300)
+    return found
+
+
+def turned(study: Callable[[], Study]) -> Callable[[], Study]:
+    """Fitted to the held-out log."""
+
+    def make() -> Study:
+        own = study()
+        uses = {"identify": "validate", "validate": "identify"}
+        logs = tuple(each.model_copy(update={"use": uses[each.use]}) for each in own.log[::-1])
+        return own.model_copy(update={"log": logs})
+
+    return make
+
+
+def take(name: str, study: Study) -> Case:
+    """Read the logs."""
+    robot = load_study_robot(study)
+    first, *beside = read_study_recordings(study, robot)
+    none = np.zeros(0)
+    scene = Scene(name, robot, first, beside[-1], first, "coulomb-viscous", none)
+    return Case(study, scene, tuple(beside))
+
+
+# ---- damage
+
+
+def timed_signals(change: Callable[..., tuple[Array, Array]]) -> Make:
+    """Damage to the arrays that depends on the log's rate."""
+
+    def make(s: Scene, size: float, rng: np.random.Generator) -> Made:
+        q, tau = change(s.fit.q.copy(), s.fit.tau.copy(), size, rng, s.fit.rate)
+        return s.robot, replace(s.fit, q=q, tau=tau)
+
+    return make
+
+
+def all_late(
+    q: Array, tau: Array, ms: float, _: np.random.Generator, rate: float
+) -> tuple[Array, Array]:
+    """All torques."""
+    return q, late(tau, round(ms * 1e-3 * rate))
+
+
+def one_late(
+    q: Array, tau: Array, ms: float, rng: np.random.Generator, rate: float
+) -> tuple[Array, Array]:
+    """The torque of one joint."""
+    j = any_joint(q, rng)
+    tau[:, j] = late(tau[:, j], round(ms * 1e-3 * rate))
+    return q, tau
+
+
+def both_slow(
+    q: Array, tau: Array, hz: float, _: np.random.Generator, rate: float
+) -> tuple[Array, Array]:
+    """Positions and torques behind the same filter of second order."""
+    b, a = signal.butter(2, hz, fs=rate)
+    zi = signal.lfilter_zi(b, a)
+    slow = [np.column_stack([signal.lfilter(b, a, x, zi=zi * x[0])[0] for x in y.T]) for y in (q, tau)]
+    return slow[0], slow[1]
+
+
+def step(q: Array, tau: Array, by: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Another gain in the second half."""
+    tau[len(tau) // 2 :] *= by
+    return q, tau
+
+
+def rows_lost(s: Scene, share: float, rng: np.random.Generator) -> Made:
+    """Rows are lost here and there, and time is numbered anew."""
+    kept = rng.uniform(size=len(s.fit.q)) >= share
+    optional = {
+        key: own[kept]
+        for key in ("dq", "ddq", "qref", "dqref", "temp", "known")
+        if (own := getattr(s.fit, key)) is not None
+    }
+    count = int(np.sum(kept))
+    log = replace(
+        s.fit, q=s.fit.q[kept], tau=s.fit.tau[kept], segments=((0, count),), **optional
+    )
+    return s.robot, log
+
+
+def upside_down(s: Scene, _: float, rng: np.random.Generator) -> Made:
+    """Gravity of the robot's file is another."""
+    return replace(s.robot, gravity=-np.asarray(s.robot.gravity)), s.fit
+
+
+def aside(s: Scene, _: float, rng: np.random.Generator) -> Made:
+    """On a wall."""
+    return replace(s.robot, gravity=np.roll(s.robot.gravity, 1)), s.fit
+
+
+KINDS: dict[str, Damage] = {
+    "torque sign of a joint": replace(DAMAGES["torque sign of a joint"], sizes=(1, 2)),
+    "torque sign of all joints": DAMAGES["torque sign of all joints"],
+    "torques of two joints swapped": replace(
+        DAMAGES["torques of two joints swapped"], sizes=(1, 2)
+    ),
+    "position sign of a joint": replace(DAMAGES["position sign of a joint"], sizes=(1, 2)),
+    "position sign of all joints": DAMAGES["position sign of all joints"],
+    "degrees taken for radians": DAMAGES["degrees taken for radians"],
+    "degrees of one joint": DAMAGES["degrees of one joint"],
+    "delay of all torques [ms]": Damage(
+        ("delay",), timed_signals(all_late), (10, 20, 50), measured="delay"
+    ),
+    "delay of one torque [ms]": Damage(("delay",), timed_signals(one_late), (10, 20, 50)),
+    "encoder offset [deg]": Damage(
+        ("encoder offset",), signals(offset), (10,), joints=2, measured="offset"
+    ),
+    "all torques times": Damage(
+        ("torque scale",), DAMAGES["all torques times"].make, (0.01, 0.1, 2, 10, 1000)
+    ),
+    "torque of a joint times": Damage(
+        ("torque scale", "torque scale of a joint"), signals(one_scaled), (2,), joints=2
+    ),
+    "torque without sign": DAMAGES["torque without sign"],
+    "rate times": Damage(("rate", "speed"), DAMAGES["rate times"].make, (2, 0.5)),
+    "upside down": Damage(("mounting",), upside_down),
+    "on a wall": Damage(("mounting",), aside),
+    "both low-passed [Hz]": Damage((), timed_signals(both_slow), (5,)),
+    "gain steps in the middle": Damage(("gain step",), signals(step), (1.5,)),
+    "rows lost, share": Damage(("rows lost", "rate"), rows_lost, (0.05,)),
+}  # fmt: skip
+
+
+# ---- what comes of it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of one log.
+
+    Attributes
+    ----------
+    found : tuple of str
+        Diagnoses of the damaged log's findings, then kinds of signs in the verdict's words.
+    sigmas : float
+        By how many standard errors a size is off; nan where none was measured.
+    """
+
+    robot: str
+    kind: str
+    size: float
+    alone: bool
+    state: str
+    held: float
+    sound: float
+    found: tuple[str, ...]
+    words: tuple[str, ...]
+    sigmas: float = np.nan
+
+    @property
+    def harmful(self) -> bool:
+        """Whether the held-out error is a tenth larger than that of the undamaged log."""
+        return bool(self.state == REFUSED or self.held >= HARMFUL * self.sound)
+
+    @property
+    def right(self) -> bool:
+        """Whether the first finding is right, or a sign is, or what is refused says why."""
+        return self.state == REFUSED or bool({*self.found[:1]} & {*KINDS[self.kind].names})
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the first finding is another."""
+        return bool(self.found) and not self.right
+
+
+SIGNS = {
+    "never changes its sign": "unsigned",
+    "over the robot file's limit": "speed",
+    "comes in steps": "coarse",
+    "jumps by about": "wrapped",
+    "is clipped": "clipped",
+    "stands still": "stuck",
+    "the rate is": "rate",
+}
+"""Words of signs in a verdict, by which they are told."""
+
+
+def measure_sigmas(kind: Damage, size: float, fit: Fit) -> float:
+    """By how many of its standard errors the first finding's size is off."""
+    truth = {"delay": 1e-3 * size, "offset": np.radians(size)}
+    for each in fit.findings[:1]:
+        if kind.measured and each.mending is not None and each.error > 0.0:
+            values = np.atleast_1d(getattr(each.mending, kind.measured))
+            value = float(values[np.argmax(np.abs(values))])
+            return float(abs(value - truth[kind.measured]) / each.error)
+    return np.nan
+
+
+def held_out_error(case: Case, robot: Robot, fit: Fit) -> float:
+    """Of all samples, of the last held-out log [%]."""
+    if fit.validation:
+        return fit.validation[-1].entries[1].overall_percent
+    raise ValueError("no held-out log")
+
+
+def list_outcomes(
+    case: Case, kinds: dict[str, Damage], alone: bool
+) -> Iterator[Outcome]:
+    """Of the undamaged log, and of each damage to it."""
+    s = case.scene
+    sound = case.identify(s.robot, s.fit)
+    error = held_out_error(case, s.robot, sound)
+    yield tell(s, "undamaged", 0.0, sound, error, error, False)
+    yield tell(s, "undamaged", 0.0, case.identify(s.robot, s.fit, alone=True), error, error, True)
+    for kind, damage in kinds.items():
+        for size in damage.sizes if damage.joints <= s.robot.n else ():
+            state = [int(1000 * abs(size)), *kind.encode(), *s.name.encode()]
+            robot, log = damage.make(s, size, np.random.default_rng(state))
+            held = np.nan
+            for without in (True,) if alone else (False, True):
+                try:
+                    fit = case.identify(robot, log, alone=without)
+                except DynidentError as refusal:
+                    yield Outcome(
+                        s.name, kind, size, without, REFUSED, np.nan, error, (), (str(refusal),)
+                    )
+                    continue
+                if not without:
+                    held = held_out_error(case, robot, fit)
+                yield tell(s, kind, size, fit, held, error, without)
+
+
+def tell(
+    s: Scene, kind: str, size: float, fit: Fit, held: float, sound: float, alone: bool
+) -> Outcome:
+    """What was said."""
+    damaged = kind != "undamaged"
+    ours = [f for f in fit.findings if not damaged or f.log == s.fit.name]
+    reasons = tuple(f"{r.state}: {r.words}" for r in fit.verdict.reasons)
+    shown = [
+        name
+        for r in fit.verdict.reasons
+        for words, name in SIGNS.items()
+        if words in r.words and (not damaged or r.words.startswith(s.fit.name))
+    ]
+    found = tuple(dict.fromkeys([*(f.diagnosis for f in ours), *shown]))
+    right = {*KINDS[kind].names} if damaged else set()
+    if not {*found[:1]} & right and {*shown[:1]} & right:
+        found = (shown[0], *found)
+    return Outcome(
+        s.name,
+        kind,
+        size,
+        alone,
+        fit.verdict.state,
+        held,
+        sound,
+        found,
+        (*(f.words for f in fit.findings), *reasons),
+        measure_sigmas(KINDS[kind], size, fit) if damaged else np.nan,
+    )
+
+
+def line(o: Outcome) -> str:
+    """In one line."""
+    what = "no harm" if not o.harmful else "right" if o.right else "WRONG" if o.wrong else "none"
+    said = ", ".join(o.found) or "nothing"
+    beside = "alone" if o.alone else "held "
+    return (
+        f"{o.robot:14.14s} {o.kind} {o.size:g} | {beside} | {o.held:.4g} ({o.sound:.3g}) % | {what} "
+        f"| {said} | {o.state} | {o.sigmas:.2g} | {o.words[0] if o.words else ''}"
+    )
+
+
+# ---- the page
+
+
+def page(outcomes: Sequence[Outcome]) -> str:
+    """The whole page."""
+    lines = [
+        "# Damaged logs of measured robots",
+        "",
+        "Made by `benchmarks/doctor_measured.py`: the log that is fitted, or the robot's file, is "
+        "damaged, the held-out log is as it was measured. A damage is *harmful* if it raises the "
+        f"held-out error by {100 * (HARMFUL - 1):.0f} % or more over that of the undamaged log, or "
+        "is refused; *right* if the first finding, or a sign of the signals, is right about it; "
+        "*wrong* if another is first. The default method, without decisions and the bootstrap. "
+        "Each is told with the held-out log at hand, and without.",
+        "",
+    ]
+    for alone, title in ((False, "with a held-out log"), (True, "by one log alone")):
+        own = [o for o in outcomes if o.alone == alone and o.kind != "undamaged"]
+        harm = [o for o in own if o.harmful and KINDS[o.kind].names]
+        every = [o for o in own if o.harmful]
+        off = [o.sigmas for o in harm if o.right and np.isfinite(o.sigmas)]
+        lines += [
+            f"- {title}: of {len(own)} damaged logs {len(every)} harmful, {len(harm)} of them of kinds "
+            f"that are looked for: named first {sum(o.right for o in harm)} "
+            f"({100 * sum(o.right for o in harm) / max(1, len(harm)):.0f} %), a wrong name "
+            f"{sum(o.wrong for o in every)}, trusted {sum(o.state == TRUSTED for o in every)}; sizes "
+            f"within {NEAR:g} standard errors: {sum(x <= NEAR for x in off)} of {len(off)}"
+        ]
+    sound = [o for o in outcomes if o.kind == "undamaged"]
+    lines += [
+        f"- undamaged: {sum(bool(o.found) for o in sound)} of {len(sound)} with a finding or sign",
+        "",
+    ]
+    rows = []
+    for kind in KINDS:
+        own = [o for o in outcomes if o.kind == kind]
+        cells = []
+        for alone in (False, True):
+            harm = [o for o in own if o.harmful and o.alone == alone]
+            cells += [
+                str(len(harm)), str(sum(o.right for o in harm)), str(sum(o.wrong for o in harm)),
+                str(sum(o.state == TRUSTED for o in harm)),
+            ]  # fmt: skip
+        rows.append([kind, str(sum(not o.alone for o in own)), *cells])
+    header = ["damage", "logs", "harmful", "right", "wrong", "trusted", "alone: harmful", "right",
+              "wrong", "trusted"]  # fmt: skip
+    lines += markdown(header, rows)
+    lines += ["", "## What was named wrongly or not at all, or trusted", ""]
+    rows = [
+        [
+            o.robot, f"{o.kind} {o.size:g}", "no" if o.alone else "yes", f"{o.sound:.3g}",
+            f"{o.held:.3g}", ", ".join(o.found) or "nothing", o.state,
+        ]
+        for o in outcomes
+        if o.kind != "undamaged" and o.harmful and (not o.right or o.state == TRUSTED)
+    ]  # fmt: skip
+    header = ["log", "damage", "held-out log", "undamaged %", "held out %", "said", "verdict"]
+    lines += markdown(header, rows)
+    lines += ["", "## Undamaged", ""]
+    lines += markdown(
+        ["log", "held-out log", "error %", "verdict", "said"],
+        [
+            [o.robot, "no" if o.alone else "yes", f"{o.sound:.3g}", o.state, "; ".join(o.words)]
+            for o in sound
+        ],
+    )
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Measure, and write the page where all was."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--robots", nargs="+", default=[])
+    parser.add_argument("--kinds", nargs="+", default=[])
+    parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--print", action="store_true")
+    given = parser.parse_args()
+    kinds = {k: d for k, d in KINDS.items() if not given.kinds or any(w in k for w in given.kinds)}
+    outcomes = []
+    for name, study in list_cases().items():
+        if given.robots and not any(word in name for word in given.robots):
+            continue
+        for outcome in list_outcomes(take(name, study()), kinds, given.alone):
+            outcomes.append(outcome)
+            print(line(outcome), flush=True)
+    found = page(outcomes)
+    if given.robots or given.kinds or given.alone or given.print:
+        sys.stdout.write(found)
+    else:
+        (FIGURES / "doctor_measured.md").write_text(found, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
