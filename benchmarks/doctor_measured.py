@@ -40,7 +40,7 @@ from scipy import signal
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.core.errors import DynidentError
+from dynident.core.errors import DynidentError, InputError
 from dynident.fit.verdict import TRUSTED
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
@@ -55,6 +55,7 @@ from dynident.study.study import (
 
 HARMFUL = 1.1
 """Held-out error over that of the undamaged log."""
+INPUT = "refused as input"
 NEAR = 3.0
 """Standard errors within which a size is right."""
 
@@ -204,19 +205,25 @@ def aside(s: Scene, _: float, rng: np.random.Generator) -> Made:
 
 
 KINDS: dict[str, Damage] = {
-    "torque sign of a joint": replace(DAMAGES["torque sign of a joint"], sizes=(1, 2)),
+    "torque sign of a joint": replace(
+        DAMAGES["torque sign of a joint"], sizes=(1, 2), joints=2
+    ),
     "torque sign of all joints": DAMAGES["torque sign of all joints"],
     "torques of two joints swapped": replace(
         DAMAGES["torques of two joints swapped"], sizes=(1, 2)
     ),
-    "position sign of a joint": replace(DAMAGES["position sign of a joint"], sizes=(1, 2)),
+    "position sign of a joint": replace(
+        DAMAGES["position sign of a joint"], sizes=(1, 2), joints=2
+    ),
     "position sign of all joints": DAMAGES["position sign of all joints"],
     "degrees taken for radians": DAMAGES["degrees taken for radians"],
-    "degrees of one joint": DAMAGES["degrees of one joint"],
+    "degrees of one joint": replace(DAMAGES["degrees of one joint"], joints=2),
     "delay of all torques [ms]": Damage(
         ("delay",), timed_signals(all_late), (10, 20, 50), measured="delay"
     ),
-    "delay of one torque [ms]": Damage(("delay",), timed_signals(one_late), (10, 20, 50)),
+    "delay of one torque [ms]": Damage(
+        ("delay",), timed_signals(one_late), (10, 20, 50), joints=2
+    ),
     "encoder offset [deg]": Damage(
         ("encoder offset",), signals(offset), (10,), joints=2, measured="offset"
     ),
@@ -232,7 +239,7 @@ KINDS: dict[str, Damage] = {
     "on a wall": Damage(("mounting",), aside),
     "both low-passed [Hz]": Damage((), timed_signals(both_slow), (5,)),
     "gain steps in the middle": Damage(("gain step",), signals(step), (1.5,)),
-    "rows lost, share": Damage(("rows lost", "rate"), rows_lost, (0.05,)),
+    "rows lost, share": Damage(("rows lost",), rows_lost, (0.05,)),
 }  # fmt: skip
 
 
@@ -270,17 +277,21 @@ class Outcome:
     @property
     def right(self) -> bool:
         """Whether the first finding is right, or a sign is, or what is refused says why."""
-        return self.state == REFUSED or bool({*self.found[:1]} & {*KINDS[self.kind].names})
+        return bool({*self.found[:1]} & {INPUT, *KINDS[self.kind].names})
 
     @property
     def wrong(self) -> bool:
         """Whether the first finding is another."""
-        return bool(self.found) and not self.right
+        return bool({*self.found[:1]} - {*SIGNS.values()}) and not self.right
 
 
+ALIKE = {"torque scale of a joint": "torque scale"}
+"""What is the same of a robot of one joint."""
 SIGNS = {
     "never changes its sign": "unsigned",
-    "over the robot file's limit": "speed",
+    "no torque is ever negative": "unsigned",
+    "were rows lost": "rows lost",
+    "the robot file allows": "speed",
     "comes in steps": "coarse",
     "jumps by about": "wrapped",
     "is clipped": "clipped",
@@ -326,8 +337,9 @@ def list_outcomes(
                 try:
                     fit = case.identify(robot, log, alone=without)
                 except DynidentError as refusal:
+                    said = (INPUT,) if isinstance(refusal, InputError) else ()
                     yield Outcome(
-                        s.name, kind, size, without, REFUSED, np.nan, error, (), (str(refusal),)
+                        s.name, kind, size, without, REFUSED, np.nan, error, said, (str(refusal),)
                     )
                     continue
                 if not without:
@@ -350,6 +362,8 @@ def tell(
     ]
     found = tuple(dict.fromkeys([*(f.diagnosis for f in ours), *shown]))
     right = {*KINDS[kind].names} if damaged else set()
+    if s.robot.n == 1:  # whose one joint is all joints, and whose two signs are one
+        found = tuple(ALIKE.get(name, name) for name in found)
     if not {*found[:1]} & right and {*shown[:1]} & right:
         found = (shown[0], *found)
     return Outcome(

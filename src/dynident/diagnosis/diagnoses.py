@@ -23,6 +23,7 @@ from dynident.diagnosis.sized import (
     suspect_delays,
     suspect_drifts,
     suspect_encoder_offsets,
+    suspect_gain_steps,
     suspect_late_signals,
     suspect_position_lags,
     suspect_ripples,
@@ -536,27 +537,29 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
         beta = fit_consistent_model(s.columns.read(np.diag(1.0 / factor)))
     off = np.abs(np.abs(factor) - 1.0) > limit.OTHER
     joint = np.flatnonzero(off)
-    reading = replace(Reading.plain(case.n), torque=np.diag(1.0 / factor))
     if len(joint) == 1:
         j = int(joint[0])
-        reading = replace(reading, torque=np.diag(np.where(off, 1.0 / factor, 1.0)))
+        one = np.diag(np.where(off, 1.0 / factor, 1.0))
         yield Suspicion(
             "torque scale of a joint",
             f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
-            reading,
+            replace(Reading.plain(case.n), torque=one),
             freedom=1,
             advice=f"check the gain, the unit and the reduction of {case.names[j]}",
         )
-    elif len(joint):
-        alike = np.ptp(factor) <= limit.OTHER * abs(float(np.mean(factor)))
-        times = f"{np.median(factor):.3g}" if alike else ", ".join(f"{f:.3g}" for f in factor)
-        yield Suspicion(
-            "torque scale",
-            f"the torques are {times} times those of the other log",
-            reading,
-            freedom=1 if alike else case.n,
-            advice="check their unit, gains and the side of the reduction in both logs",
-        )
+    if not len(joint):
+        return
+    common = float(np.median(factor))
+    for given, freedom in ((np.full(case.n, common), 1), (factor, case.n)):
+        times = f"{common:.3g}" if freedom == 1 else ", ".join(f"{f:.3g}" for f in factor)
+        if freedom > 1 or abs(abs(common) - 1.0) > limit.OTHER:
+            yield Suspicion(
+                "torque scale",
+                f"the torques are {times} times those of the other log",
+                replace(Reading.plain(case.n), torque=np.diag(1.0 / given)),
+                freedom=freedom,
+                advice="check their unit, gains and the side of the reduction in both logs",
+            )
 
 
 @dataclass(frozen=True)
@@ -615,6 +618,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "position delay": Diagnosis(suspect_position_lags, is_plain),
     "encoder offset": Diagnosis(suspect_encoder_offsets, is_any),
     "drift": Diagnosis(suspect_drifts, is_plain),
+    "gain step": Diagnosis(suspect_gain_steps, is_plain),
     "position sign": Diagnosis(
         partial(suspect_signs, "position sign", "position", ("q", "qref")), is_any
     ),

@@ -158,7 +158,7 @@ def examine(
     sets = tuple(dict.fromkeys(names for log in every for names in log.sets if names))
     scenes = [take_scene(base, log, sets, limit.MOST if thorough else limit.FEW) for log in every]
     found = examine_scenes(list(scenes), range(len(logs)), thorough)
-    if any(found) or not held_out or not measure_disagreement(scenes)[1]:
+    if any(found) or not held_out or not measure_disagreement(scenes):
         return found
     fitted = tuple(scenes[: len(logs)])
     return (
@@ -208,14 +208,14 @@ def examine_scenes(
     return tuple(found[k] for k in places)
 
 
-def measure_disagreement(scenes: Sequence[Scene]) -> tuple[float, bool]:
-    """Mean error of logs with models of their own, and whether one model is clearly worse."""
+def measure_disagreement(scenes: Sequence[Scene]) -> bool:
+    """Whether one model is clearly worse for logs than models of their own are."""
     apart = np.concatenate([s.problem.free_errors() for s in scenes])
     first, *others = scenes
     together = first.among(others).problem.free_errors()
     joint = np.any(together >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
     worse = average_errors(together) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
-    return average_errors(apart), bool(worse or joint)
+    return bool(worse or joint)
 
 
 def simplify_friction(base: BaseParameters) -> BaseParameters:
@@ -301,11 +301,11 @@ def reconcile_logs(
     """The reading under which a log and the others have the same model, if they have none."""
     if not others:
         return None
-    apart, disagree = measure_disagreement((scene, *others))
-    together = scene.among(others)
-    if not disagree:
+    every, together = (scene, *others), scene.among(others)
+    if not measure_disagreement(every):
         return None
-    found = find_best_explanation(together, thorough, apart)
+    own = [each.problem.errors(fit_consistent_model(each.problem)) for each in every]
+    found = find_best_explanation(together, thorough, average_errors(np.concatenate(own)))
     if found is None:
         return None
     finding, reading = found
@@ -337,12 +337,9 @@ def find_torque_scale(log: str, problem: LeastSquares) -> Iterator[Finding]:
     """Torques that are far from what the robot file's inertials ask for."""
     if not problem.base.idim.robot.has_nominal:
         return
-    scale, share = problem.of_file()
-    if not np.any(share > limit.SEEN):
-        return
-    times = float(np.median(scale[share > limit.SEEN]))
-    if not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
-        error = 100.0 * float(np.sqrt(problem.free()))
+    times, told = problem.of_file()
+    if told and not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
+        error = 100.0 * average_errors(problem.free_errors())
         yield Finding(
             log,
             "torque scale",
@@ -357,7 +354,7 @@ def find_unrelated_torque(
     log: str, problem: LeastSquares, findings: Sequence[Finding]
 ) -> Iterator[Finding]:
     """Torque that nothing explains."""
-    error = np.sqrt(problem.free())
+    error = average_errors(problem.free_errors())
     if error > limit.UNRELATED and not findings:
         yield Finding(
             log,
@@ -374,7 +371,7 @@ def find_best_explanation(
 ) -> tuple[Finding, Reading] | None:
     """The reading that explains a scene best, where it is clearly better than the log's own.
 
-    `apart` is the error of this log and those beside it with models of their own: most of what is
+    `apart` is the error of this log and those beside it with bodies of their own: most of what is
     between that and the error with one model has to be explained.
     """
     problem = scene.problem
@@ -424,11 +421,12 @@ def find_best_explanation(
             left = suspicion.reading.errors(scene, found, found.consistent())
         except ComputationError:
             continue
+        sure = suspicion.freedom == 1 and suspicion.sure > limit.SURE
         clear = (
-            is_clearly_better(left, errors, worth)
+            is_clearly_better(left, errors, limit.WORTH_SURE if sure else worth)
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
-        lost = scene.plain and has_unrelated_joints(left, scene.n, suspicion.reading.touched)
+        lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)
         if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
             explained.append(Explained(suspicion, left, found))
     if not explained:
@@ -443,7 +441,7 @@ def find_best_explanation(
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
-    if apart is None and np.max(best.errors) >= limit.UNRELATED:
+    if apart is None and np.any(best.errors - best.problem.blurred >= limit.UNRELATED):
         foreign = find_unrelated_joint(scene, errors)
         if foreign is not None:
             return foreign
@@ -475,7 +473,8 @@ def find_bad_joints(
     first = dof - n
     poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:
-        contradicted = average_errors(errors) > limit.CONTRADICTED * np.sqrt(scene.problem.free())
+        free = average_errors(scene.problem.free_errors())
+        contradicted = average_errors(errors) > limit.CONTRADICTED * free
         told = contradicted or np.any(correlate_residuals(scene, beta) > limit.WHITE)
         return poor, bool(told)
     if np.any(errors[dof : scene.groups] > limit.ASTRAY):
@@ -483,17 +482,21 @@ def find_bad_joints(
     return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= limit.POOR)
 
 
-def has_unrelated_joints(left: Array, n: int, touched: Booleans) -> bool:
+def has_unrelated_joints(scene: Scene, left: Array, touched: Booleans) -> bool:
     """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
-    own, *others = left.reshape(-1, n)
-    known = np.min(others, axis=0) < limit.UNRELATED if others else np.zeros(n, dtype=bool)
-    return bool(np.any((own >= limit.UNRELATED) & (touched | known)))
+    own, *others = left.reshape(-1, scene.n)
+    most = limit.UNRELATED + scene.blur
+    known = np.min(others, axis=0) < limit.UNRELATED if others else np.zeros(scene.n, dtype=bool)
+    return bool(np.any((own >= most) & (touched | known)))
 
 
 def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading] | None:
     """A joint whose torque nothing explains, and without which the others' is explained."""
-    joint = int(np.argmax(errors[: scene.n]))
-    if not scene.plain or errors[joint] <= limit.UNRELATED or scene.n == 1:
+    if not scene.plain or scene.n == 1:
+        return None
+    over = errors[: scene.n] - scene.blur
+    joint = int(np.argmax(over))
+    if over[joint] <= limit.UNRELATED:
         return None
     reading = Reading(np.diag(np.arange(scene.n) != joint).astype(float), np.zeros(scene.n))
     problem = scene.columns.read(reading.torque)
@@ -512,31 +515,13 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
 
 
-def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Array:
-    """What is left of the joints' rms torques, as shares of their drives' effort limits.
-
-    Infinite for joints without a limit, and of all where no drive is at work: then limits or
-    torques may be in another unit.
-    """
-    limits = np.array([joint.effort for joint in robot.joints])
-    known = np.isfinite(limits) & (limits > 0.0)
-    work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
-    if not np.any(work > limit.AT_WORK):
-        return np.full(robot.n, np.inf)
-    return np.where(known, work * errors, np.inf)
-
-
 def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
-    """Whether no joint gains but those of which little was left, for their drives."""
+    """Whether no joint gains but those of next to no torque for their drives, and these little."""
     if not scene.plain:
         return False
-    shares = []
-    for k, s in enumerate((scene, *scene.beside)):
-        torque = np.sqrt(np.sum(s.tau**2 * s.moving, axis=0) / np.maximum(1, s.moving.sum(axis=0)))
-        own = before[k * s.n : (k + 1) * s.n]
-        shares.append(measure_unexplained_effort(s.robot, torque, own))
-    loud = np.concatenate(shares) >= limit.QUIET
-    return not np.any(loud & (after < limit.WORTH_AGAINST * before))
+    loud = np.concatenate([s.blur for s in (scene, *scene.beside)]) < limit.DROWNED
+    least = np.where(loud, limit.WORTH_AGAINST, limit.LOUDLY)
+    return not np.any(after < least * before)
 
 
 def leaves_only_noise(s: Scene) -> bool:

@@ -286,12 +286,18 @@ class Scene:
     course : ndarray, shape (3, kept samples, n), or None
         Position, velocity and acceleration of the joints likewise; None where the motion is read
         otherwise than it is logged.
+    blur : ndarray, shape (groups,)
+        Share of each group's torque that any model leaves, as far as the drives' limits tell.
+    logged_torque : ndarray, shape (kept samples, n), or None
+        Of joints whose torques something was added to: errors stay shares of these.
     others : Others
     """
 
     motion: MotionAt
     signals: Signals
     course: Array | None
+    blur: Array
+    logged_torque: Array | None = None
     others: Others = Others()
 
     @property
@@ -381,6 +387,12 @@ class Scene:
         return self.torque[self.instant]
 
     @property
+    def strength(self) -> Array:
+        """Root mean square of the torques of the rows that may be fitted, shape (n,)."""
+        square = np.sum(self.tau**2 * self.moving, axis=0)
+        return np.asarray(np.sqrt(square / np.maximum(1, self.moving.sum(axis=0))))
+
+    @property
     def wrenches(self) -> tuple[str, ...]:
         """Contacts that are measured."""
         return tuple(n.removeprefix(WRENCHES) for n in self.signals if n.startswith(WRENCHES))
@@ -411,7 +423,8 @@ class Scene:
 
     def relieved(self, theta: Array, q: Array, dq: Array, ddq: Array) -> Scene:
         """With the torques but for what standard parameters ask for along a motion."""
-        return self.driven(self.torque - self.base.idim.torque(theta, q, dq, ddq))
+        less = self.driven(self.torque - self.base.idim.torque(theta, q, dq, ddq))
+        return replace(less, logged_torque=self.torque)
 
     def saying(self, signals: Signals) -> Scene:
         """With other signals."""
@@ -510,7 +523,7 @@ class Scene:
         pairs = [own.split(torques[at]) for own, at in zip(factors, self.moving.T, strict=True)]
         sides, rests = tuple(z for z, _ in pairs), tuple(factorise(rest) for _, rest in pairs)
         rows, beside = self.motion.count, self.others.problem
-        return Columns(self.base, factors, sides, rests, rows, beside)
+        return Columns(self.base, factors, sides, rests, rows, self.blur, beside)
 
     @cached_property
     def problem(self) -> LeastSquares:
@@ -521,8 +534,11 @@ class Scene:
         rests = np.array([float(rest @ rest) for _, rest in pairs])
         squares = np.array([float(y @ y) for y in self.sides])
         sizes = np.where(borne > 0.0, borne, squares)
-        beside = self.others.problem
-        return LeastSquares(self.base, factors, sides, rests, self.motion.count, sizes, beside)
+        if self.logged_torque is not None:
+            known = self.logged_torque[self.instant]
+            sizes = np.maximum(sizes, np.sum(known**2 * self.moving, axis=0))
+        count, beside = self.motion.count, self.others.problem
+        return LeastSquares(self.base, factors, sides, rests, count, self.blur, sizes, beside)
 
     @property
     def borne(self) -> Array:
@@ -616,7 +632,32 @@ def take_scene(
     beside = {label: own[place] for label, own in signals.items() if label in felt}
     q, dq, ddq = course[:, place]
     motion = MotionAt(base, base.idim.packing(base.kept), at, q, dq, ddq, beside)
-    return Scene(motion, signals, course)
+    scene = Scene(motion, signals, course, np.ones(motion.groups))
+    return replace(scene, blur=estimate_blur(scene)) if scene.plain else scene
+
+
+def estimate_blur(s: Scene) -> Array:
+    """Share of each joint's torque that any model leaves, shape (n,).
+
+    That of friction, cables and seals which no model has goes with a drive's size.
+    """
+    effort = measure_unexplained_effort(s.robot, s.strength, np.ones(s.n))
+    rough = np.hypot(limit.BLUR, limit.ROUGH_DRIVE / np.maximum(effort, TINY))
+    return np.asarray(np.minimum(rough, 1.0))
+
+
+def measure_unexplained_effort(robot: Robot, torque: Array, errors: Array) -> Array:
+    """What is left of the joints' rms torques, as shares of their drives' effort limits.
+
+    Infinite for joints without a limit, and of all where no drive is at work: then limits or
+    torques may be in another unit.
+    """
+    limits = np.array([joint.effort for joint in robot.joints])
+    known = np.isfinite(limits) & (limits > 0.0)
+    work: Array = np.divide(torque, limits, out=np.zeros(robot.n), where=known)
+    if not np.any(work > limit.AT_WORK):
+        return np.full(robot.n, np.inf)
+    return np.where(known, work * errors, np.inf)
 
 
 def trim_edges(samples: Samples) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(errors, rough, worth)
+        and is_clearly_better(errors, rough, limit.WORTH_SURE if suspicion.measure else worth)
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -64,7 +64,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(errors, before, worth)
+        and is_clearly_better(errors, before, limit.WORTH_SURE if suspicion.measure else worth)
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -84,8 +84,12 @@ def build_problem(scene: Scene, reading: Reading) -> LeastSquares:
 
 
 def average_errors(errors: Array) -> float:
-    """Root mean square over the joints."""
-    return float(np.sqrt(np.mean(errors**2)))
+    """Geometric mean over the joints, in which each that becomes so many times better counts alike.
+
+    What is small beside its friction, as torques of wrists are, has large errors under any reading,
+    and these would hide all else in a mean of squares.
+    """
+    return float(np.exp(np.mean(np.log(np.maximum(errors, limit.NO_ERROR)))))
 
 
 def is_clearly_better(errors: Array, before: Array, worth: float) -> bool:

@@ -63,7 +63,47 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
                     f"{joint.velocity:.3g}: check units and rate",
                 )
             )
-    return tuple(found)
+    if not any(sign.kind == "unsigned" for sign in found):
+        found += find_unsigned_log(driven)
+    return (*found, *find_lost_rows(samples))
+
+
+def find_unsigned_log(tau: Array) -> Iterator[Sign]:
+    """Torques of which none is ever negative, though most come down to zero."""
+    low, high = np.min(tau, axis=0), np.max(tau, axis=0)
+    down = np.count_nonzero((high > 0.0) & (low < limit.DOWN * high))
+    if np.all(low >= 0.0) and down >= max(2, len(low) / 2):
+        yield Sign("unsigned", f"no torque is ever negative, and {down} of them come down to zero")
+
+
+def find_lost_rows(samples: Samples) -> Iterator[Sign]:
+    """Rows that are missing here and there, and time does not say so.
+
+    All joints move on by twice as much there as before and behind. A sample that is repeated, or
+    positions in steps, leave other ratios beside.
+    """
+    start, stop = max(samples.runs, key=lambda run: run[1] - run[0])
+    first = max(start, (start + stop - TYPICAL) // 2)
+    steps = np.diff(samples.measured[first : min(stop, first + TYPICAL)], axis=0)
+    if len(steps) < 3:
+        return
+    size = np.sqrt(np.mean(steps**2, axis=0))
+    steps = steps[:, size > 0.0] / size[size > 0.0]
+    beside = 0.5 * (steps[:-2] + steps[2:])
+    square = np.sum(beside**2, axis=1)
+    quick = square > np.median(square)
+    if not np.any(quick):
+        return
+    ratio = np.sum(steps[1:-1] * beside, axis=1)[quick] / square[quick]
+    double = np.count_nonzero(np.abs(ratio - 2.0) < 0.25)
+    other = np.count_nonzero((np.abs(ratio - 1.5) <= 0.25) | (ratio < 0.5))
+    if double > max(other, limit.FEW_SPIKES, limit.LOST * len(ratio)):
+        share = 100.0 * double / len(ratio)
+        yield Sign(
+            "rows lost",
+            f"all joints move on by twice as much as before and behind at {share:.2g} % of the "
+            "samples: were rows lost, and time numbered anew?",
+        )
 
 
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:

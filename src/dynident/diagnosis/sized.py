@@ -218,7 +218,9 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
 
     def measure(s: Scene) -> Suspicion | None:
         exact, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
-        return family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
+        told = family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
+        sure = float(np.min(np.abs(exact) / np.maximum(error, np.finfo(float).tiny)))
+        return None if told is None else replace(told, sure=sure)
 
     first = family.tell(s, size, np.zeros(family.count))
     if first is not None:
@@ -637,6 +639,41 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
         )
 
     return Family(read, tell, 1.0, np.inf, 2 * len(waves))
+
+
+def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
+    """Torques whose gain is another from somewhere in the log on."""
+    yield from suspect_families(case, [build_step_family(case.n, k) for k in range(1, EIGHTHS)])
+
+
+EIGHTHS = 8
+"""Of a log, where a gain may change."""
+
+
+def build_step_family(n: int, eighth: int) -> Family:
+    """Torques that grow by a share from some eighth of the log on."""
+
+    def read(s: Scene, size: Array) -> Scene:
+        torque = s.torque.copy()
+        torque[eighth * len(torque) // EIGHTHS :] *= 1.0 + size[0]
+        return s.driven(torque)
+
+    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
+        times = 1.0 / (1.0 + float(size[0]))
+        if abs(size[0]) < limit.OTHER:
+            return None
+        time = eighth * len(s.torque) / EIGHTHS / s.rate
+        return Suspicion(
+            "gain step",
+            f"the torques from about {time:.3g} s on are {times:.3g} ± "
+            f"{times**2 * float(error[0]):.2g} times what they were before",
+            Reading.plain(n, lambda known: read(known, size)),
+            advice="fit the stretches before and behind as two logs, and check their gains",
+            freedom=2,
+            error=float(error[0]),
+        )
+
+    return Family(read, tell, 0.01, limit.OFFSET_STEP, least=-0.9)
 
 
 def suspect_drifts(case: Case) -> Iterator[Suspicion]:

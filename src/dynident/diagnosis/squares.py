@@ -81,6 +81,8 @@ class Columns:
         Triangular factors of what no beta explains of them.
     rows : int
         Of all joints together.
+    blur : ndarray, shape (n,)
+        See `LeastSquares`.
     beside : LeastSquares or None
         Of other logs, which the same model has to explain.
     """
@@ -90,6 +92,7 @@ class Columns:
     sides: tuple[Array, ...]
     rests: tuple[Array, ...]
     rows: int
+    blur: Array
     beside: LeastSquares | None = None
 
     def read(self, reading: Array) -> LeastSquares:
@@ -100,7 +103,9 @@ class Columns:
         sides = tuple(z @ own for z, own in zip(self.sides, reading, strict=True))
         left = zip(self.rests, reading, strict=True)
         rests = np.array([float(np.sum((W @ own) ** 2)) for W, own in left])
-        return LeastSquares(self.base, self.factors, sides, rests, self.rows, beside=self.beside)
+        return LeastSquares(
+            self.base, self.factors, sides, rests, self.rows, self.blur, beside=self.beside
+        )
 
     def extra(self, torque: Array, count: int) -> Array:
         """How much of the last columns each joint's torque has beyond the model, shape (n, count).
@@ -124,7 +129,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """Factors of a log's rows, each group counted in its own root mean square.
+    """Factors of a log's rows, each group counted in what no model explains of it at best.
 
     Attributes
     ----------
@@ -136,6 +141,8 @@ class LeastSquares:
         Squares of what no beta explains of them.
     kept : int
         Rows of the log.
+    blur : ndarray, shape (groups of the log,)
+        Share of each group's size that any model leaves, as far as is known beforehand.
     sizes : ndarray, shape (groups of the log,), or None
         What groups are counted in, squared, where it is not the right-hand sides.
     beside : LeastSquares or None
@@ -147,6 +154,7 @@ class LeastSquares:
     sides: tuple[Array, ...]
     rests: Array
     kept: int
+    blur: Array
     sizes: Array | None = None
     beside: LeastSquares | None = None
 
@@ -162,6 +170,11 @@ class LeastSquares:
         own = self.squares[: len(self.factors)] if self.sizes is None else self.sizes
         return own if self.beside is None else np.concatenate([own, self.beside.counted])
 
+    @cached_property
+    def blurred(self) -> Array:
+        """Shares of the groups that any model leaves, shape (groups,)."""
+        return self.blur if self.beside is None else np.append(self.blur, self.beside.blurred)
+
     @property
     def rows(self) -> int:
         """Of all logs."""
@@ -174,8 +187,8 @@ class LeastSquares:
 
     @property
     def scale(self) -> Array:
-        """Weights of the groups' squares: each in its own mean square; 0 without torque."""
-        weights = 1.0 / np.maximum(self.counted, np.finfo(float).tiny)
+        """Weights of the groups' squares: each in what is left of it at best; 0 without torque."""
+        weights = 1.0 / np.maximum(self.counted * self.blurred**2, np.finfo(float).tiny)
         weights[self.squares == 0.0] = 0.0
         return weights
 
@@ -216,7 +229,7 @@ class LeastSquares:
         return own if self.beside is None else np.concatenate([own, self.beside.errors(beta)])
 
     def free(self) -> float:
-        """Mean squared error of least squares, over the groups."""
+        """Mean squared error of least squares, over the groups, each in its blur."""
         return self.system.rest / max(1, len(self.squares))
 
     @cached_property
@@ -240,25 +253,27 @@ class LeastSquares:
         products[factor.columns] = factor.R.T @ sides
         return np.asarray(solve_triangular(self.system.A, products, trans="T", check_finite=False))
 
-    def of_file(self) -> tuple[Array, Array]:
-        """What each joint's rows make of the robot file's inertials, with drives of their own.
+    def of_file(self) -> tuple[float, bool]:
+        """How many times the robot file's torques are in the log's, and whether any joint tells.
 
-        Returns
-        -------
-        scale : ndarray, shape (n,)
-            How many times the file's torques are in the log's.
-        share : ndarray, shape (n,)
-            Share of the squared torque that these explain beside drives.
+        Each joint's rows say it with drives of their own; the median counts each in how much of its
+        torque the file's is.
         """
         idim = self.base.idim
         drives = self.base.matrix[:, idim.inertial :]  # those that are regrouped, too
         known = np.column_stack([drives, self.base.matrix @ idim.nominal])
-        scale, share = np.zeros(len(self.sides)), np.zeros(len(self.sides))
-        for j, (factor, z) in enumerate(zip(self.factors, self.sides, strict=True)):
-            system = triangularise(np.column_stack([factor.R @ known[factor.columns], z]))
-            scale[j] = system.b[-1] / system.A[-1, -1]
-            share[j] = system.b[-1] ** 2 / self.squares[j] if self.squares[j] > 0.0 else 0.0
-        return scale, share
+        scales, weights = [], []
+        for factor, z, rest in zip(self.factors, self.sides, self.rests, strict=True):
+            system = triangularise(np.column_stack([factor.R @ known[factor.columns], z]), rest)
+            asked, given = system.A[-1, -1], system.b[-1]
+            if given**2 > limit.SEEN * system.rest > 0.0:
+                scales.append(given / asked)
+                weights.append(abs(asked * given) / (z @ z + rest))
+        if not scales:
+            return 1.0, False
+        order = np.argsort(scales)
+        below = np.cumsum(np.array(weights)[order])
+        return float(np.array(scales)[order[np.searchsorted(below, 0.5 * below[-1])]]), True
 
     def file_error(self) -> float:
         """Mean squared error of the robot file's inertials with the best drives beside them."""

@@ -125,6 +125,8 @@ class Suspicion:
         Of the robot, where that is what was wrong [m/s^2].
     error : float
         Largest standard error of what was measured; 0 for none.
+    sure : float
+        How many standard errors what was measured is from none, all of it.
     measure : callable, optional
         The same suspicion of a scene with its size and words; None if it is none.
     """
@@ -139,6 +141,7 @@ class Suspicion:
     rate: float | None = None
     gravity: tuple[float, ...] | None = None
     error: float = 0.0
+    sure: float = 0.0
     measure: Callable[[Scene], Suspicion | None] | None = None
 
     @property

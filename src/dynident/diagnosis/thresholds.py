@@ -4,6 +4,7 @@
 
 WORTH = 0.75  # share of the error that a finding leaves at most
 WORTH_AGAINST = 0.9  # the same where it settles what logs contradict each other
+WORTH_SURE = 0.95  # the same of one number that is sure: of sound measured logs 0.955 and above
 CLEAR = 0.5  # or share of one joint's error, where no other joint's grows
 SOUND = 0.005  # error below which nothing is looked for
 NO_ERROR = 0.001  # the same of logs that are held against each other
@@ -16,8 +17,8 @@ CONTRADICTED = 1.2  # error of consistent models over any's from which a log con
 TIED = 1.05  # error over the smallest that is no worse: then fewer fitted numbers, the file decide
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
-BEYOND = 5.0  # times the file's inertials may be in a log's torques, or one over so many
-SEEN = 0.1  # share of a joint's squared torque that they explain at least, to tell
+BEYOND = 3.0  # times the file's inertials are in a log's torques, or one over so many: 0.66-1.32 measured
+SEEN = 3.0  # times the squared rest of a joint that they explain at least, to tell
 KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
 # ---- logs beside each other
@@ -30,7 +31,11 @@ UNSETTLED_FITTED = 0.05  # the same of one that has numbers fitted for it
 # ---- torques that are next to nothing for their drives
 
 QUIET = 0.01  # share of a drive's effort limit below which what is left tells little
+DROWNED = 0.2  # share of a torque that any model leaves, from which little is told by a small gain
+LOUDLY = 0.3  # share of the error of such a torque that is left by what tells something
 AT_WORK = 0.05  # share of its limit that some drive uses, if limits and torques have one unit
+BLUR = 0.03  # share of its torque that any model leaves of a joint: TX40, KR300, LWR4+, Panda
+ROUGH_DRIVE = 0.004  # the same, over the drive's effort limit: LWR4+, UR10, Panda, TIAGo
 
 # ---- how much is looked at
 
@@ -106,4 +111,6 @@ SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
 NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
 SPIKE = 15.0  # times as far from their neighbours as others, spikes are
 FEW_SPIKES = 2  # such samples
+LOST = 0.002  # share of the samples at which a motion doubles: none on any sound measured log
+DOWN = 0.02  # share of its top that a torque comes down to which comes down to zero
 TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero

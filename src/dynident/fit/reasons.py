@@ -8,7 +8,8 @@ import numpy as np
 
 from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
-from dynident.diagnosis.examine import Finding, measure_unexplained_effort
+from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.scene import measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
