@@ -19,6 +19,7 @@ from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
     average_errors,
     build_problem,
+    choose_worth,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
@@ -121,6 +122,11 @@ class Explained:
     suspicion: Suspicion
     errors: Array
     problem: LeastSquares
+
+    @property
+    def cost(self) -> float:
+        """The error, larger with each number that was fitted."""
+        return average_errors(self.errors) * limit.TIED**self.suspicion.freedom
 
 
 USUAL = "coulomb-viscous"
@@ -381,7 +387,6 @@ def find_best_explanation(
     bad, told = find_bad_joints(scene, beta, errors, thorough)
     if apart is None and (before < limit.SOUND or not told):
         return None
-    worth = limit.WORTH if apart is None else limit.WORTH_AGAINST
     unsettled, allowed = errors, np.full_like(errors, np.inf)
     if has_only_quiet_gains(scene, errors, np.zeros_like(errors)):
         # nothing but noise has to be left
@@ -398,14 +403,14 @@ def find_best_explanation(
         for suspicion in diagnosis.suspect(case)
     ]
     explained: list[Explained] = []
-    most = len(suspects) if thorough and scene.plain else limit.FITTED
+    contradicted = before > limit.FORCED * average_errors(problem.free_errors())
+    most = limit.CONTRADICTORY if scene.plain and contradicted else limit.FITTED
+    most = len(suspects) if thorough and scene.plain else most
     for free, raw in screen_suspects(
-        scene, suspects, unsettled, allowed, apart, worth, limit.SCREENED * most
+        scene, suspects, unsettled, allowed, apart, limit.SCREENED * most
     )[:most]:
-        hopeless = limit.HOPELESS if thorough else limit.TIED
-        if explained and average_errors(free) > hopeless * min(
-            average_errors(e.errors) for e in explained
-        ):
+        hopeless = limit.HOPELESS if thorough or contradicted else limit.TIED
+        if explained and average_errors(free) > hopeless * min(e.cost for e in explained):
             break  # consistent bodies leave no less than any
         if has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
             raw.reading.of(scene)
@@ -421,9 +426,9 @@ def find_best_explanation(
             left = suspicion.reading.errors(scene, found, found.consistent())
         except ComputationError:
             continue
-        sure = suspicion.freedom == 1 and suspicion.sure > limit.SURE
+        worth = choose_worth(suspicion, apart, suspicion.sure > limit.SURE)
         clear = (
-            is_clearly_better(left, errors, limit.WORTH_SURE if sure else worth)
+            is_clearly_better(left, errors, worth, suspicion.freedom <= 1)
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
         lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)
@@ -431,13 +436,14 @@ def find_best_explanation(
             explained.append(Explained(suspicion, left, found))
     if not explained:
         return find_unrelated_joint(scene, errors) if apart is None else None
-    least = min(average_errors(each.errors) for each in explained)
+    costs = [each.cost for each in explained]
     known = scene.robot.has_nominal
     files = [each.problem.file_error() if known else 0.0 for each in explained]
 
     def order(k: int) -> tuple[bool, int, bool, float]:
-        error, far = average_errors(explained[k].errors), files[k] > limit.TIED**2 * min(files)
-        return error > limit.TIED * least, explained[k].suspicion.freedom, far, error
+        far = files[k] > limit.TIED**2 * min(files)
+        tied = costs[k] <= limit.TIED * min(costs)
+        return not tied, explained[k].suspicion.freedom, far, costs[k]
 
     explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
     best = explained[0]
@@ -505,7 +511,7 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     ):
         return None
     left, others = problem.errors(fit_consistent_model(problem)), np.arange(len(errors)) != joint
-    if average_errors(left[others]) > limit.CLEAR * average_errors(errors[others]):
+    if average_errors(left[others]) > limit.RELIEVED * average_errors(errors[others]):
         return None
     name = scene.robot.joint_names[joint]
     before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])

@@ -19,7 +19,6 @@ def screen_suspects(
     before: Array,
     allowed: Array,
     apart: float | None,
-    worth: float,
     most: int,
 ) -> list[tuple[Array, Suspicion]]:
     """Suspects under which least squares leaves clearly less, the best first, few of a kind.
@@ -33,8 +32,6 @@ def screen_suspects(
         Errors of the log as it is, and those that may be left at most.
     apart : float or None
         See `examine.find_best_explanation`.
-    worth : float
-        See `is_clearly_better`.
     """
     brief = scene.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
@@ -47,7 +44,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(errors, rough, limit.WORTH_SURE if suspicion.measure else worth)
+        and is_clearly_better(errors, rough, choose_worth(suspicion, apart, suspicion.measure is not None))
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -64,7 +61,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(errors, before, limit.WORTH_SURE if suspicion.measure else worth)
+        and is_clearly_better(errors, before, choose_worth(suspicion, apart, suspicion.measure is not None))
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -92,15 +89,27 @@ def average_errors(errors: Array) -> float:
     return float(np.exp(np.mean(np.log(np.maximum(errors, limit.NO_ERROR)))))
 
 
-def is_clearly_better(errors: Array, before: Array, worth: float) -> bool:
+def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float:
+    """Share of the error that is clear enough, of a suspicion that is sure of its one number.
+
+    What has more numbers fitted for it explains something of any log, beside others, too.
+    """
+    if suspicion.freedom > 1:
+        return limit.WORTH
+    if sure or (apart is not None and suspicion.rate is not None):
+        return limit.WORTH_SURE
+    return limit.WORTH if apart is None else limit.WORTH_AGAINST
+
+
+def is_clearly_better(errors: Array, before: Array, worth: float, single: bool = True) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
-    `worth` is the share that is clear enough on the whole.
+    `worth` is the share that is clear enough on the whole, `single` whether a joint may do.
     """
     if average_errors(errors) <= worth * average_errors(before):
         return True
     clear = np.any((errors <= limit.CLEAR * before) & (before > limit.SOUND))
-    return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
+    return bool(single and clear and np.all(errors <= 1.1 * before + limit.SOUND))
 
 
 def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
@@ -118,10 +127,14 @@ def settles_contradictions(errors: Array, before: Array, apart: float | None, fr
 
 
 def keep_best_suspects(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Array, Suspicion]]:
-    """The best of each diagnosis, the most promising first."""
-    found: dict[str, list[tuple[Array, Suspicion]]] = {}
+    """The best of each diagnosis, the most promising first.
+
+    What has all joints the other way round leaves what the log does, unless bodies have to be
+    consistent, and so is a kind of its own.
+    """
+    found: dict[tuple[str, bool], list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: average_errors(s[0])):
-        own = found.setdefault(each[1].diagnosis, [])
+        own = found.setdefault((each[1].diagnosis, bool(np.all(each[1].reading.touched))), [])
         if len(own) < limit.MOST_OF_A_KIND:
             own.append(each)
     return sorted(

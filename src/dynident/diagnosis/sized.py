@@ -669,7 +669,7 @@ def build_step_family(n: int, eighth: int) -> Family:
             f"{times**2 * float(error[0]):.2g} times what they were before",
             Reading.plain(n, lambda known: read(known, size)),
             advice="fit the stretches before and behind as two logs, and check their gains",
-            freedom=2,
+            freedom=1,
             error=float(error[0]),
         )
 

@@ -163,7 +163,7 @@ def build_spring_family(n: int, joint: int) -> Family:
             f"a spring of {much} {unit} pulls at {own.name}",
             Reading.plain(n, lambda known: read(known, size)),
             advice=f"add an [[element]] of kind 'spring' at {own.name}",
-            freedom=1,
+            freedom=2,  # where it is, too
             error=float(error[0]),
         )
 
