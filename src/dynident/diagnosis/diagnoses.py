@@ -399,8 +399,12 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
     size = float(np.linalg.norm(now)) or STANDARD
     idim = case.scene.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
-    base = base_parameters(idim.of(skew))
-    packing = idim.packing(base.kept)
+
+    @cache
+    def skewed() -> tuple[BaseParameters, Packing]:
+        base = base_parameters(idim.of(skew))
+        return base, idim.packing(base.kept)
+
     for axis in (*np.eye(3), *-np.eye(3)):
         gravity = size * axis
         if np.allclose(gravity, now):
@@ -408,6 +412,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
         robot = replace(case.robot, gravity=gravity)
 
         def change(s: Scene, robot: Robot = robot) -> Scene:
+            base, packing = skewed()
             return replace_base(s, replace_robot(base, robot), packing)
 
         along = ", ".join(f"{g:g}" for g in gravity + 0.0)

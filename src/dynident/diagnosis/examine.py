@@ -14,6 +14,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
+from dynident.diagnosis.by_file import find_by_file
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
@@ -297,6 +298,7 @@ def find_fault(
     return (
         reconcile_logs(scene, others, thorough)
         or find_best_explanation(scene, thorough)
+        or read_by_file(scene)
         or find_unnoticed_spring(together)
     )
 
@@ -320,6 +322,21 @@ def reconcile_logs(
         names = " and ".join(other.log.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading
+
+
+def read_by_file(scene: Scene) -> tuple[Finding, Reading] | None:
+    """The reading that the robot file speaks for."""
+    found = find_by_file(scene)
+    if found is None:
+        return None
+    told, log = found.suspicion, scene.log.name
+    what = f"{told.what}, if the robot file's inertials are right"
+    before, after = 100.0 * found.before, 100.0 * found.after
+    finding = Finding(
+        log, told.diagnosis, what, told.mend, before, after,
+        mending=told.mending, unit=told.unit, rate=told.rate, gravity=told.gravity,
+    )  # fmt: skip
+    return finding, told.reading
 
 
 def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:

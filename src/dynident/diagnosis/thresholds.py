@@ -19,6 +19,7 @@ TIED = 1.05  # error over the smallest that is no worse, each fitted number as m
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
 BEYOND = 3.0  # times the file's inertials are in a log's torques, or one over so many: 0.66-1.32 measured
+BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.90 and above measured
 SEEN = 3.0  # times the squared rest of a joint that they explain at least, to tell
 KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
