@@ -10,9 +10,11 @@ import toy
 from scipy import signal
 from thin import first
 
+from dynident import api, load_robot, read_log
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
+from dynident.diagnosis.by_file import find_by_file
 from dynident.diagnosis.diagnoses import (
     DIAGNOSES,
     build_gravity_columns,
@@ -21,7 +23,7 @@ from dynident.diagnosis.diagnoses import (
 )
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
-from dynident.diagnosis.screening import evaluate_free_errors
+from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
 from dynident.diagnosis.signals import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.springs import (
     build_spring_family,
@@ -29,7 +31,7 @@ from dynident.diagnosis.springs import (
     fit_under_constraints,
 )
 from dynident.diagnosis.suspicion import Reading, fit_consistent_model
-from dynident.diagnosis.thresholds import SURE
+from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
@@ -108,6 +110,94 @@ def test_a_delay_is_measured(base, sound, seconds):
     assert found[0].mending.delay == pytest.approx(seconds, abs=5e-4)
     again = findings(base, mend(hurt, found[0].mending))
     assert again == ()
+
+
+def test_a_gain_that_changes_within_a_log_is_measured(base, sound):
+    tau = sound.tau.copy()
+    tau[len(tau) // 2 :] *= 1.5
+    (found,) = findings(base, replace(sound, tau=tau))
+    assert found.diagnosis == "gain step"
+    assert found.what.startswith("the torques from about 5 s on are 1.5 ± ")
+    assert found.mend.startswith("fit the stretches before and behind as two logs")
+
+
+FILES = {
+    "undamaged": lambda log, robot: (log, robot),
+    "rate": lambda log, robot: (replace(log, rate=2.0 * log.rate), robot),
+    "mounting": lambda log, robot: (log, replace(robot, gravity=-robot.gravity)),
+    "torque sign": lambda log, robot: (replace(log, tau=-log.tau), robot),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_tells_what_bodies_that_nobody_knows_explain(sound, name):
+    log, robot = FILES[name](sound, toy.arm(N))
+    scene = take_scene(base_parameters(build_idim(robot)), prepare(log, 10.0), most=300)
+    found = find_by_file(scene)
+    if name == "undamaged":
+        assert found is None
+    else:
+        assert found.suspicion.diagnosis == name
+        assert found.after < 0.2 * found.before
+    nameless = take_scene(base_parameters(build_idim(toy.arm(N, nominal=False))), scene.log)
+    assert find_by_file(nameless) is None
+
+
+def test_a_joint_that_no_model_explains_hides_no_other():
+    own = np.array([0.02, 0.03, 0.8])
+    assert is_clearly_better(own, np.array([0.4, 0.4, 0.85]), 0.75)
+    assert not is_clearly_better(own, np.array([0.02, 0.03, 0.9]), 0.75)
+
+
+def test_small_torques_of_large_drives_count_little(sound):
+    limits = (1e4, *(2.0 * np.max(np.abs(sound.tau), axis=0)[1:]))
+    robot = toy.arm(N)
+    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, limits, strict=True))
+    for known, lasts in ((robot, True), (replace(robot, joints=joints), False)):
+        scene = take_scene(base_parameters(build_idim(known)), prepare(sound, 10.0))
+        assert (scene.blur[0] == BLUR) == lasts
+        assert scene.blur[0] <= 1.0
+        assert np.all(scene.blur[1:] < 0.05)
+
+
+def test_what_is_wrong_with_a_log_is_said_where_no_model_comes_out(sound, monkeypatch):
+    def fail(*_, **__):
+        raise ComputationError("the groups' sigmas did not settle")
+
+    monkeypatch.setattr(api, "fit_model", fail)
+    wrong = mend(sound, Mending(sign={"tau": (1.0, -1.0, 1.0, 1.0)}))
+    for log, words in ((wrong, "the torque of joint_2 has the other sign"), (sound, "")):
+        with pytest.raises(ComputationError, match=f"did not settle.*{words}"):
+            identify(Problem(toy.arm(N), prepare(log, 10.0)), "wls")
+
+
+DAMAGES = {
+    "undamaged": lambda log: log,
+    "torque sign": lambda log: replace(log, tau=-log.tau),
+    "torque scale": lambda log: replace(log, tau=0.1 * log.tau),
+    "encoder offset": lambda log: replace(log, q=log.q - np.radians(10.0) * (np.arange(7) == 2)),
+    "gain step": lambda log: replace(
+        log, tau=log.tau * np.where(np.arange(len(log.tau)) < len(log.tau) // 2, 1.0, 1.5)[:, None]
+    ),
+    "position unit": lambda log: replace(log, q=np.degrees(log.q)),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_of_a_measured_log_is_named(measured, name):
+    folder = measured("lwr4")
+    robot = load_robot(folder / "kuka_lwr4.urdf")
+    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
+    first, other = (
+        read_log(folder / f"measurements_{k}.npz", robot, columns=columns) for k in (1, 3)
+    )
+    problem = Problem(robot, prepare(DAMAGES[name](first), 10.0))
+    found = examine(problem.base, problem.samples, [prepare(other, 10.0)])
+    named = [each.diagnosis for each in found[0]]
+    assert named[:1] == ([] if name == "undamaged" else [name])
+    if name == "encoder offset":
+        (told,) = found[0]
+        assert abs(told.mending.offset[2] - np.radians(10.0)) < 3.0 * told.error
 
 
 @pytest.mark.parametrize("degrees", [-20.0, 8.0])
@@ -191,7 +281,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"delay", "encoder offset", "position unit"}
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
-    tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned"}
+    tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned", "gain step"}
     # those of robots that float or touch something, in test_floating_commands.py
     tried |= {"late signal", "wrench sign", "wrench order", "wrench axes", "wrench unit"}
     tried |= {"unit mounting"}
@@ -667,6 +757,28 @@ def test_a_torque_of_one_sign_that_comes_near_zero_once_is_none_without_a_sign(s
     assert kinds(replace(sound, tau=tau)) == set()
 
 
+def test_a_log_without_any_sign_shows_though_no_joint_alone_would(sound):
+    tau = np.abs(sound.tau)
+    tau[:, 0] += 1.0 + tau[:, 0].max()  # of which gravity is never little
+    slow = replace(sound, q=np.cumsum(np.abs(np.diff(sound.q, axis=0, prepend=0.0)), axis=0))
+    (said,) = {s.what for s in find_signs(toy.arm(N), prepare(replace(slow, tau=tau), 10.0))
+               if s.kind == "unsigned"}  # fmt: skip
+    assert said.startswith("no torque is ever negative")
+
+
+def test_rows_that_were_lost_show_and_repeated_ones_do_not(sound):
+    rng = np.random.default_rng(11)
+    kept = rng.uniform(size=len(sound.q)) > 0.02
+    rows = np.flatnonzero(kept)
+
+    def take(rows):
+        return replace(sound, q=sound.q[rows], tau=sound.tau[rows], segments=((0, len(rows)),))
+
+    assert kinds(take(rows)) == {"rows lost"}
+    held = np.maximum.accumulate(np.where(kept, np.arange(len(kept)), 0))
+    assert "rows lost" not in kinds(take(held))
+
+
 # ---- the verdict
 
 
@@ -683,8 +795,8 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
     found = verdict_of(sound, [replace(other, name="other", dq=None, ddq=None)])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
-    assert found.verdict.reserve == ""
-    assert found.summary().startswith("verdict     trusted\n")
+    assert "in all of which the same wrong unit" in found.verdict.reserve
+    assert found.summary().startswith("verdict     trusted by logs that agree")
 
 
 def test_trust_in_one_log_alone_says_so(sound):

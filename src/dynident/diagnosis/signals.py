@@ -69,11 +69,22 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
 
 
 def find_unsigned_log(tau: Array) -> Iterator[Sign]:
-    """Torques of which none is ever negative, though most come down to zero."""
-    low, high = np.min(tau, axis=0), np.max(tau, axis=0)
-    down = np.count_nonzero((high > 0.0) & (low < limit.DOWN * high))
-    if np.all(low >= 0.0) and down >= max(2, len(low) / 2):
-        yield Sign("unsigned", f"no torque is ever negative, and {down} of them come down to zero")
+    """Torques of which none is ever negative, though they come down to zero time and again."""
+    if tau.shape[1] < 2 or np.any(np.min(tau, axis=0) < 0.0):
+        return
+    visits = [count_visits_to_zero(own) for own in tau.T]
+    if np.mean(visits) >= limit.VISITS:
+        often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"
+        yield Sign("unsigned", often)
+
+
+def count_visits_to_zero(tau: Array) -> int:
+    """How often a torque comes down to zero from far."""
+    size = np.abs(tau)
+    large = float(np.max(size))
+    size = size[(size > limit.TOUCHED * large) | (size < 0.1 * limit.TOUCHED * large)]
+    state = size > limit.TOUCHED * large
+    return int(np.sum(np.diff(state.astype(int)) == -1))
 
 
 def find_lost_rows(samples: Samples) -> Iterator[Sign]:
@@ -96,7 +107,7 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
         return
     ratio = np.sum(steps[1:-1] * beside, axis=1)[quick] / square[quick]
     double = np.count_nonzero(np.abs(ratio - 2.0) < 0.25)
-    other = np.count_nonzero((np.abs(ratio - 1.5) <= 0.25) | (ratio < 0.5))
+    other = np.count_nonzero(np.abs(ratio - 1.5) <= 0.25) + 2 * np.count_nonzero(ratio < 0.5)
     if double > max(other, limit.FEW_SPIKES, limit.LOST * len(ratio)):
         share = 100.0 * double / len(ratio)
         yield Sign(
@@ -293,9 +304,5 @@ def find_unsigned_torque(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
     quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
     if np.count_nonzero(np.diff(quick)) < 4:
         return
-    size = np.abs(tau)
-    size = size[(size > limit.TOUCHED * large) | (size < 0.1 * limit.TOUCHED * large)]
-    state = size > limit.TOUCHED * large
-    visits = int(np.sum(np.diff(state.astype(int)) == -1))
-    if visits >= 4:
+    if count_visits_to_zero(tau) >= 4:
         yield Sign("unsigned", f"torque of {name} touches zero and never changes its sign")

@@ -115,5 +115,5 @@ NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
 SPIKE = 15.0  # times as far from their neighbours as others, spikes are
 FEW_SPIKES = 2  # such samples
 LOST = 0.002  # share of the samples at which a motion doubles: none on any sound measured log
-DOWN = 0.02  # share of its top that a torque comes down to which comes down to zero
+VISITS = 3.0  # of zero that a torque without sign makes, mean of the joints: 3.4 and above measured
 TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero

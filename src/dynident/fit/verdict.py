@@ -60,6 +60,11 @@ ONE_LOG = (
     "unnoticed: give a held-out log"
 )
 """What trust in a result rests on that no second log was asked about."""
+SEVERAL_LOGS = (
+    "by logs that agree, in all of which the same wrong unit or gain of torques or zero of an "
+    "encoder may go unnoticed: compare a mass that is known"
+)
+"""The same of several logs."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Verdict:
     reasons : tuple of Reason
         The gravest first; of what is trusted none.
     reserve : str
-        What is not known even so; empty for nothing.
+        What is not known even so.
     """
 
     state: str
@@ -91,7 +96,7 @@ def reach_verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
     """The gravest of some reasons, from so many logs, held-out ones included."""
     ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
     state = ordered[0].state if ordered else TRUSTED
-    return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else "")
+    return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else SEVERAL_LOGS)
 
 
 def list_error_reasons(
