@@ -28,9 +28,7 @@ from doctor import (
     Make,
     Scene,
     any_joint,
-    in_radians,
     late,
-    mounted,
     offset,
     one_scaled,
     signals,
@@ -46,6 +44,7 @@ from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.study.study import (
+    LogSection,
     Study,
     build_study_problem,
     load_study_robot,
@@ -81,7 +80,7 @@ class Case:
         problem = build_study_problem(self.study, robot, prepared[0])
         return di.identify(problem, validation=[] if alone else prepared[1], bootstrap=0)
 
-    def pairs(self, log: Recording) -> Iterator[tuple[object, Recording]]:
+    def pairs(self, log: Recording) -> Iterator[tuple[LogSection, Recording]]:
         """The study's tables of logs, and the logs with a damaged one."""
         return zip(self.study.log, (log, *self.beside), strict=True)
 
@@ -105,7 +104,9 @@ def emps() -> Study:
 
 def list_cases() -> dict[str, Callable[[], Study]]:
     """All measured logs."""
-    found = {name: partial(lambda study: study, study) for name, (study, _) in list_studies().items()}
+    found: dict[str, Callable[[], Study]] = {
+        name: partial(lambda study: study, study) for name, (study, _) in list_studies().items()
+    }
     found["EMPS → pulses"] = emps
     if LWR4.is_dir():
         found["LWR4+ 3 → 2"] = partial(lwr4, (3,), 2)
@@ -169,7 +170,9 @@ def both_slow(
     """Positions and torques behind the same filter of second order."""
     b, a = signal.butter(2, hz, fs=rate)
     zi = signal.lfilter_zi(b, a)
-    slow = [np.column_stack([signal.lfilter(b, a, x, zi=zi * x[0])[0] for x in y.T]) for y in (q, tau)]
+    slow = [
+        np.column_stack([signal.lfilter(b, a, x, zi=zi * x[0])[0] for x in y.T]) for y in (q, tau)
+    ]
     return slow[0], slow[1]
 
 
@@ -188,9 +191,7 @@ def rows_lost(s: Scene, share: float, rng: np.random.Generator) -> Made:
         if (own := getattr(s.fit, key)) is not None
     }
     count = int(np.sum(kept))
-    log = replace(
-        s.fit, q=s.fit.q[kept], tau=s.fit.tau[kept], segments=((0, count),), **optional
-    )
+    log = replace(s.fit, q=s.fit.q[kept], tau=s.fit.tau[kept], segments=((0, count),), **optional)
     return s.robot, log
 
 
@@ -319,9 +320,7 @@ def held_out_error(case: Case, robot: Robot, fit: Fit) -> float:
     raise ValueError("no held-out log")
 
 
-def list_outcomes(
-    case: Case, kinds: dict[str, Damage], alone: bool
-) -> Iterator[Outcome]:
+def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator[Outcome]:
     """Of the undamaged log, and of each damage to it."""
     s = case.scene
     sound = case.identify(s.robot, s.fit)
@@ -386,8 +385,8 @@ def line(o: Outcome) -> str:
     said = ", ".join(o.found) or "nothing"
     beside = "alone" if o.alone else "held "
     return (
-        f"{o.robot:14.14s} {o.kind} {o.size:g} | {beside} | {o.held:.4g} ({o.sound:.3g}) % | {what} "
-        f"| {said} | {o.state} | {o.sigmas:.2g} | {o.words[0] if o.words else ''}"
+        f"{o.robot:14.14s} {o.kind} {o.size:g} | {beside} | {o.held:.4g} ({o.sound:.3g}) % "
+        f"| {what} | {said} | {o.state} | {o.sigmas:.2g} | {o.words[0] if o.words else ''}"
     )
 
 
@@ -412,12 +411,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
         harm = [o for o in own if o.harmful and KINDS[o.kind].names]
         every = [o for o in own if o.harmful]
         off = [o.sigmas for o in harm if o.right and np.isfinite(o.sigmas)]
+        named, trusted = sum(o.right for o in harm), sum(o.state == TRUSTED for o in every)
         lines += [
-            f"- {title}: of {len(own)} damaged logs {len(every)} harmful, {len(harm)} of them of kinds "
-            f"that are looked for: named first {sum(o.right for o in harm)} "
-            f"({100 * sum(o.right for o in harm) / max(1, len(harm)):.0f} %), a wrong name "
-            f"{sum(o.wrong for o in every)}, trusted {sum(o.state == TRUSTED for o in every)}; sizes "
-            f"within {NEAR:g} standard errors: {sum(x <= NEAR for x in off)} of {len(off)}"
+            f"- {title}: of {len(own)} damaged logs {len(every)} harmful, {len(harm)} of them of "
+            f"kinds that are looked for: named first {named} "
+            f"({100 * named / max(1, len(harm)):.0f} %), a wrong name "
+            f"{sum(o.wrong for o in every)}, trusted {trusted}; sizes within {NEAR:g} standard "
+            f"errors: {sum(x <= NEAR for x in off)} of {len(off)}"
         ]
     sound = [o for o in outcomes if o.kind == "undamaged"]
     lines += [

@@ -33,7 +33,6 @@ from dynident.dynamics.idim import build_idim
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples
-from dynident.robot.model import Robot
 
 
 @dataclass(frozen=True)

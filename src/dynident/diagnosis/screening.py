@@ -44,7 +44,9 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(errors, rough, choose_worth(suspicion, apart, suspicion.measure is not None))
+        and is_clearly_better(
+            errors, rough, choose_worth(suspicion, apart, suspicion.measure is not None)
+        )
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -61,7 +63,9 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(errors, before, choose_worth(suspicion, apart, suspicion.measure is not None))
+        and is_clearly_better(
+            errors, before, choose_worth(suspicion, apart, suspicion.measure is not None)
+        )
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)

@@ -73,7 +73,7 @@ def find_unsigned_log(tau: Array) -> Iterator[Sign]:
     if tau.shape[1] < 2 or np.any(np.min(tau, axis=0) < 0.0):
         return
     visits = [count_visits_to_zero(own) for own in tau.T]
-    if np.mean(visits) >= limit.VISITS:
+    if sum(visits) >= limit.VISITS * len(visits):
         often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"
         yield Sign("unsigned", often)
 
@@ -106,8 +106,9 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
     if not np.any(quick):
         return
     ratio = np.sum(steps[1:-1] * beside, axis=1)[quick] / square[quick]
-    double = np.count_nonzero(np.abs(ratio - 2.0) < 0.25)
-    other = np.count_nonzero(np.abs(ratio - 1.5) <= 0.25) + 2 * np.count_nonzero(ratio < 0.5)
+    double = int(np.count_nonzero(np.abs(ratio - 2.0) < 0.25))
+    other = int(np.count_nonzero(np.abs(ratio - 1.5) <= 0.25))
+    other += 2 * int(np.count_nonzero(ratio < 0.5))
     if double > max(other, limit.FEW_SPIKES, limit.LOST * len(ratio)):
         share = 100.0 * double / len(ratio)
         yield Sign(

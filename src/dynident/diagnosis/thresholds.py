@@ -15,10 +15,12 @@ DOUBTFUL = 0.1  # error from which a joint may be another, or turned round
 ASTRAY = 0.05  # the same of combinations that joints are in
 POOR = 0.25  # error of the base's wrench from which something is looked for in passing
 CONTRADICTED = 1.2  # error of consistent models over any's from which a log contradicts them
-TIED = 1.05  # error over the smallest that is no worse, each fitted number as much; the file decides
+TIED = (
+    1.05  # error over the smallest that is no worse, each fitted number as much; the file decides
+)
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
-BEYOND = 3.0  # times the file's inertials are in a log's torques, or one over so many: 0.66-1.32 measured
+BEYOND = 3.0  # times the file's inertials are in torques, or one over: 0.66 to 1.32 measured
 BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.90 and above measured
 SEEN = 3.0  # times the squared rest of a joint that they explain at least, to tell
 KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
