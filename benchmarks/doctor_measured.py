@@ -39,8 +39,11 @@ from scipy import signal
 import dynident as di
 from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError, InputError
+from dynident.diagnosis.examine import Finding, examine
 from dynident.fit.verdict import TRUSTED
+from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.study.study import (
@@ -71,14 +74,23 @@ class Case:
 
     def identify(self, robot: Robot, log: Recording, alone: bool = False) -> Fit:
         """By the default method; nothing is decided."""
-        fitted = [(own, rec) for own, rec in self.pairs(log) if own.use == "identify"]
-        held = [(own, rec) for own, rec in self.pairs(log) if own.use != "identify"]
-        prepared = [
-            [prepare_study_recording(own, rec, self.study.prepare) for own, rec in some]
-            for some in (fitted, held)
+        problem, held = self.prepare(robot, log, alone)
+        return di.identify(problem, validation=held, bootstrap=0)
+
+    def examine(self, robot: Robot, log: Recording, alone: bool = False) -> tuple[Finding, ...]:
+        """What the doctor finds in the first log where no model comes out."""
+        problem, held = self.prepare(robot, log, alone)
+        return examine(problem.base, problem.samples, held)[0]
+
+    def prepare(self, robot: Robot, log: Recording, alone: bool) -> tuple[Problem, list[Samples]]:
+        """The problem with a damaged log, and the held-out logs."""
+        ready = [
+            (own.use, prepare_study_recording(own, rec, self.study.prepare))
+            for own, rec in self.pairs(log)
         ]
-        problem = build_study_problem(self.study, robot, prepared[0])
-        return di.identify(problem, validation=[] if alone else prepared[1], bootstrap=0)
+        fitted = [samples for use, samples in ready if use == "identify"]
+        held = [samples for use, samples in ready if use != "identify" and not alone]
+        return build_study_problem(self.study, robot, fitted), held
 
     def pairs(self, log: Recording) -> Iterator[tuple[LogSection, Recording]]:
         """The study's tables of logs, and the logs with a damaged one."""
@@ -205,18 +217,22 @@ def aside(s: Scene, _: float, rng: np.random.Generator) -> Made:
     return replace(s.robot, gravity=np.roll(s.robot.gravity, 1)), s.fit
 
 
+MIRRORED = ("torque sign", "position sign")
+"""Of all joints: a chain of joints along two axes has a mirror image, whose signs are the other."""
 KINDS: dict[str, Damage] = {
     "torque sign of a joint": replace(
         DAMAGES["torque sign of a joint"], sizes=(1, 2), joints=2
     ),
-    "torque sign of all joints": DAMAGES["torque sign of all joints"],
+    "torque sign of all joints": replace(DAMAGES["torque sign of all joints"], names=MIRRORED),
     "torques of two joints swapped": replace(
         DAMAGES["torques of two joints swapped"], sizes=(1, 2)
     ),
     "position sign of a joint": replace(
         DAMAGES["position sign of a joint"], sizes=(1, 2), joints=2
     ),
-    "position sign of all joints": DAMAGES["position sign of all joints"],
+    "position sign of all joints": replace(
+        DAMAGES["position sign of all joints"], names=MIRRORED
+    ),
     "degrees taken for radians": DAMAGES["degrees taken for radians"],
     "degrees of one joint": replace(DAMAGES["degrees of one joint"], joints=2),
     "delay of all torques [ms]": Damage(
@@ -253,8 +269,9 @@ class Outcome:
 
     Attributes
     ----------
-    found : tuple of str
-        Diagnoses of the damaged log's findings, then kinds of signs in the verdict's words.
+    found, shown : tuple of str
+        Diagnoses of the damaged log's findings, and kinds of signs in the verdict's words that the
+        undamaged log has not.
     sigmas : float
         By how many standard errors a size is off; nan where none was measured.
     """
@@ -267,6 +284,7 @@ class Outcome:
     held: float
     sound: float
     found: tuple[str, ...]
+    shown: tuple[str, ...]
     words: tuple[str, ...]
     sigmas: float = np.nan
 
@@ -278,12 +296,17 @@ class Outcome:
     @property
     def right(self) -> bool:
         """Whether the first finding is right, or a sign is, or what is refused says why."""
-        return bool({*self.found[:1]} & {INPUT, *KINDS[self.kind].names})
+        return bool({*self.found[:1], *self.shown[:1]} & {INPUT, *KINDS[self.kind].names})
 
     @property
     def wrong(self) -> bool:
         """Whether the first finding is another."""
-        return bool({*self.found[:1]} - {*SIGNS.values()}) and not self.right
+        return bool(self.found) and not self.right
+
+    @property
+    def said(self) -> str:
+        """In a table."""
+        return ", ".join(dict.fromkeys((*self.found, *self.shown))) or "nothing"
 
 
 ALIKE = {"torque scale of a joint": "torque scale"}
@@ -313,58 +336,78 @@ def measure_sigmas(kind: Damage, size: float, fit: Fit) -> float:
     return np.nan
 
 
-def held_out_error(case: Case, robot: Robot, fit: Fit) -> float:
+def held_out_error(fit: Fit) -> float:
     """Of all samples, of the last held-out log [%]."""
-    if fit.validation:
-        return fit.validation[-1].entries[1].overall_percent
-    raise ValueError("no held-out log")
+    return fit.validation[-1].entries[1].overall_percent
 
 
 def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator[Outcome]:
     """Of the undamaged log, and of each damage to it."""
     s = case.scene
     sound = case.identify(s.robot, s.fit)
-    error = held_out_error(case, s.robot, sound)
+    error = held_out_error(sound)
+    known = frozenset(list_signs(sound, ""))
     yield tell(s, "undamaged", 0.0, sound, error, error, False)
     yield tell(s, "undamaged", 0.0, case.identify(s.robot, s.fit, alone=True), error, error, True)
     for kind, damage in kinds.items():
-        for size in damage.sizes if damage.joints <= s.robot.n else ():
+        for size in damage.sizes if fits(kind, s.robot) else ():
             state = [int(1000 * abs(size)), *kind.encode(), *s.name.encode()]
             robot, log = damage.make(s, size, np.random.default_rng(state))
             held = np.nan
             for without in (True,) if alone else (False, True):
                 try:
                     fit = case.identify(robot, log, alone=without)
-                except DynidentError as refusal:
-                    said = (INPUT,) if isinstance(refusal, InputError) else ()
+                except InputError as refusal:
                     yield Outcome(
-                        s.name, kind, size, without, REFUSED, np.nan, error, said, (str(refusal),)
-                    )
+                        s.name, kind, size, without, REFUSED, np.nan, error, (INPUT,), (),
+                        (str(refusal),),
+                    )  # fmt: skip
+                    continue
+                except DynidentError as refusal:
+                    found = tuple(f.diagnosis for f in case.examine(robot, log, without))
+                    yield Outcome(
+                        s.name, kind, size, without, REFUSED, np.nan, error, found, (),
+                        (str(refusal),),
+                    )  # fmt: skip
                     continue
                 if not without:
-                    held = held_out_error(case, robot, fit)
-                yield tell(s, kind, size, fit, held, error, without)
+                    held = held_out_error(fit)
+                yield tell(s, kind, size, fit, held, error, without, known)
+
+
+def fits(kind: str, robot: Robot) -> bool:
+    """Whether a robot can have a kind of damage."""
+    turns = any(joint.kind == "revolute" for joint in robot.joints)
+    return KINDS[kind].joints <= robot.n and (turns or "degrees" not in kind)
+
+
+def list_signs(fit: Fit, log: str) -> list[str]:
+    """Kinds of the signs that a verdict names of a log."""
+    return [
+        name
+        for reason in fit.verdict.reasons
+        for words, name in SIGNS.items()
+        if words in reason.words and reason.words.startswith(log)
+    ]
 
 
 def tell(
-    s: Scene, kind: str, size: float, fit: Fit, held: float, sound: float, alone: bool
+    s: Scene,
+    kind: str,
+    size: float,
+    fit: Fit,
+    held: float,
+    sound: float,
+    alone: bool,
+    known: frozenset[str] = frozenset(),
 ) -> Outcome:
-    """What was said."""
+    """What was said; `known` are signs that the undamaged log shows."""
     damaged = kind != "undamaged"
     ours = [f for f in fit.findings if not damaged or f.log == s.fit.name]
-    reasons = tuple(f"{r.state}: {r.words}" for r in fit.verdict.reasons)
-    shown = [
-        name
-        for r in fit.verdict.reasons
-        for words, name in SIGNS.items()
-        if words in r.words and (not damaged or r.words.startswith(s.fit.name))
-    ]
-    found = tuple(dict.fromkeys([*(f.diagnosis for f in ours), *shown]))
-    right = {*KINDS[kind].names} if damaged else set()
-    if s.robot.n == 1:  # whose one joint is all joints, and whose two signs are one
+    shown = [name for name in list_signs(fit, s.fit.name if damaged else "") if name not in known]
+    found = tuple(dict.fromkeys(f.diagnosis for f in ours))
+    if s.robot.n == 1:
         found = tuple(ALIKE.get(name, name) for name in found)
-    if not {*found[:1]} & right and {*shown[:1]} & right:
-        found = (shown[0], *found)
     return Outcome(
         s.name,
         kind,
@@ -374,7 +417,11 @@ def tell(
         held,
         sound,
         found,
-        (*(f.words for f in fit.findings), *reasons),
+        tuple(dict.fromkeys(shown)),
+        (
+            *(f.words for f in fit.findings),
+            *(f"{r.state}: {r.words}" for r in fit.verdict.reasons),
+        ),
         measure_sigmas(KINDS[kind], size, fit) if damaged else np.nan,
     )
 
@@ -382,11 +429,10 @@ def tell(
 def line(o: Outcome) -> str:
     """In one line."""
     what = "no harm" if not o.harmful else "right" if o.right else "WRONG" if o.wrong else "none"
-    said = ", ".join(o.found) or "nothing"
     beside = "alone" if o.alone else "held "
     return (
         f"{o.robot:14.14s} {o.kind} {o.size:g} | {beside} | {o.held:.4g} ({o.sound:.3g}) % "
-        f"| {what} | {said} | {o.state} | {o.sigmas:.2g} | {o.words[0] if o.words else ''}"
+        f"| {what} | {o.said} | {o.state} | {o.sigmas:.2g} | {o.words[0] if o.words else ''}"
     )
 
 
@@ -403,7 +449,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         f"held-out error by {100 * (HARMFUL - 1):.0f} % or more over that of the undamaged log, or "
         "is refused; *right* if the first finding, or a sign of the signals, is right about it; "
         "*wrong* if another is first. The default method, without decisions and the bootstrap. "
-        "Each is told with the held-out log at hand, and without.",
+        "Each is told with the held-out log at hand, and without. Torque and position signs of "
+        "all joints count as one: mirror images of a robot tell them apart as badly.",
         "",
     ]
     for alone, title in ((False, "with a held-out log"), (True, "by one log alone")):
@@ -421,7 +468,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         ]
     sound = [o for o in outcomes if o.kind == "undamaged"]
     lines += [
-        f"- undamaged: {sum(bool(o.found) for o in sound)} of {len(sound)} with a finding or sign",
+        f"- undamaged: {sum(bool(o.found) for o in sound)} of {len(sound)} with a finding",
         "",
     ]
     rows = []
@@ -442,7 +489,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     rows = [
         [
             o.robot, f"{o.kind} {o.size:g}", "no" if o.alone else "yes", f"{o.sound:.3g}",
-            f"{o.held:.3g}", ", ".join(o.found) or "nothing", o.state,
+            f"{o.held:.3g}", o.said, o.state,
         ]
         for o in outcomes
         if o.kind != "undamaged" and o.harmful and (not o.right or o.state == TRUSTED)

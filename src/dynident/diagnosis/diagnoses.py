@@ -19,7 +19,9 @@ from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene, low_pass_columns
+from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.sized import (
+    interpolate_minimum,
     suspect_delays,
     suspect_drifts,
     suspect_encoder_offsets,
@@ -486,6 +488,8 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
 
 SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 1.06, 21)
 """Factors of a joint's torque that are tried, and those about the best of them."""
+WIDER = np.geomspace(1.0 / 1.4, 1.4, 15)
+"""Those about what other logs ask of all torques."""
 
 
 def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
@@ -497,7 +501,7 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
     problem = case.scene.problem
     weights, system = problem.scale, problem.system
     for j, name in enumerate(case.names):
-        if weights[j] == 0.0:
+        if weights[j] == 0.0 or case.scene.blur[j] >= limit.DROWNED:
             continue
         weight = np.sqrt(weights[j])
         root = problem.project(j, weight * np.eye(len(problem.sides[j])))
@@ -533,31 +537,23 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     s = case.scene
     if not s.beside:
         return
-    beta = case.of_others
-    for _ in range(limit.SCALE_ROUNDS):
-        asked = np.where(s.moving, s.motion.predict(beta), 0.0)
-        factor = np.sum(asked * s.tau, axis=0) / (np.sum(asked**2, axis=0) + np.finfo(float).tiny)
-        if not np.all(np.abs(factor) > 0.0):
-            return
-        beta = fit_consistent_model(s.columns.read(np.diag(1.0 / factor)))
+    alike, factor = (measure_scales(case, own) for own in (True, False))
+    if alike is None or factor is None:
+        return
     off = np.abs(np.abs(factor) - 1.0) > limit.OTHER
     joint = np.flatnonzero(off)
-    if len(joint) == 1:
+    if len(joint) == 1 and s.blur[joint[0]] < limit.DROWNED:
         j = int(joint[0])
-        one = np.diag(np.where(off, 1.0 / factor, 1.0))
         yield Suspicion(
             "torque scale of a joint",
             f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
-            replace(Reading.plain(case.n), torque=one),
+            replace(Reading.plain(case.n), torque=np.diag(np.where(off, 1.0 / factor, 1.0))),
             freedom=1,
             advice=f"check the gain, the unit and the reduction of {case.names[j]}",
         )
-    if not len(joint):
-        return
-    common = float(np.median(factor))
-    for given, freedom in ((np.full(case.n, common), 1), (factor, case.n)):
-        times = f"{common:.3g}" if freedom == 1 else ", ".join(f"{f:.3g}" for f in factor)
-        if freedom > 1 or abs(abs(common) - 1.0) > limit.OTHER:
+    for given, freedom in ((alike, 1), (factor, case.n)):
+        if np.any(np.abs(np.abs(given) - 1.0) > limit.OTHER):
+            times = ", ".join(f"{f:.3g}" for f in given[: 1 if freedom == 1 else None])
             yield Suspicion(
                 "torque scale",
                 f"the torques are {times} times those of the other log",
@@ -565,6 +561,34 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
                 freedom=freedom,
                 advice="check their unit, gains and the side of the reduction in both logs",
             )
+
+
+def measure_scales(case: Case, alike: bool) -> Array | None:
+    """How many times each torque is that which the other logs' model asks for, shape (n,).
+
+    Then that which all logs' model asks for, once this log is read so; `alike` of all joints
+    together. None where a torque is nothing of that.
+    """
+    s, beta = case.scene, case.of_others
+    weights = s.problem.scale[: case.n]
+    for _ in range(limit.SCALE_ROUNDS):
+        asked = np.where(s.moving, s.motion.predict(beta), 0.0)
+        there, square = np.sum(asked * s.tau, axis=0), np.sum(asked**2, axis=0)
+        if alike:
+            there, square = (np.full(case.n, weights @ own) for own in (there, square))
+        factor: Array = there / (square + np.finfo(float).tiny)
+        if not np.all(np.abs(factor) > 0.0):
+            return None
+        beta = fit_consistent_model(s.columns.read(np.diag(1.0 / factor)))
+    return refine_scale(s, factor) if alike else factor
+
+
+def refine_scale(s: Scene, factor: Array) -> Array:
+    """A factor of all torques that leaves the smallest error about another, shape (n,)."""
+    places = np.log(WIDER)
+    errors = [s.columns.read(np.diag(1.0 / (factor * f))).free_errors() for f in WIDER]
+    best, _ = interpolate_minimum(places, np.array([average_errors(each) for each in errors]))
+    return factor * float(np.exp(best))
 
 
 @dataclass(frozen=True)

@@ -268,8 +268,6 @@ def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look
             break
         finding, reading = found
         read = reading.of(scene.among(others))  # a robot is that of all logs
-        if finding.quiet and not leaves_only_noise(read):
-            break  # so little torque has much in it that no model has
         findings.append(finding)
         scene, others = read.among(()), read.beside
         if finding.quiet:
@@ -475,6 +473,8 @@ def find_best_explanation(
         else ""
     )
     s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
+    if quiet and not leaves_only_noise(s.reading.of(scene)):
+        return None  # so little torque has much in it that no model has
     finding = Finding(
         scene.log.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
         s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
@@ -497,8 +497,11 @@ def find_bad_joints(
     if scene.plain:
         free = average_errors(scene.problem.free_errors())
         contradicted = average_errors(errors) > limit.CONTRADICTED * free
-        told = contradicted or np.any(correlate_residuals(scene, beta) > limit.WHITE)
-        return poor, bool(told)
+        told = bool(contradicted or np.any(correlate_residuals(scene, beta) > limit.WHITE))
+        told = told or bool(
+            np.any(errors[:n] > limit.DOUBTFUL + scene.blur)
+        )  # white at few instants
+        return poor, told
     if np.any(errors[dof : scene.groups] > limit.ASTRAY):
         return frozenset(range(n)), True
     return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= limit.POOR)

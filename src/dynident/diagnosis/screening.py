@@ -93,14 +93,18 @@ def average_errors(errors: Array) -> float:
     return float(np.exp(np.mean(np.log(np.maximum(errors, limit.NO_ERROR)))))
 
 
+MOST_OF_AN_EFFECT = 2
+"""Numbers that one thing has: a size, and its place or its order."""
+
+
 def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float:
     """Share of the error that is clear enough, of a suspicion that is sure of its one number.
 
     What has more numbers fitted for it explains something of any log, beside others, too.
     """
-    if suspicion.freedom > 1:
-        return limit.WORTH
-    if sure or (apart is not None and suspicion.rate is not None):
+    if suspicion.freedom > MOST_OF_AN_EFFECT:
+        return limit.WORTH_MANY
+    if (sure and suspicion.freedom == 1) or (apart is not None and suspicion.rate is not None):
         return limit.WORTH_SURE
     return limit.WORTH if apart is None else limit.WORTH_AGAINST
 

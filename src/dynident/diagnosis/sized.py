@@ -152,8 +152,13 @@ class Scores:
 
 
 def score_columns(s: Scene, columns: Sequence[Column]) -> Scores:
-    """Scores of columns, as `differentiate_residuals` has them along the model that is tested."""
-    return score_products(s.problem.system, *sum_column_products(s, s.problem.scale, columns))
+    """Scores of columns, as `differentiate_residuals` has them along the model that is tested.
+
+    Each group counts in what least squares leaves of it, or one that no model explains would hide
+    what others gain.
+    """
+    weights = s.problem.sharp_scale
+    return score_products(s.problem.weigh(weights), *sum_column_products(s, weights, columns))
 
 
 def sum_column_products(
@@ -570,7 +575,7 @@ def suspect_ripples(case: Case) -> Iterator[Suspicion]:
     if s.course is None:
         return
     beta = s.problem.system.solve()
-    rest, weights = s.rest(beta), s.problem.scale
+    rest, weights = s.rest(beta), s.problem.sharp_scale
     orders = {j: find_loudest_order(s.q[at, j], rest[at, j]) for j, at in enumerate(s.moving.T)}
     heard = {
         j: (order, build_ripple_waves(s, j, order))
@@ -669,7 +674,7 @@ def build_step_family(n: int, eighth: int) -> Family:
             f"{times**2 * float(error[0]):.2g} times what they were before",
             Reading.plain(n, lambda known: read(known, size)),
             advice="fit the stretches before and behind as two logs, and check their gains",
-            freedom=1,
+            freedom=2,  # where it is, too
             error=float(error[0]),
         )
 

@@ -193,6 +193,11 @@ class LeastSquares:
         return weights
 
     @cached_property
+    def sharp_scale(self) -> Array:
+        """Weights of the groups' squares, each in what least squares leaves of it."""
+        return self.scale * (self.blurred / np.maximum(self.free_errors(), limit.NO_ERROR)) ** 2
+
+    @cached_property
     def system(self) -> System:
         """All groups in one triangular system."""
         beside = None if self.beside is None else self.beside.system

@@ -4,6 +4,7 @@
 
 WORTH = 0.75  # share of the error that a finding leaves at most
 WORTH_AGAINST = 0.9  # the same where it settles what logs contradict each other
+WORTH_MANY = 0.65  # the same of more numbers than one thing has: 0.757 and above measured
 WORTH_SURE = 0.97  # the same of one number that is sure, of rates beside other logs: 0.98 measured
 CLEAR = 0.35  # or share of one joint's error, where no other joint's grows: 0.37 and above measured
 RELIEVED = 0.5  # share of the others' error that is left without a joint that nothing explains
@@ -60,7 +61,7 @@ CUTOFF_PERIODS = 20.0  # periods of a cutoff that a log lasts, to be filtered th
 
 # ---- what has a size
 
-PROMISING = 0.8  # share of the squared error that a first step leaves at most
+PROMISING = 0.9  # share of the squared error that a first step leaves at most
 UNSEEN = 1e-6  # share of a column that the regressor leaves, below which it has it already
 DEPENDENT = 1e-6  # singular value over the largest below which columns depend on each other
 TURNS = 5  # steps of Gauss and Newton at few instants
