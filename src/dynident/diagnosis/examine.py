@@ -442,7 +442,9 @@ def find_best_explanation(
             continue
         worth = choose_worth(suspicion, apart, suspicion.sure > limit.SURE)
         clear = (
-            is_clearly_better(left, errors, worth, suspicion.freedom <= 1)
+            is_clearly_better(
+                left, errors, worth, suspicion.freedom <= 1 and suspicion.rate is None
+            )
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
         lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)

@@ -112,7 +112,8 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
 def is_clearly_better(errors: Array, before: Array, worth: float, single: bool = True) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
-    `worth` is the share that is clear enough on the whole, `single` whether a joint may do.
+    `worth` is the share that is clear enough on the whole, `single` whether a joint may do: not
+    where many numbers were fitted, nor of a clock, which is that of all.
     """
     if average_errors(errors) <= worth * average_errors(before):
         return True
