@@ -103,7 +103,7 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
     What has more numbers fitted for it explains something of any log, beside others, too.
     """
     if suspicion.freedom > MOST_OF_AN_EFFECT:
-        return limit.WORTH_MANY
+        return limit.WORTH_MANY if apart is None else limit.WORTH
     if (sure and suspicion.freedom == 1) or (apart is not None and suspicion.rate is not None):
         return limit.WORTH_SURE
     return limit.WORTH if apart is None else limit.WORTH_AGAINST
