@@ -6,14 +6,14 @@ leaves what it did, or little more. Those of the file do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.diagnoses import suspect_mountings, suspect_rates
+from dynident.diagnosis.diagnoses import STANDARD, suspect_mountings, suspect_rates
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.suspicion import Case, Suspicion, make_mendable_suspicion
@@ -44,10 +44,10 @@ def find_by_file(scene: Scene) -> ByFile | None:
         return None
     alone = scene.among(())
     brief = alone.brief
-    measure = project_drives(brief)
-    idim, still = brief.base.idim, np.zeros_like(brief.q)
-    before = measure(idim.torque(idim.nominal, brief.q, brief.dq, brief.ddq))
-    known = [(measure(torque), told) for told, torque in list_whole_log_readings(brief, still)]
+    whole = brief.base.idim.torque(brief.base.idim.nominal, brief.q, brief.dq, brief.ddq)
+    readings, torques = zip(*list_whole_log_readings(brief, whole), strict=True)
+    before, *after_all = measure_errors(brief, np.array([whole, *torques])).tolist()
+    known = zip(after_all, readings, strict=True)
     hopeful = [each for each in known if each[0] <= limit.BY_FILE * before]
     if not hopeful:
         return None
@@ -67,29 +67,27 @@ def find_by_file(scene: Scene) -> ByFile | None:
     return ByFile(best, before, after)
 
 
-def list_whole_log_readings(s: Scene, still: Array) -> Iterator[tuple[Suspicion, Array]]:
+def list_whole_log_readings(s: Scene, whole: Array) -> Iterator[tuple[Suspicion, Array]]:
     """Readings of a log that change all joints alike, and the file's torque under each.
 
-    Beside drives, a torque of the other sign is that of bodies turned round.
+    As the log stands, that is `whole`. Beside drives, a torque of the other sign is that of bodies
+    turned round.
     """
-    idim, n = s.base.idim, s.n
+    idim, n, still = s.base.idim, s.n, np.zeros_like(s.q)
     case = Case(s, np.zeros(s.base.count), np.zeros(n), frozenset(range(n)))
-    whole = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
     weight = idim.torque(idim.nominal, s.q, still, still)
     for told in suspect_rates(case):
         assert told.rate is not None
         yield told, weight + (told.rate / s.log.rate) ** 2 * (whole - weight)
+    size = float(np.linalg.norm(s.robot.gravity)) or STANDARD
+    hung = [idim.of(replace(s.robot, gravity=size * axis)) for axis in np.eye(3)]
+    weights = np.array([each.torque(idim.nominal, s.q, still, still) for each in hung]) / size
     for told in suspect_mountings(case):
-        other = idim.of(replace(s.robot, gravity=np.array(told.gravity)))
-        yield told, other.torque(other.nominal, s.q, s.dq, s.ddq)
-    for told, torque in (
-        (suspect_turned(n, "torque", ("tau",)), -whole),
-        (
-            suspect_turned(n, "position", ("q", "qref")),
-            idim.torque(idim.nominal, -s.q, -s.dq, -s.ddq),
-        ),
-    ):
-        yield told, torque
+        turned = np.tensordot(np.array(told.gravity), weights, 1)
+        yield told, whole - weight + turned
+    yield suspect_turned(n, "torque", ("tau",)), -whole
+    mirrored = idim.torque(idim.nominal, -s.q, -s.dq, -s.ddq)
+    yield suspect_turned(n, "position", ("q", "qref")), mirrored
 
 
 def suspect_turned(n: int, what: str, signals: tuple[Signal, ...]) -> Suspicion:
@@ -99,24 +97,19 @@ def suspect_turned(n: int, what: str, signals: tuple[Signal, ...]) -> Suspicion:
     return make_mendable_suspicion(f"{what} sign", told, mending, n)
 
 
-def project_drives(s: Scene) -> Callable[[Array], float]:
-    """What measures the mean error of the joints with given torques and drives of their own.
+def measure_errors(s: Scene, known: Array) -> Array:
+    """Mean error of the joints with some torques, and drives of their own, shape (k,).
 
-    All readings of a whole log leave the span of what drives do.
+    All readings of a whole log leave the span of what drives do. Torques have the shape (k,
+    instants, n).
     """
-    spans = []
+    errors = np.zeros((len(known), s.n))
     for j, at in enumerate(s.moving.T):
         dq = s.dq[at, j]
         drive = np.column_stack([s.ddq[at, j], dq, np.sign(dq), np.ones_like(dq)])
-        spans.append(np.linalg.qr(drive)[0])
-
-    def measure(known: Array) -> float:
-        errors = np.zeros(s.n)
-        for j, (at, Q) in enumerate(zip(s.moving.T, spans, strict=True)):
-            rest: Array = s.tau[at, j] - known[at, j]
-            size = float(np.linalg.norm(s.tau[at, j]))
-            if size > 0.0:
-                errors[j] = np.linalg.norm(rest - Q @ (Q.T @ rest)) / size
-        return average_errors(errors)
-
-    return measure
+        Q = np.linalg.qr(drive)[0]
+        rest: Array = s.tau[at, j] - known[:, at, j]
+        size = float(np.linalg.norm(s.tau[at, j]))
+        if size > 0.0:
+            errors[:, j] = np.linalg.norm(rest - (rest @ Q) @ Q.T, axis=1) / size
+    return np.array([average_errors(own) for own in errors])

@@ -164,7 +164,7 @@ def examine(
     sets = tuple(dict.fromkeys(names for log in every for names in log.sets if names))
     scenes = [take_scene(base, log, sets, limit.MOST if thorough else limit.FEW) for log in every]
     found = examine_scenes(list(scenes), range(len(logs)), thorough)
-    if any(found) or not held_out or not measure_disagreement(scenes):
+    if any(found) or not held_out or not disagrees(scenes[0], scenes[0].among(scenes[1:])):
         return found
     fitted = tuple(scenes[: len(logs)])
     return (
@@ -214,13 +214,13 @@ def examine_scenes(
     return tuple(found[k] for k in places)
 
 
-def measure_disagreement(scenes: Sequence[Scene]) -> bool:
-    """Whether one model is clearly worse for logs than models of their own are."""
-    apart = np.concatenate([s.problem.free_errors() for s in scenes])
-    first, *others = scenes
-    together = first.among(others).problem.free_errors()
-    joint = np.any(together >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
-    worse = average_errors(together) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
+def disagrees(scene: Scene, together: Scene) -> bool:
+    """Whether one model is clearly worse for a log and those beside it than their own are."""
+    problems = [scene.problem, *(other.problem for other in together.beside)]
+    apart = np.concatenate([each.free_errors() for each in problems])
+    errors = together.problem.free_errors()
+    joint = np.any(errors >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
+    worse = average_errors(errors) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
     return bool(worse or joint)
 
 
@@ -293,23 +293,20 @@ def find_fault(
     if not scene.plain:
         return find_best_explanation(together, thorough)
     return (
-        reconcile_logs(scene, others, thorough)
+        reconcile_logs(scene, together, thorough)
         or find_best_explanation(scene, thorough)
         or read_by_file(scene)
         or find_unnoticed_spring(together)
     )
 
 
-def reconcile_logs(
-    scene: Scene, others: tuple[Scene, ...], thorough: bool
-) -> tuple[Finding, Reading] | None:
-    """The reading under which a log and the others have the same model, if they have none."""
-    if not others:
+def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:
+    """The reading under which a log and those beside it have the same model, if they have none."""
+    others = together.beside
+    if not others or not disagrees(scene, together):
         return None
-    every, together = (scene, *others), scene.among(others)
-    if not measure_disagreement(every):
-        return None
-    own = [each.problem.errors(fit_consistent_model(each.problem)) for each in every]
+    problems = [each.problem for each in (scene, *others)]
+    own = [each.errors(fit_consistent_model(each)) for each in problems]
     found = find_best_explanation(together, thorough, average_errors(np.concatenate(own)))
     if found is None:
         return None
