@@ -15,6 +15,7 @@ from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.examine import Doctor, Finding, examine
+from dynident.diagnosis.signals import STILL, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
@@ -162,10 +163,17 @@ def identify(
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
-    problem, fitted, found = fit_model(
-        problem, method, ROWS[kind.rows], given, progress, watch, searched
-    )
-    refuse_absurd_estimate(found)
+    examined = doctor.doctor and not blind
+    try:
+        problem, fitted, found = fit_model(
+            problem, method, ROWS[kind.rows], given, progress, watch, searched
+        )
+        refuse_absurd_estimate(found)
+    except ComputationError as error:
+        said = tell_faults(problem, held_out, "friction" in decided) if examined else []
+        if said:
+            raise ComputationError("; ".join([str(error), *said])) from error
+        raise
     factors = fitted.factors
     noise = measure_scatter(fitted, found.beta)
     fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
@@ -179,7 +187,7 @@ def identify(
     watch.lap("validation")
 
     findings: tuple[Finding, ...] = ()
-    if doctor.doctor and not blind:
+    if examined:
         progress("doctor", 0.0)
         findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
@@ -391,6 +399,24 @@ def measure_loop_errors(
         free = measure_free_errors(problem, simulation, theta)
         figures = tuple(replace(each, free=own) for each, own in zip(figures, free, strict=True))
     return figures, warn_of_chatter(auxiliary, theta)
+
+
+def tell_faults(problem: Problem, validation: Sequence[Samples], usual: bool) -> list[str]:
+    """What is wrong with logs of which no model comes out, first of the signals, then of readings.
+
+    Nothing of logs with known torques, whose factors would be those of the model.
+    """
+    if "known" in problem.idim.needs:
+        return []
+    none = np.zeros(len(problem.idim.parameters))
+    signs = [
+        f"{log.name}: {sign.what}"
+        for log in problem.samples
+        for sign in find_signs(problem.robot, log)
+        if sign.kind != STILL
+    ]
+    faults = [fault.words for fault in find_log_faults(problem, validation, none, usual)]
+    return [*signs[:1], *faults[:1]]
 
 
 def find_log_faults(
