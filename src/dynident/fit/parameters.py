@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import SensorColumn
 from dynident.estimators.standard_errors import differentiate_body
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval
@@ -37,6 +40,21 @@ class BaseRow(NamedTuple):
     def weak(self) -> bool:
         """Whether the 95 % interval contains zero."""
         return self.essential and self.low <= 0.0 <= self.high
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """What the robot's file says of a base parameter, beside what was identified.
+
+    Attributes
+    ----------
+    value : float
+        NaN where the file has no inertial of a link in it, or nothing of it is of a link.
+    unit : str
+    """
+
+    value: float
+    unit: str
 
 
 class SensorRow(NamedTuple):
@@ -86,6 +104,42 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
         )
         for k in range(base.count)
     )
+
+
+def list_file_parameters(result: Result) -> tuple[FileRow, ...]:
+    """The base parameters of the robot file's inertials alone, and the units of all."""
+    idim, base = result.idim, result.base
+    matrix, known = base.matrix, result.robot.nominal[:, 0] > 0.0
+    values = matrix @ idim.nominal
+    links = np.any(matrix[:, : idim.inertial].reshape(base.count, -1, 10) != 0.0, axis=2)
+    told = links.any(axis=1) & ~np.any(links & ~known, axis=1)
+    return tuple(
+        FileRow(float(value) if own else math.nan, find_parameter_unit(idim, int(kept)))
+        for value, own, kept in zip(values, told, base.kept, strict=True)
+    )
+
+
+def find_parameter_unit(idim: Idim, index: int) -> str:
+    """Unit of a standard parameter, on its joint."""
+    symbol, number = idim.parameters[index].symbol, idim.parameters[index].number
+    if index < idim.inertial:
+        return "kg" if symbol == "m" else "kg m" if symbol[0] == "m" else "kg m^2"
+    column = idim.drive_columns[index - idim.inertial]
+    if isinstance(column, SensorColumn):
+        return column.unit
+    if column.friction is None:
+        return "kg" if idim.robot.joints[number - 1].kind == "prismatic" else "kg m^2"
+    model = idim.frictions[column.friction].model
+    if column.term is not None:
+        return convert_unit_to_joint(model.parameters[column.term].unit, idim.robot, number)
+    shape = model.shape[column.shape or 0]
+    return convert_unit_to_joint(shape.unit, idim.robot, number)
+
+
+def convert_unit_to_joint(unit: str, robot: Robot, number: int) -> str:
+    """A unit of a revolute joint, as a joint has it by its 1-based number."""
+    straight = robot.joints[number - 1].kind == "prismatic"
+    return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
 
 
 def list_drive_errors(result: Result) -> list[dict[str, float]]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,19 @@ from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, restore_robot_files
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
+from dynident.fit.tables import (
+    build_frame,
+    tabulate_base_parameters,
+    tabulate_drive_values,
+    tabulate_links,
+)
 from dynident.fit.verdict import REFUTED
 from dynident.report.difference import Difference, compare_results
 from dynident.report.html import render_result_page
 from dynident.report.text import summarise_result
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 OUTPUTS = ("result.json", "model.urdf", "model.xml", "report.html")
 """All that a fit is saved as; of the two models the one of the robot file's kind."""
@@ -74,6 +83,62 @@ class Fit(Result):
         """
         check_type("compare", other, Result, "dynident.read_result(path) reads one")
         return compare_results(self, other)
+
+    def links(self) -> DataFrame:
+        """The links as a data frame of pandas, in SI units: a row a link.
+
+        Returns
+        -------
+        DataFrame, shape (bodies, 36)
+            ``mass`` [kg], ``com_x`` .. ``com_z`` [m] in the joint frame, and the inertia about it,
+            ``Ixx Ixy Iyy Ixz Iyz Izz`` [kg m^2]; of each ``_std``, its standard deviation, NaN
+            where neither log nor prior determines it, and ``_file``, the robot file's value, NaN
+            where it has none. ``mass_from_data``, ``com_from_data`` and ``inertia_from_data`` are
+            the shares, from 0 to 1, that the logs tell and not the prior. ``gyration`` is the
+            smallest radius of gyration, ``least_gyration`` what it has to be at least [m], and
+            ``min_eigenvalue`` of the pseudo-inertia.
+
+        Raises
+        ------
+        InputError
+            When the method gives base parameters only, or pandas is not installed.
+        """
+        return build_frame(tabulate_links(self), self.robot.links, "link")
+
+    def drives(self) -> DataFrame:
+        """Rotor inertias and friction as a data frame of pandas, in SI units: a row a joint.
+
+        Returns
+        -------
+        DataFrame, shape (n, 2 symbols)
+            The symbols of the friction model (``Ia fv fc off``, its shapes last), and of each
+            ``_std``, its standard deviation. NaN where a joint has no such parameter, or torques
+            determine it in a sum alone; those stand in `to_frame`.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed.
+        """
+        return build_frame(tabulate_drive_values(self), self.robot.joint_names, "joint")
+
+    def to_frame(self) -> DataFrame:
+        """The base parameters as a data frame of pandas: a row a parameter.
+
+        Returns
+        -------
+        DataFrame, shape (base parameters, 8)
+            ``value``, ``std``, ``low`` and ``high`` of the 95 % interval, ``file`` (the same
+            combination of the robot file's inertials, without rotors and friction; NaN where the
+            file does not tell), ``unit``, the ``combination`` that it is, and whether it is
+            ``essential``.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed.
+        """
+        return build_frame(tabulate_base_parameters(self), self.base.names, "parameter")
 
     def report(self, path: str | Path) -> None:
         """Write the fit as a page, whole or not at all.

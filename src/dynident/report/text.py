@@ -28,6 +28,7 @@ from dynident.dynamics.parameters import ShapeParameter
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.fit.floor import describe_floor
 from dynident.fit.parameters import (
+    convert_unit_to_joint,
     find_body_errors,
     list_base_parameters,
     list_drive_errors,
@@ -465,9 +466,7 @@ def format_sensors(result: Result) -> list[str]:
 
 def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     """Unit of a shape, on its joint."""
-    straight = result.robot.joints[shape.parameter.number - 1].kind == "prismatic"
-    unit = shape.bounds.unit
-    return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
+    return convert_unit_to_joint(shape.bounds.unit, result.robot, shape.parameter.number)
 
 
 def format_links(result: Result) -> list[str]:
