@@ -21,8 +21,10 @@ from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.verdict import STATES
+from dynident.plots.friction import average_friction_by_speed, plot_friction
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
+from dynident.regression.rows import list_torque_groups
 from dynident.report.comparison import (
     Comparison,
     Scores,
@@ -31,7 +33,6 @@ from dynident.report.comparison import (
     serialise_comparison,
 )
 from dynident.report.html import render_comparison_page
-from dynident.report.plots import average_friction_by_speed, plot_friction
 from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
 from dynident.study.study import Study, read_study
 
@@ -335,4 +336,4 @@ def test_curves_of_friction_are_the_models(place):
 def test_a_robot_at_rest_has_a_figure_too(place):
     found = compared(place / "cube-root.toml")
     still = [replace(s, speed=0.0 * s.speed) for s in found.choice.series]
-    assert "<svg" in plot_friction(found.robot, still)
+    assert "<svg" in plot_friction(list_torque_groups(found.robot), still)

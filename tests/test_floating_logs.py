@@ -26,11 +26,13 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.figures import FitFigure, JointError
+from dynident.plots import curves
+from dynident.plots.curves import plot_torques
 from dynident.recording.floating import convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
-from dynident.report import html, plots
+from dynident.regression.rows import list_torque_groups
+from dynident.report import html
 from dynident.report.fit import Fit
-from dynident.report.plots import plot_torques
 from dynident.report.text import merge_contact_sets
 from dynident.study.run import run_study
 from dynident.study.study import read_study
@@ -723,10 +725,11 @@ def test_a_report_draws_what_a_log_states(
     stepping: tuple[Path, Fit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, result = stepping
-    monkeypatch.setattr(plots, "render_figure", lambda *_: "")
+    monkeypatch.setattr(curves, "render_figure", lambda *_: "")
     logs = result.series(400)
+    channels = list_torque_groups(result.robot)
     every, fitted, held_out = (
-        [name for name, _ in plot_torques(result.robot, series)] for series in logs
+        [name for name, _ in plot_torques(channels, series)] for series in logs
     )
     assert len(every) == 18
     assert fitted == [name for name in every if not name.startswith(("base", "HL"))]

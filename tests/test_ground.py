@@ -13,11 +13,11 @@ from floating import Made, solo
 import dynident as di
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
+from dynident.fit.ground import Ground, find_ground_support
+from dynident.plots.ground import plot_contact_forces, plot_footholds
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report import html
-from dynident.report.ground import Ground, find_ground_support
-from dynident.report.plots import plot_contact_forces, plot_footholds
 
 LOWPASS = 20.0
 

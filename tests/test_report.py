@@ -18,11 +18,13 @@ from dynident.consistency.nearest import nearest_consistent
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
 from dynident.fit.figures import Series
 from dynident.fit.parameters import list_base_parameters
+from dynident.plots.curves import plot_torques
+from dynident.plots.style import find_time_gaps, insert_gaps
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
+from dynident.regression.rows import list_torque_groups
 from dynident.report.fit import Fit
 from dynident.report.html import judge_residuals, list_result_statements, render_result_page
-from dynident.report.plots import find_time_gaps, insert_gaps, plot_torques
 from dynident.report.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.report.text import (
     format_fit_figures,
@@ -213,10 +215,10 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
 
 @pytest.mark.long
 def test_large_figures_become_images(monkeypatch):
-    monkeypatch.setattr("dynident.report.plots.LARGEST", 1000)
+    monkeypatch.setattr("dynident.plots.svg.LARGEST", 1000)
     series = result().series(200)[0]
     first = replace(series, measured=np.where([True, False], series.measured, np.nan))
-    figures = [plot_torques(result().robot, first) for _ in range(2)]
+    figures = [plot_torques(list_torque_groups(result().robot), first) for _ in range(2)]
     assert figures[0][0][1].startswith('<img alt="" src="data:image/png;base64,')
     assert figures[0] == figures[1]
 
@@ -225,11 +227,12 @@ def test_large_figures_become_images(monkeypatch):
 def test_joints_are_drawn_as_if_each_had_axes_of_its_own():
     found = result()
     series = found.series(100)[0]
-    together = plot_torques(found.robot, series)
+    channels = list_torque_groups(found.robot)
+    together = plot_torques(channels, series)
     assert len({figure for _, figure in together}) == 2
     for j in range(2):
         others = np.where(np.arange(2) == j, series.measured, np.nan)
-        ((name, alone),) = plot_torques(found.robot, replace(series, measured=others))
+        ((name, alone),) = plot_torques(channels, replace(series, measured=others))
         assert (name, alone) == together[j]
 
 
@@ -248,7 +251,7 @@ def test_figure_of_a_log_without_nominal_torques():
     for kind, unit in (("revolute", "Nm"), ("prismatic", "N")):
         robot = result().robot
         joint = replace(robot.joints[0], kind=kind)
-        ((_, figure),) = plot_torques(replace(robot, joints=(joint,)), series)
+        ((_, figure),) = plot_torques(list_torque_groups(replace(robot, joints=(joint,))), series)
         assert "robot file" not in figure
         assert f"[{unit}]" in figure
 

@@ -12,8 +12,7 @@ from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.fit.json import replace_nonfinite, to_json
-from dynident.report.html import Row, Statement, Table, build_column_table, load_page_templates
-from dynident.report.plots import (
+from dynident.plots.style import (
     BLUE,
     GREY,
     LINES,
@@ -22,8 +21,9 @@ from dynident.report.plots import (
     draw_legend,
     format_panel_title,
     make_report_figure,
-    render_figure,
 )
+from dynident.plots.svg import render_figure
+from dynident.report.html import Row, Statement, Table, build_column_table, load_page_templates
 from dynident.report.replay import render_replay_page
 from dynident.report.trajectory import (
     FORMATS,

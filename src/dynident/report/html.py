@@ -21,6 +21,7 @@ from dynident.core.words import (
     format_with_error,
 )
 from dynident.fit.figures import PositionSeries, Series
+from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
@@ -30,6 +31,12 @@ from dynident.fit.parameters import (
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
+from dynident.plots.curves import plot_positions, plot_torques
+from dynident.plots.friction import plot_friction
+from dynident.plots.ground import plot_contact_forces, plot_footholds
+from dynident.plots.parameters import plot_precision
+from dynident.plots.residuals import plot_autocorrelation
+from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
 from dynident.report.comparison import (
     LEGEND,
@@ -39,16 +46,6 @@ from dynident.report.comparison import (
     format_comparison_columns,
     format_joint_columns,
     list_comparison_notes,
-)
-from dynident.report.ground import find_ground_support
-from dynident.report.plots import (
-    plot_autocorrelation,
-    plot_contact_forces,
-    plot_footholds,
-    plot_friction,
-    plot_positions,
-    plot_precision,
-    plot_torques,
 )
 from dynident.report.text import (
     build_error_columns,
@@ -145,6 +142,8 @@ def render_result_page(
         HTML without scripts and without references to other files.
     """
     rows = list_base_parameters(result)
+    channels = list_torque_groups(result.robot)
+    joints = list_position_groups(result.robot)[-result.robot.n :]
     series = () if result.encoder_only else series
     fitted = [s for s in series if s.name in list_fitted_names(result)]
     return (
@@ -162,15 +161,12 @@ def render_result_page(
             error_title=ERROR_TITLES[result.torque_source],
             torque=result.torque_source,
             positions=[
-                (format_log_title(result, s.name), plot_positions(result.robot, s))
-                for s in positions
+                (format_log_title(result, s.name), plot_positions(joints, s)) for s in positions
             ],
             gone=gone,
             ground=[] if gone else plot_ground_support(result),
-            torques=[
-                (format_log_title(result, s.name), plot_torques(result.robot, s)) for s in series
-            ],
-            friction_plot=plot_friction(result.robot, fitted) if fitted else "",
+            torques=[(format_log_title(result, s.name), plot_torques(channels, s)) for s in series],
+            friction_plot=plot_friction(channels[-result.robot.n :], fitted) if fitted else "",
             residual_plot=plot_autocorrelation(select_plotted_residuals(result)),
             residuals=build_residual_table(result),
             precision_plot=plot_precision([row for row in rows if row.essential]),
@@ -236,7 +232,9 @@ def render_comparison_page(found: Comparison) -> str:
             friction=found.choice.friction,
             joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
             friction_plot=plot_friction(
-                found.robot, found.choice.series, {each.friction: each.series for each in own}
+                list_torque_groups(found.robot)[-found.robot.n :],
+                found.choice.series,
+                {each.friction: each.series for each in own},
             ),
         )
     )

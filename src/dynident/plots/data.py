@@ -1,0 +1,180 @@
+"""What plots take of logs and results, whatever holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from dynident.core.arrays import Array
+
+
+class Channel(Protocol):
+    """A joint, or what else has a signal of its own, and the signal's unit."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def unit(self) -> str:
+        """Of its torque or position."""
+
+
+class Torques(Protocol):
+    """Torques of one log over time; arrays have shape (samples, channels)."""
+
+    @property
+    def name(self) -> str:
+        """Of the log."""
+
+    @property
+    def time(self) -> Array:
+        """Shape (samples,) [s]."""
+
+    @property
+    def measured(self) -> Array:
+        """[Nm or N]."""
+
+    @property
+    def predicted(self) -> Array:
+        """[Nm or N]."""
+
+    @property
+    def nominal(self) -> Array | None:
+        """Of the robot file's inertials alone [Nm or N]."""
+
+    @property
+    def parts(self) -> Mapping[str, Array]:
+        """What the prediction is the sum of [Nm or N]."""
+
+    @property
+    def speed(self) -> Array:
+        """[rad/s or m/s]."""
+
+    @property
+    def torque(self) -> str:
+        """What is called measured."""
+
+
+class Positions(Protocol):
+    """Positions of one log beside those of a simulation; arrays have shape (samples, n)."""
+
+    @property
+    def name(self) -> str:
+        """Of the log."""
+
+    @property
+    def time(self) -> Array:
+        """Shape (samples,) [s]."""
+
+    @property
+    def measured(self) -> Array:
+        """[rad or m]."""
+
+    @property
+    def simulated(self) -> Array:
+        """[rad or m]."""
+
+
+class Correlated(Protocol):
+    """Residuals of one channel and their correlation with themselves."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def rows(self) -> int:
+        """How many residuals there are."""
+
+    @property
+    def correlation(self) -> Array:
+        """With the same 1, 2, ... rows later."""
+
+
+class Interval(Protocol):
+    """A parameter with its error bars."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def value(self) -> float:
+        """In SI units."""
+
+    @property
+    def std(self) -> float:
+        """Its standard deviation."""
+
+    @property
+    def low(self) -> float:
+        """Where its 95 % interval begins."""
+
+    @property
+    def high(self) -> float:
+        """Where that ends."""
+
+    @property
+    def relative_percent(self) -> float:
+        """The standard deviation, relative to the value [%]."""
+
+    @property
+    def literature_percent(self) -> float:
+        """The same by the literature's formula [%]."""
+
+    @property
+    def weak(self) -> bool:
+        """Whether the interval contains zero."""
+
+
+class Stance(Protocol):
+    """A contact that bears for a while."""
+
+    @property
+    def contact(self) -> str:
+        """Its name."""
+
+    @property
+    def track(self) -> Array:
+        """Where it was meanwhile, from above, shape (samples, 2) [m]."""
+
+
+class Ground(Protocol):
+    """What bears a floating robot over a log."""
+
+    @property
+    def name(self) -> str:
+        """Of the log."""
+
+    @property
+    def contacts(self) -> Sequence[str]:
+        """All of the robot."""
+
+    @property
+    def time(self) -> Array:
+        """Shape (samples,) [s]."""
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Of each measured contact, upwards [N]."""
+
+    @property
+    def total(self) -> Array:
+        """What sensors measured together, upwards [N]."""
+
+    @property
+    def asked(self) -> Array:
+        """What the model takes for its motion [N]."""
+
+    @property
+    def weight(self) -> float:
+        """Of the model [N]."""
+
+    @property
+    def path(self) -> Array:
+        """Of the base from above, shape (samples, 2) [m]."""
+
+    @property
+    def stances(self) -> Sequence[Stance]:
+        """Where contacts stood."""
