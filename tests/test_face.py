@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from test_encoder import fitted
 from test_report import identified
 
 from dynident.core.errors import InputError
@@ -15,6 +17,11 @@ from dynident.core.inertia import to_com
 from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
 
 pd = pytest.importorskip("pandas")
+TWO = ("joint_1", "joint_2")
+
+
+def labels(axes) -> tuple[str, str]:
+    return axes.get_xlabel(), axes.get_ylabel()
 
 
 def test_links_are_those_of_the_fit_beside_the_files():
@@ -93,13 +100,184 @@ def test_frames_say_what_they_lack(monkeypatch):
         fit.to_frame()
 
 
-def test_identifying_loads_neither_pandas_nor_matplotlib():
+def test_identifying_loads_neither_pandas_nor_matplotlib_and_no_plot_pyplot():
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
         "import toy, dynident as di\n"
         "log = toy.log(toy.arm(2), seconds=4.0, noise=0.5)[0]\n"
         "fit = di.identify(di.Problem(toy.arm(2), di.prepare(log, 5.0)), doctor=False)\n"
-        "fit.summary(), repr(fit)\n"
-        "sys.exit(len({'pandas', 'matplotlib'} & set(sys.modules)))"
+        "fit.summary(), repr(fit), fit.plot\n"
+        "assert not {'pandas', 'matplotlib'} & set(sys.modules)\n"
+        "fit.plot.torque(), fit.plot.parameters()._repr_png_()\n"
+        "assert not {'pandas', 'matplotlib.pyplot'} & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_torques_are_those_of_the_fit_with_their_units():
+    fit = identified()
+    for log, series in enumerate(fit.series()):
+        panels = fit.plot.torque(log=log)
+        assert [axes.get_title(loc="left") for axes in panels] == list(TWO)
+        for j, axes in enumerate(panels):
+            assert labels(axes) == ("time [s]", "torque [Nm]")
+            measured, predicted, file = axes.lines
+            for line, drawn in ((measured, series.measured), (predicted, series.predicted)):
+                assert np.array_equal(line.get_xdata(), series.time)
+                assert np.array_equal(line.get_ydata(), drawn[:, j])
+            assert np.array_equal(file.get_ydata(), series.nominal[:, j])
+            words = [text.get_text() for text in axes.get_legend().get_texts()]
+            assert words == ["measured", "predicted", "robot file"]
+    name = fit.series()[1].name
+    held_out = fit.plot.torque(log=name)[0].lines[0].get_ydata()
+    assert np.array_equal(held_out, fit.series()[1].measured[:, 0])
+
+
+def test_residuals_leave_the_edges_of_filters_out():
+    fit = identified()
+    series = fit.series()[0]
+    for j, axes in enumerate(fit.plot.residuals()):
+        drawn = axes.lines[0].get_ydata()
+        error = series.measured[:, j] - series.predicted[:, j]
+        assert np.array_equal(drawn[series.scored], error[series.scored])
+        assert np.isnan(drawn[~series.scored]).all()
+        assert 0 < np.sum(~series.scored) < 0.1 * len(error)
+        rms = np.sqrt(np.nanmean(drawn**2))
+        assert rms == pytest.approx(fit.identification[1].joints[j].rmse, rel=0.1)
+        assert labels(axes) == ("time [s]", "residual [Nm]")
+
+
+def test_plots_go_into_the_axes_that_are_given():
+    fit = identified()
+    figure = Figure()
+    grid = figure.subplots(2, 1)
+    assert fit.plot.torque(grid) == tuple(grid)
+    one = Figure().subplots()
+    (drawn,) = fit.plot.residuals(one, joints="joint_2")
+    assert drawn is one
+    assert drawn.get_title(loc="left") == "joint_2"
+    with pytest.raises(InputError, match=r"axes: 2 were given, 1 are drawn in: parameters"):
+        fit.plot.parameters(grid)
+    with pytest.raises(InputError, match="axes: 1 were given, 2 are"):
+        fit.plot.friction(one)
+    with pytest.raises(InputError, match="axes: 1"):
+        fit.plot.correlation("here")
+    spines = one.spines["top"].get_visible()
+    assert spines  # axes that are given keep their style
+
+
+def test_joints_and_logs_that_are_not_there_are_refused_with_the_nearest():
+    plot = identified().plot
+    with pytest.raises(InputError, match="joint 'joint_3' has nothing to draw; did you mean"):
+        plot.torque(joints=["joint_3"])
+    with pytest.raises(InputError, match="log 'held-out' is none of the fit's; did you mean"):
+        plot.diagnostics(log="held-out")
+    with pytest.raises(InputError, match="log 2 is not there; the fit has 2"):
+        plot.residuals(log=2)
+    with pytest.raises(InputError, match=r"pc-idim-ls was fitted to torques.*plot\.torque"):
+        plot.positions()
+
+
+def test_friction_is_what_the_rigid_bodies_leave():
+    fit = identified()
+    panels, series = fit.plot.friction(), fit.series()[0]
+    for j, axes in enumerate(panels):
+        assert labels(axes) == ("speed [rad/s]", "friction [Nm]")
+        *clouds, model = axes.lines
+        assert len(clouds) == 3
+        y = np.concatenate([cloud.get_ydata() for cloud in clouds])
+        left = series.measured - series.predicted + series.parts["friction"]
+        assert {*np.round(y, 9)} <= {*np.round(left[series.scored, j], 9)}
+        law = fit.drive_parameters(j)
+        speed, friction = (np.asarray(part) for part in model.get_data())
+        expected = law["fv"] * speed + law["fc"] * np.sign(speed) + law["off"]
+        fast = np.abs(speed) > 2.0
+        assert np.count_nonzero(fast) > 10
+        assert np.abs(friction - expected)[fast].max() < 0.2
+    words = [text.get_text() for text in panels[0].get_legend().get_texts()]
+    assert words == ["little load", "motor drives load", "load drives motor", "model"]
+
+
+def test_parameters_stand_in_a_forest_beside_the_files():
+    fit = identified()
+    frame = fit.to_frame()
+    (axes,) = fit.plot.parameters()
+    ticks = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert [tick.split()[0] for tick in ticks] == list(frame.index)
+    assert ticks[0].endswith("kg m²")
+    sure, file = axes.lines[1], axes.lines[-1]
+    largest = frame[["value", "low", "high", "file"]].abs().max(axis=1)
+    np.testing.assert_allclose(file.get_xdata(), frame["file"] / largest)
+    np.testing.assert_allclose(sure.get_xdata(), frame["value"] / largest)
+    (intervals,) = axes.collections
+    drawn = np.array([segment[:, 0] for segment in intervals.get_segments()])
+    np.testing.assert_allclose(drawn, (frame[["low", "high"]].T / largest).T)
+    assert "relative" in axes.get_xlabel()
+
+
+def test_eliminated_parameters_are_not_drawn():
+    fit = identified("wls", essential="f-test")
+    (forest,), (matrix,) = fit.plot.parameters(), fit.plot.correlation()
+    kept = [fit.base.names[k] for k in fit.essential]
+    assert [t.get_text().split()[0] for t in forest.get_yticklabels()] == kept
+    assert [t.get_text() for t in matrix.get_xticklabels()] == kept
+
+
+def test_correlation_is_that_of_the_covariance():
+    fit = identified()
+    (axes,) = fit.plot.correlation()
+    matrix = np.asarray(axes.images[0].get_array())
+    std = fit.estimate.covariance.std
+    np.testing.assert_allclose(matrix * np.outer(std, std), fit.estimate.covariance.matrix)
+    assert np.allclose(np.diag(matrix), 1.0)
+    assert axes.images[0].get_clim() == (-1.0, 1.0)
+
+
+def test_diagnostics_have_four_views_a_joint():
+    fit = identified()
+    panels = fit.plot.diagnostics()
+    series = fit.series()[0]
+    error = (series.measured - series.predicted)[series.scored]
+    assert len(panels) == 8
+    for j in range(2):
+        against, by_speed, normal, itself = panels[4 * j : 4 * j + 4]
+        assert labels(against) == ("predicted [Nm]", "measured [Nm]")
+        assert labels(by_speed) == ("speed [rad/s]", "residual [Nm]")
+        y = np.asarray(by_speed.lines[0].get_ydata())
+        assert {*np.round(y, 12)} <= {*np.round(error[:, j], 12)}
+        predicted, measured = (np.asarray(part) for part in against.lines[0].get_data())
+        np.testing.assert_allclose(measured - predicted, y, atol=1e-9)
+        assert np.all(np.diff(normal.lines[-1].get_ydata()) >= 0.0)
+        sticks = itself.collections[-1].get_segments()
+        np.testing.assert_allclose([end[1, 1] for end in sticks], fit.residuals[j].correlation)
+
+
+def test_encoder_fits_draw_positions_and_no_torques(tmp_path):
+    fit, _ = fitted(tmp_path)
+    (series,) = fit.simulate_positions()
+    panels = fit.plot.positions(joints=["j3", "j1"])
+    for axes, joint in zip(panels, (2, 0), strict=True):
+        measured, simulated = axes.lines
+        assert np.array_equal(measured.get_ydata(), series.measured[:, joint])
+        assert np.array_equal(simulated.get_ydata(), series.simulated[:, joint])
+        assert axes.get_ylabel() == "position [rad]"
+    for name in ("torque", "residuals", "friction", "diagnostics"):
+        with pytest.raises(InputError, match=r"no torque was measured: plot\.positions"):
+            getattr(fit.plot, name)()
+    assert len(fit.plot.parameters()) == 1
+    assert fit.drives().shape[0] == 3
+    assert len(fit.to_frame()) == fit.base.count
+
+
+def test_a_notebook_shows_figures_that_pyplot_does_not():
+    panels = identified().plot.parameters()
+    assert panels._repr_png_().startswith(b"\x89PNG")
+    assert repr(identified().plot).startswith("<Plots: torque(), residuals(), friction()")
+
+
+def test_names_are_not_read_as_formulas():
+    hostile = ("$x^2", "a joint with spaces and a name that goes on and on")
+    plot = identified(joints=hostile, doctor=False).plot
+    for panels in (plot.torque(), plot.friction(), plot.diagnostics()):
+        assert panels[0].get_title(loc="left") == "$x^2"
+        panels.figure.canvas.draw()

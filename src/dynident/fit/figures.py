@@ -102,6 +102,8 @@ class Series:
         Of the joints, as the fit has it [rad/s or m/s].
     torque : {"measured", "law"}
         What `measured` is where the log has no torque: what the law commands.
+    scored : ndarray of bool, shape (samples,), or None
+        What the all-samples errors count: what no filter's edge reaches. None is all.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Series:
     parts: dict[str, Array]
     speed: Array
     torque: str = "measured"
+    scored: Booleans | None = None
 
 
 @dataclass(frozen=True)
@@ -332,6 +335,9 @@ def decompose_torques(
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
     still = np.zeros_like(log.dq[:1])
+    scored = np.zeros(len(log.q), dtype=bool)
+    for run, inner in find_scored_samples(log, lowpass_hz):
+        scored[run][inner] = True
     for start, stop in log.runs:
         q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
         zero = np.broadcast_to(still, dq.shape)
@@ -366,6 +372,7 @@ def decompose_torques(
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
         signals.setdefault("speed", []).append(dq[::step])
+        signals.setdefault("scored", []).append(scored[start:stop:step])
     joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
     parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
     return Series(
@@ -377,6 +384,7 @@ def decompose_torques(
         parts=parts,
         speed=joined["speed"],
         torque=log.torque,
+        scored=joined["scored"].astype(bool),
     )
 
 

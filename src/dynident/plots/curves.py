@@ -37,7 +37,10 @@ PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK
 
 
 def list_torque_curves(series: Torques) -> list[Curve]:
-    """Measured and predicted torque (panel 0), its parts (1), and the residual (2)."""
+    """Measured and predicted torque (panel 0), its parts (1), and the residual (2).
+
+    Filters' edges have no residual, as no error counts them.
+    """
     curves: list[Curve] = [
         (0, series.measured, {"color": PALE, "lw": 2.4, "label": series.torque}),
         (0, series.predicted, {"color": BLUE, "lw": 0.9, "label": "predicted"}),
@@ -47,8 +50,14 @@ def list_torque_curves(series: Torques) -> list[Curve]:
         curves.append((0, series.nominal, dashed))
     for part, signal in series.parts.items():
         curves.append((1, signal, {"color": PARTS.get(part, GREY), "lw": 0.9, "label": part}))
-    curves.append((2, series.measured - series.predicted, {"color": GREY, "lw": 0.7}))
+    curves.append((2, measure_residuals(series), {"color": GREY, "lw": 0.7}))
     return curves
+
+
+def measure_residuals(series: Torques) -> Array:
+    """Measured less predicted torque, NaN at filters' edges, shape (samples, channels)."""
+    left = series.measured - series.predicted
+    return left if series.scored is None else np.where(series.scored[:, None], left, np.nan)
 
 
 def list_position_curves(series: Positions) -> list[Curve]:
@@ -150,3 +159,34 @@ def plot_joints(
             axes.autoscale_view()
         found.append((joint, render_figure(figure, f"{name}-{j}")))
     return tuple(found)
+
+
+def draw_over_time(
+    panels: Sequence[Axes],
+    time: Array,
+    curves: Sequence[Curve],
+    which: int,
+    channels: Sequence[tuple[int, str]],
+    label: str,
+) -> None:
+    """Draw a panel's curves of several channels, each in axes of its own.
+
+    Parameters
+    ----------
+    which : int
+        The panel whose curves they are.
+    channels : sequence of (int, str)
+        Columns of the curves, and their units.
+    label : str
+        What stands beside the axes, with the unit.
+    """
+    own = [(0, signal, look) for panel, signal, look in curves if panel == which]
+    for axes, (channel, unit) in zip(panels, channels, strict=True):
+        draw_curves([axes], time, own, channel)
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel(f"{label}{unit}]")
+        axes.margins(x=0.0)
+        if any("label" in look for _, _, look in own):
+            draw_legend(axes)
+        else:
+            axes.axhline(0.0, color=GREY, lw=0.5, zorder=0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 
 
 class Channel(Protocol):
@@ -54,6 +54,10 @@ class Torques(Protocol):
     @property
     def torque(self) -> str:
         """What is called measured."""
+
+    @property
+    def scored(self) -> Booleans | None:
+        """Samples that no filter's edge reaches, shape (samples,); None is all."""
 
 
 class Positions(Protocol):

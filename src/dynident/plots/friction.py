@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DOTS = 160
 """Of a joint's friction curves."""
+LOADS = ("little load", "motor drives load", "load drives motor")
+"""What the three clouds of dots are of."""
 BINS = 24
 """Of speed on either side of zero, on which a model's friction is averaged."""
 
@@ -104,19 +106,25 @@ def label_speed(channel: Channel) -> str:
 
 
 def draw_friction_dots(axes: Axes, series: Sequence[Torques], joint: int) -> None:
-    """Measured torque less that of the rigid bodies, thinned, by what the bodies do."""
+    """Measured torque less that of the rigid bodies, thinned, by what the bodies do.
+
+    Filters' edges are left out.
+    """
     step = max(1, sum(len(one.time) for one in series) // DOTS)
-    at = np.s_[::step, joint]
-    rigid = np.concatenate([one.predicted[at] - one.parts["friction"][at] for one in series])
-    torque = np.concatenate([one.measured[at] for one in series]) - rigid
-    speed = np.concatenate([one.speed[at] for one in series])
+    found = []
+    for one in series:
+        known = slice(None) if one.scored is None else one.scored
+        own = (one.predicted - one.parts["friction"], one.measured, one.speed)
+        found.append([signal[known, joint][::step] for signal in own])
+    rigid, measured, speed = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    torque = measured - rigid
     opposing = rigid * np.sign(speed)
     light = float(np.median(np.abs(rigid)))
     for colour, those in (
         (PALE, np.abs(opposing) <= light),
         (ORANGE, opposing > light),
         (BLUE, opposing < -light),
-    ):
+    ):  # as in `LOADS`
         axes.plot(speed[those], torque[those], ".", ms=2.5, mew=0.0, color=colour)
 
 

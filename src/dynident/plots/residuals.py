@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynident.plots.data import Correlated
+from dynident.core.arrays import Array
+from dynident.plots.curves import measure_residuals
+from dynident.plots.data import Correlated, Torques
 from dynident.plots.style import (
     BLUE,
     GREY,
@@ -20,6 +23,9 @@ from dynident.plots.svg import render_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+DOTS = 1500
+"""Of a cloud."""
 
 
 def plot_autocorrelation(groups: Sequence[Correlated]) -> str:
@@ -69,3 +75,64 @@ def draw_autocorrelation(axes: Axes, residuals: Correlated, start: int = 0) -> N
     colours = np.where(np.abs(rho) > band, RED, GREY).tolist()
     axes.vlines(start + np.arange(1, len(rho) + 1), 0.0, rho, colors=colours, lw=2.0)
     axes.plot(ends, (0.0, 0.0), color=GREY, lw=0.5)
+
+
+def draw_scatter(axes: Axes, x: Array, y: Array) -> None:
+    """Dots, thinned to `DOTS`; what is not finite is left out."""
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    shown = known[:: max(1, len(known) // DOTS)]
+    axes.plot(x[shown], y[shown], ".", ms=2.5, mew=0.0, color=BLUE)
+
+
+def draw_measured_against_predicted(axes: Axes, measured: Array, predicted: Array) -> None:
+    """Dots about the line on which they would be without an error."""
+    draw_scatter(axes, predicted, measured)
+    axes.axline((0.0, 0.0), slope=1.0, color=GREY, lw=0.8)
+
+
+def draw_quantiles(axes: Axes, error: Array) -> None:
+    """Quantiles of errors, in their standard deviations, against those of the normal law."""
+    known = np.sort(error[np.isfinite(error)])
+    size = float(np.std(known)) if len(known) else 0.0
+    if size == 0.0:
+        return
+    shares = (np.arange(min(len(known), DOTS)) + 0.5) / min(len(known), DOTS)
+    law = NormalDist()
+    normal = np.array([law.inv_cdf(share) for share in shares.tolist()])
+    scaled = (np.quantile(known, shares) - np.mean(known)) / size
+    axes.axline((0.0, 0.0), slope=1.0, color=GREY, lw=0.8)
+    axes.plot(normal, scaled, ".", ms=2.5, mew=0.0, color=BLUE)
+
+
+def draw_diagnostics(
+    panels: Sequence[Axes], series: Torques, column: int, unit: str, residuals: Correlated | None
+) -> None:
+    """Four views of one channel's error.
+
+    Measured against predicted torque, the error against speed, its quantiles, and its correlation
+    in time.
+
+    Parameters
+    ----------
+    panels : sequence of Axes
+        Four.
+    residuals : Correlated, optional
+        Of the rows that were fitted.
+    """
+    against, by_speed, normal, itself = panels
+    predicted, error = series.predicted[:, column], measure_residuals(series)[:, column]
+    measured = predicted + error  # without filters' edges
+    draw_measured_against_predicted(against, measured, predicted)
+    against.set(xlabel=f"predicted [{unit}]", ylabel=f"{series.torque} [{unit}]")
+    draw_scatter(by_speed, series.speed[:, column], error)
+    by_speed.axhline(0.0, color=GREY, lw=0.8, zorder=0.5)
+    by_speed.set(xlabel="speed [m/s]" if unit == "N" else "speed [rad/s]")
+    by_speed.set(ylabel=f"residual [{unit}]")
+    draw_quantiles(normal, error)
+    normal.set(xlabel="normal quantile", ylabel="residual / std")
+    if residuals is None:
+        words = "rows that were fitted\nare of combinations"
+        itself.text(0.5, 0.5, words, ha="center", va="center", transform=itself.transAxes)
+    else:
+        draw_autocorrelation(itself, residuals)
+    itself.set(xlabel="lag [rows]", ylabel="autocorrelation")

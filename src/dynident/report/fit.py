@@ -30,6 +30,7 @@ from dynident.fit.verdict import REFUTED
 from dynident.report.difference import Difference, compare_results
 from dynident.report.html import render_result_page
 from dynident.report.text import summarise_result
+from dynident.report.views import Plots
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -139,6 +140,11 @@ class Fit(Result):
             When pandas is not installed.
         """
         return build_frame(tabulate_base_parameters(self), self.base.names, "parameter")
+
+    @property
+    def plot(self) -> Plots:
+        """Plots on axes of matplotlib: ``fit.plot.torque()``; see `Plots`."""
+        return Plots(self)
 
     def report(self, path: str | Path) -> None:
         """Write the fit as a page, whole or not at all.

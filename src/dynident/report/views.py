@@ -1,0 +1,347 @@
+"""Plots of a fit, one call each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynident.core.errors import InputError
+from dynident.core.text import suggest_nearest
+from dynident.core.words import format_with_error
+from dynident.fit.figures import Series
+from dynident.fit.parameters import list_base_parameters, list_file_parameters
+from dynident.fit.result import Result
+from dynident.plots.curves import draw_over_time, list_position_curves, list_torque_curves
+from dynident.plots.friction import LOADS, draw_friction, label_speed
+from dynident.plots.panels import Panels, open_panels, title_panel
+from dynident.plots.parameters import draw_correlation, draw_forest
+from dynident.plots.residuals import draw_diagnostics
+from dynident.regression.rows import RowGroup, list_position_groups, list_torque_groups
+
+if TYPE_CHECKING:
+    from dynident.plots.panels import Given
+
+Log = int | str
+"""A log's place among the fitted ones and then those held out, or its name."""
+Channel = tuple[int, RowGroup]
+"""A column of a series, and whose it is."""
+VIEWS = ("measured against predicted", "residual by speed", "quantiles", "autocorrelation")
+WIDE, NARROW = 7.0, 5.5
+"""Of figures of parameters [inch]."""
+ROW = 0.2
+"""Height of a parameter among others [inch]."""
+
+
+@dataclass(frozen=True)
+class Plots:
+    """Plots of a fit: ``fit.plot.torque()``.
+
+    Each is drawn in the axes that are given (`axes`: one, or as many as it needs, in any
+    arrangement), which are left in their own style, or in those of a new figure, of no state of
+    pyplot. It returns the axes: a tuple, whose figure a notebook shows and
+    ``panels.figure.savefig(path)`` saves. Logs are read again where the fit was read from a file.
+
+    Attributes
+    ----------
+    fit : Fit
+    """
+
+    fit: Result
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        calls = (name for name in vars(type(self)) if not name.startswith("_") and name != "fit")
+        return f"<Plots: {', '.join(f'{name}()' for name in calls)}>"
+
+    def torque(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
+    ) -> Panels:
+        """Draw measured and predicted torque over time, and that of the robot file's inertials.
+
+        Parameters
+        ----------
+        axes : Axes or sequence of Axes, optional
+            One a joint.
+        joints : sequence of str, optional
+            All of which the log has torques by default; of a floating robot also the components
+            of its base's wrench, ``base fx``.
+        log : int or str
+            Its place among the fitted ones and then those held out, or its name.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: time [s], torque [Nm or N], low-passed as the all-samples errors are.
+
+        Raises
+        ------
+        InputError
+            For joints and logs that are not there, logs that cannot be read again, axes of another
+            number, and fits of positions.
+        """
+        return self._draw_torques(axes, joints, log, 0, "torque [")
+
+    def residuals(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
+    ) -> Panels:
+        """Draw measured less predicted torque over time.
+
+        Parameters
+        ----------
+        axes, joints, log
+            As of `torque`.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: time [s], residual [Nm or N]; none at filters' edges, as no error counts
+            them.
+
+        Raises
+        ------
+        InputError
+            As of `torque`.
+        """
+        return self._draw_torques(axes, joints, log, 2, "residual [")
+
+    def friction(self, axes: Given = None, *, joints: Sequence[str] | None = None) -> Panels:
+        """Draw what the rigid bodies leave of the torque against speed, and the friction model.
+
+        Dots are measured: blue where the load drives the motor, orange where the motor drives the
+        load, grey where the load is less than in half of the samples. The line is the model's, a
+        mean over samples of like speed on either side of standstill.
+
+        Parameters
+        ----------
+        axes : Axes or sequence of Axes, optional
+            One a joint.
+        joints : sequence of str, optional
+            All by default.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: speed [rad/s or m/s], friction [Nm or N], of all fitted logs.
+
+        Raises
+        ------
+        InputError
+            As of `torque`.
+        """
+        series = self._list_series()[: len(self.fit.samples)]
+        first = self.fit.robot.dof - self.fit.robot.n
+        every = [each for each in self._list_channels(series[0], None) if each[0] >= first]
+        channels = select_channels(every, joints)
+        names = [group.name for _, group in channels]
+        with open_panels(axes, names, columns=min(3, len(names)), height=2.0) as panels:
+            for panel, (column, group) in zip(panels, channels, strict=True):
+                draw_friction(panel, series, {"model": series}, column)
+                title_panel(panel, group.name)
+                panel.set(xlabel=label_speed(group), ylabel=f"friction [{group.unit}]")
+            for line, words in zip(panels[0].lines[-len(LOADS) - 1 :], LOADS, strict=False):
+                line.set_label(words)
+            panels[0].legend(loc="upper left", markerscale=3.0, handlelength=1.0)
+        return panels
+
+    def positions(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
+    ) -> Panels:
+        """Draw measured positions over time, and those of a free simulation.
+
+        Parameters
+        ----------
+        axes, joints, log
+            As of `torque`.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: time [s], position [rad or m].
+
+        Raises
+        ------
+        InputError
+            When the fit is one of torques, or as of `torque`.
+        """
+        found = self.fit.simulate_positions()
+        if not found:
+            raise InputError(
+                f"{self.fit.method} was fitted to torques, not to positions: plot.torque() "
+                "draws these"
+            )
+        series = found[find_log([each.name for each in found], log)]
+        groups = list_position_groups(self.fit.robot)[-self.fit.robot.n :]
+        with self._open(axes, select_channels(list(enumerate(groups)), joints)) as (panels, units):
+            curves = list_position_curves(series)
+            draw_over_time(panels, series.time, curves, 0, units, "position [")
+        return panels
+
+    def parameters(self, axes: Given = None) -> Panels:
+        """Draw the base parameters with their 95 % intervals, beside the robot file's values.
+
+        Each is drawn relative to the largest number of its row; the labels have the values with
+        their standard deviations and units. Eliminated parameters are left out.
+
+        Parameters
+        ----------
+        axes : Axes, optional
+
+        Returns
+        -------
+        tuple of Axes
+            One.
+
+        Raises
+        ------
+        InputError
+            When more than one axes are given.
+        """
+        both = zip(list_base_parameters(self.fit), list_file_parameters(self.fit), strict=True)
+        kept = [(row, file) for row, file in both if row.essential]
+        rows = [row for row, _ in kept]
+        labels = [
+            f"{row.name}  {format_with_error(row.value, row.std)} {raise_powers(file.unit)}"
+            for row, file in kept
+        ]
+        height = ROW * len(rows) + 0.4
+        with open_panels(axes, ("parameters",), height=height, width=WIDE) as panels:
+            draw_forest(panels[0], rows, [file.value for _, file in kept], labels)
+        return panels
+
+    def correlation(self, axes: Given = None) -> Panels:
+        """Draw the correlation of the base parameters' estimates.
+
+        Parameters
+        ----------
+        axes : Axes, optional
+
+        Returns
+        -------
+        tuple of Axes
+            One; grey of parameters without an error bar. Eliminated ones are left out.
+
+        Raises
+        ------
+        InputError
+            When more than one axes are given.
+        """
+        kept = [k for k, row in enumerate(list_base_parameters(self.fit)) if row.essential]
+        matrix = self.fit.estimate.covariance.matrix[np.ix_(kept, kept)]
+        std = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        scale = np.outer(std, std)
+        known = np.divide(matrix, scale, out=np.full_like(matrix, np.nan), where=scale > 0.0)
+        size = max(NARROW, ROW * len(kept) + 1.5)
+        with open_panels(axes, ("correlation",), height=size, width=size + 1.0) as panels:
+            draw_correlation(panels[0], known, [self.fit.base.names[k] for k in kept])
+        return panels
+
+    def diagnostics(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
+    ) -> Panels:
+        """Draw four views of what is left of each joint's torque.
+
+        Measured against predicted torque; the residual against speed; its quantiles against those
+        of the normal law; and the autocorrelation of the rows that were fitted, with the band in
+        which it would be without any.
+
+        Parameters
+        ----------
+        axes : sequence of Axes, optional
+            Four a joint.
+        joints, log
+            As of `torque`.
+
+        Returns
+        -------
+        tuple of Axes
+            Four a joint, joint by joint.
+
+        Raises
+        ------
+        InputError
+            As of `torque`.
+        """
+        series = self._find_series(log)
+        channels = self._list_channels(series, joints)
+        residuals = {each.name: each for each in self.fit.residuals}
+        names = [f"{group.name} {view}" for _, group in channels for view in VIEWS]
+        with open_panels(axes, names, columns=len(VIEWS), height=1.9) as panels:
+            for k, (column, group) in enumerate(channels):
+                own = panels[len(VIEWS) * k : len(VIEWS) * (k + 1)]
+                known = residuals.get(group.name)
+                draw_diagnostics(own, series, column, group.unit, known)
+                title_panel(own[0], group.name)
+        return panels
+
+    def _draw_torques(
+        self, axes: Given, joints: Sequence[str] | None, log: Log, which: int, label: str
+    ) -> Panels:
+        """Draw some of the curves of `list_torque_curves`."""
+        series = self._find_series(log)
+        with self._open(axes, self._list_channels(series, joints)) as (panels, units):
+            curves = list_torque_curves(series)
+            draw_over_time(panels, series.time, curves, which, units, label)
+        return panels
+
+    @contextmanager
+    def _open(
+        self, axes: Given, channels: Sequence[Channel]
+    ) -> Iterator[tuple[Panels, list[tuple[int, str]]]]:
+        """Axes over the same time, one a channel, and the channels' columns and units."""
+        names = [group.name for _, group in channels]
+        columns = 1 if len(names) <= 3 else 2
+        with open_panels(axes, names, columns, share_x=True) as panels:
+            yield panels, [(column, group.unit) for column, group in channels]
+            for panel, name in zip(panels, names, strict=True):
+                title_panel(panel, name)
+
+    def _list_series(self) -> tuple[Series, ...]:
+        """Torques of all logs."""
+        if self.fit.encoder_only:
+            raise InputError("no torque was measured: plot.positions() draws what was fitted")
+        return self.fit.series()
+
+    def _find_series(self, log: Log) -> Series:
+        """Torques of one log."""
+        found = self._list_series()
+        return found[find_log([each.name for each in found], log)]
+
+    def _list_channels(self, series: Series, joints: Sequence[str] | None) -> list[Channel]:
+        """Columns of which a log has torques, or some of them by name."""
+        every = list(enumerate(list_torque_groups(self.fit.robot)))
+        known = [(k, g) for k, g in every if np.isfinite(series.measured[:, k]).any()]
+        return select_channels(known, joints)
+
+
+def raise_powers(unit: str) -> str:
+    """``kg m²`` for ``kg m^2``."""
+    return unit.replace("^2", "²").replace("^3", "³")
+
+
+def find_log(names: Sequence[str], log: Log) -> int:
+    """The place of a log."""
+    if isinstance(log, str):
+        if log not in names:
+            told = suggest_nearest(log, names)
+            raise InputError(f"log {log!r} is none of the fit's{told}")
+        return names.index(log)
+    if not -len(names) <= log < len(names):
+        raise InputError(f"log {log} is not there; the fit has {len(names)}: {', '.join(names)}")
+    return int(log)
+
+
+def select_channels(channels: Sequence[Channel], joints: Sequence[str] | None) -> list[Channel]:
+    """Some of the channels by name, in the order asked for; all by default."""
+    if joints is None:
+        return list(channels)
+    known = {group.name: (k, group) for k, group in channels}
+    asked = (joints,) if isinstance(joints, str) else joints
+    for joint in asked:
+        if joint not in known:
+            told = suggest_nearest(joint, known)
+            raise InputError(f"joint {joint!r} has nothing to draw{told}")
+    return [known[joint] for joint in asked]
