@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
 
+import lxml.html
 import numpy as np
 import pytest
+import toy
 from matplotlib.figure import Figure
 from test_encoder import fitted
 from test_report import identified
 
+import dynident as di
+from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
+from dynident.plots.overview import find_step
+from dynident.plots.recordings import thin_to_extremes
 
-pd = pytest.importorskip("pandas")
+pytest.importorskip("pandas")
 TWO = ("joint_1", "joint_2")
 
 
@@ -106,7 +113,7 @@ def test_identifying_loads_neither_pandas_nor_matplotlib_and_no_plot_pyplot():
         "import toy, dynident as di\n"
         "log = toy.log(toy.arm(2), seconds=4.0, noise=0.5)[0]\n"
         "fit = di.identify(di.Problem(toy.arm(2), di.prepare(log, 5.0)), doctor=False)\n"
-        "fit.summary(), repr(fit), fit.plot\n"
+        "fit.summary(), repr(fit), fit.plot, fit == fit\n"
         "assert not {'pandas', 'matplotlib'} & set(sys.modules)\n"
         "fit.plot.torque(), fit.plot.parameters()._repr_png_()\n"
         "assert not {'pandas', 'matplotlib.pyplot'} & set(sys.modules)"
@@ -193,7 +200,7 @@ def test_friction_is_what_the_rigid_bodies_leave():
         expected = law["fv"] * speed + law["fc"] * np.sign(speed) + law["off"]
         fast = np.abs(speed) > 2.0
         assert np.count_nonzero(fast) > 10
-        assert np.abs(friction - expected)[fast].max() < 0.2
+        assert np.median(np.abs(friction - expected)[fast]) < 0.1
     words = [text.get_text() for text in panels[0].get_legend().get_texts()]
     assert words == ["little load", "motor drives load", "load drives motor", "model"]
 
@@ -281,3 +288,180 @@ def test_names_are_not_read_as_formulas():
     for panels in (plot.torque(), plot.friction(), plot.diagnostics()):
         assert panels[0].get_title(loc="left") == "$x^2"
         panels.figure.canvas.draw()
+
+
+# equality
+
+
+def test_fits_are_equal_where_all_that_was_found_is(tmp_path):
+    fit = identified()
+    same = identified.__wrapped__()
+    assert fit == same
+    assert hash(fit) == hash(same)
+    assert fit != identified("wls")
+    assert fit != "a fit"
+    other = replace(fit, warnings=(*fit.warnings, "another"))
+    assert fit != other
+    fit.save(tmp_path, report=False)
+    read = di.read_result(tmp_path / "result.json")
+    assert read == fit
+    assert len({fit, same, read, identified("wls")}) == 2
+
+
+# cards
+
+
+def test_a_fit_folds_in_a_notebook_and_escapes_what_others_wrote():
+    hostile = ("<i>&'\"", "<script>alert(1)</script>")
+    fit = identified(joints=hostile, name="<b>robot", doctor=False)
+    fit = replace(fit, warnings=("a <b>warning",))
+    text = fit._repr_html_()
+    root = lxml.html.fragment_fromstring(text)
+    assert not root.xpath(".//i | .//b | .//script")
+    assert root.xpath("string(./p[1])") == f"<b>robot, 2 joints, by pc-idim-ls: {fit.verdict.state}"
+    folds = {fold.xpath("string(./summary)"): fold for fold in root.xpath("./details")}
+    count = f"{fit.base.count} base parameters"
+    assert list(folds) == ["Torque errors", "Links", "Drives", count, "1 warning"]
+    names = [cell.text_content() for cell in folds[count].xpath(".//tbody//th")]
+    assert names == list(fit.base.names)
+    drives = folds["Drives"].xpath(".//tbody//th")
+    assert [cell.text_content() for cell in drives] == list(hostile)
+    assert folds["1 warning"].xpath("string(.//td)") == "a <b>warning"
+    for fold in folds.values():
+        widths = {sum(int(c.get("colspan", 1)) for c in row) for row in fold.xpath(".//tr")}
+        assert len(widths) == 1
+    assert len(text) < 20_000
+
+
+def test_cards_take_colours_from_what_is_around_them():
+    colours = re.findall(r"(?:color|background):([^;}]*)", STYLE)
+    assert {*colours} <= {"inherit", "none"}
+    assert not re.search(r"#[0-9a-fA-F]{3}|rgb", STYLE)
+    assert {*re.findall(r"#[0-9A-F]{6}", identified()._repr_html_())} <= {*LEVELS.values()}
+
+
+def test_encoder_fits_and_base_parameters_alone_fold_too(tmp_path):
+    encoder, _ = fitted(tmp_path)
+    text = encoder._repr_html_()
+    assert "Free simulation" in text
+    assert "torque error" not in text
+    assert "Links" not in identified("ols")._repr_html_()
+
+
+# logs
+
+
+def coarse_log() -> di.Recording:
+    """A log in steps of an encoder, of two segments, with a joint that rests half of the time."""
+    q = np.round(toy.motion(2, 8.0)[0] / 1e-3) * 1e-3
+    q[4000:, 1] = q[4000, 1]
+    tau = np.round(np.random.default_rng(0).normal(size=q.shape) * 40.0)
+    return di.Recording("a log", 1000.0, q, tau, qref=q + 0.01, segments=((0, 3000), (3000, 8000)))
+
+
+def limited_arm() -> di.Robot:
+    robot = toy.arm(2)
+    joints = [replace(j, lower=-4.0, upper=4.0, velocity=20.0, effort=np.inf) for j in robot.joints]
+    return replace(robot, joints=(joints[0], replace(joints[1], kind="prismatic")))
+
+
+def test_a_log_is_told_at_a_glance():
+    log = coarse_log()
+    found = log.overview(limited_arm())
+    assert (found.samples, found.segments, found.duration, found.longest) == (8000, 2, 8.0, 5.0)
+    assert found.signals == ("qref",)
+    assert [joint.name for joint in found.joints] == list(TWO)
+    for k, joint in enumerate(found.joints):
+        assert joint.position == (log.q[:, k].min(), log.q[:, k].max())
+        assert joint.torque == (log.tau[:, k].min(), log.tau[:, k].max())
+        assert joint.torque_rms == pytest.approx(np.sqrt(np.mean(log.tau[:, k] ** 2)))
+        assert joint.limits == (-4.0, 4.0)
+        assert joint.range_share == pytest.approx(np.ptp(log.q[:, k]) / 8.0)
+        assert joint.position_step == pytest.approx(1e-3)
+        assert joint.torque_step == pytest.approx(1.0)
+        assert np.isnan(joint.torque_share)
+        true = toy.motion(2, 8.0)[1]
+        high = true[: 4000 if k else None, k].max()
+        assert joint.speed[1] == pytest.approx(high, rel=0.05)
+        assert joint.speed_share == pytest.approx(np.abs(joint.speed).max() / 20.0)
+    assert found.joints[0].resting < 0.1
+    assert 0.5 <= found.joints[1].resting < 0.6
+    assert [joint.unit for joint in found.joints] == ["rad", "m"]
+
+
+def test_an_overview_reads_as_text_and_in_one_line():
+    log = replace(coarse_log(), joints=("a", "b"), warnings=("a log: 1 gap in time",))
+    found = log.overview()
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 80
+    for words in (
+        "8000 samples at 1000 Hz, 8 s in 2 segments",
+        "q, tau, qref",
+        "1 gap",
+        "rad or m",
+    ):
+        assert words in text
+    assert repr(found) == "<Overview of a log: 2 joints, 8 s at 1000 Hz; print() shows it>"
+    root = lxml.html.fragment_fromstring(log._repr_html_())
+    folds = [fold.xpath("string(./summary)") for fold in root.xpath("./details")]
+    assert folds == ["Positions", "Speeds", "Torques", "1 warning"]
+    assert len(root.xpath("./details[@open]")) == 0
+    opened = lxml.html.fragment_fromstring(found._repr_html_())
+    assert len(opened.xpath("./details[@open]")) == 3
+
+
+def test_logs_without_torque_steps_or_the_robots_joints():
+    q = toy.motion(2, 2.0)[0]
+    log = di.Recording("free", 1000.0, q, np.zeros_like(q), torque="none")
+    found = log.overview()
+    assert np.isnan([j.torque_rms for j in found.joints]).all()
+    assert np.isnan([j.position_step for j in found.joints]).all()
+    assert "torque    " not in str(found)
+    assert "no torque" in str(found)
+    assert len(log.plot()) == 2
+    with pytest.raises(InputError, match="free: toy has 3 joints, the log has 2"):
+        log.overview(toy.arm(3))
+    with pytest.raises(InputError, match="free: toy has no joint 'elbow'"):
+        replace(log, joints=("elbow", "joint_1")).overview(toy.arm(2))
+    turned = replace(log, joints=("joint_2", "joint_1")).overview(limited_arm())
+    assert [joint.unit for joint in turned.joints] == ["m", "rad"]
+
+
+def test_steps_are_found_through_units_and_rounding_of_files():
+    rng = np.random.default_rng(0)
+    counts = np.cumsum(rng.integers(-40, 40, 5000))
+    assert find_step(np.deg2rad(counts * 0.01)) == pytest.approx(np.deg2rad(0.01))
+    assert np.isnan(find_step(rng.normal(size=5000)))
+    assert np.isnan(find_step(np.ones(100)))
+    written = np.array([float(f"{value:.4f}") for value in rng.normal(size=5000)])
+    assert find_step(written) == pytest.approx(1e-4)
+
+
+def test_a_log_is_drawn_with_gaps_and_no_spike_is_missed():
+    log = coarse_log()
+    tau = log.tau.copy()
+    tau[4321, 0] = 900.0
+    log = replace(log, tau=tau)
+    panels = log.plot(robot=limited_arm())
+    assert [axes.get_ylabel() for axes in panels] == [
+        "position [rad]", "torque [Nm]", "position [m]", "torque [N]",
+    ]  # fmt: skip
+    time, drawn = (np.asarray(part) for part in panels[1].lines[0].get_data())
+    assert len(drawn) < 0.7 * len(tau)
+    assert np.nanmax(drawn) == 900.0
+    assert time[np.nanargmax(drawn)] == pytest.approx(4.321)
+    assert np.isnan(drawn).sum() == 1
+    reference, measured = panels[0].lines
+    assert np.nanmin(np.asarray(reference.get_ydata())) == log.qref[:, 0].min()
+    assert np.nanmin(np.asarray(measured.get_ydata())) == log.q[:, 0].min()
+    with pytest.raises(InputError, match="axes: 1 were given, 4 are drawn in: position of joint 1"):
+        log.plot(Figure().subplots())
+
+
+def test_short_signals_are_drawn_as_they_are():
+    time, signal = np.arange(10.0), np.arange(10.0) ** 2
+    kept = thin_to_extremes(time, signal, 10)
+    assert kept[0] is time
+    assert kept[1] is signal
+    _, kept = thin_to_extremes(np.arange(1000.0), np.sin(np.arange(1000.0)), 100)
+    assert len(kept) <= 100

@@ -1,1 +1,1 @@
-"""What is drawn: of arrays, on axes of matplotlib, for reports and for notebooks."""
+"""What is drawn: of arrays, on axes of matplotlib, for reports and notebooks; a log at a glance."""

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
+from dynident.plots.overview import Overview, render_overview_card
+from dynident.plots.panels import Panels
+from dynident.plots.recordings import plot_recording
 from dynident.recording.floating import Base
+from dynident.recording.overview import build_overview, match_joints
 from dynident.robot.drives import Drives
-from dynident.robot.model import Equations
+from dynident.robot.model import Equations, Robot
+
+if TYPE_CHECKING:
+    from dynident.plots.panels import Given
 
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
 """What a recording can hold."""
@@ -168,6 +175,66 @@ class Recording:
     def duration(self) -> float:
         """Seconds of motion in all segments."""
         return sum(stop - start for start, stop in self.segments) / self.rate
+
+    def _repr_html_(self) -> str:
+        """How much there is of it, and tables that fold, for a notebook."""
+        return render_overview_card(build_overview(self))
+
+    def overview(self, robot: Robot | None = None) -> Overview:
+        """What the log holds at a glance, before anything is fitted.
+
+        Ranges of positions, speeds and torques beside the robot's limits, the rate, segments
+        between gaps, rest, and the steps in which its sensors count.
+
+        Parameters
+        ----------
+        robot : Robot, optional
+            Whose limits and units are told; the joints are matched by name, where the log has
+            names.
+
+        Returns
+        -------
+        Overview
+            ``print(log.overview(robot))`` shows it.
+
+        Raises
+        ------
+        InputError
+            When the robot has not the joints of the log.
+        """
+        return build_overview(self, robot)
+
+    def plot(self, axes: Given = None, *, robot: Robot | None = None) -> Panels:
+        """Draw positions, with references where there are any, and torques over time.
+
+        Of long logs the lowest and the highest value of each stretch are drawn, so that no spike
+        is missed. A gap that cut the log when it was read takes no time.
+
+        Parameters
+        ----------
+        axes : Axes or sequence of Axes, optional
+            Two a joint, position and torque; one a joint where the log has no torques. A new
+            figure's by default.
+        robot : Robot, optional
+            Whose units are written.
+
+        Returns
+        -------
+        tuple of Axes
+            Joint by joint: time [s], position [rad or m], torque [Nm or N].
+
+        Raises
+        ------
+        InputError
+            When the axes are of another number, or the robot has not the joints of the log.
+        """
+        names, places = match_joints(self, robot)
+        units = [("rad or m", "Nm or N")] * len(names)
+        if robot is not None and places is not None:
+            straight = [robot.joints[place].kind == "prismatic" for place in places]
+            units = [("m", "N") if each else ("rad", "Nm") for each in straight]
+        tau = None if self.torque == "none" else self.tau
+        return plot_recording(axes, names, units, self.rate, self.segments, self.q, tau, self.qref)
 
     def rows(self, start: int, stop: int) -> Recording:
         """The same log cut to samples ``start:stop``.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
 from dynident.export.mjcf import is_mjcf, list_model_files
-from dynident.fit.json import SCHEMA, serialise_result, to_json
+from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, restore_robot_files
 from dynident.fit.result import Result
@@ -27,6 +26,7 @@ from dynident.fit.tables import (
     tabulate_links,
 )
 from dynident.fit.verdict import REFUTED
+from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
 from dynident.report.html import render_result_page
 from dynident.report.text import summarise_result
@@ -57,8 +57,22 @@ class Fit(Result):
             f"{self.verdict.state}, {error}; print(fit.summary())>"
         )
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all that was found and measured is the same, to the last bit.
+
+        Fresh or read from a file; when, where and how fast it was made does not count, nor where
+        its files lie. Between fits that differ, `compare` says by how much.
+        """
+        if not isinstance(other, Result):
+            return NotImplemented
+        return self is other or select_compared_state(self) == select_compared_state(other)
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.robot.name, *self.estimate.beta.tolist()))
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
+        """The verdict, errors and tables that fold, for a notebook."""
+        return render_fit_card(self)
 
     def summary(self, full: bool = False) -> str:
         """The result as plain text of at most 80 columns; `full` adds all base parameters."""
@@ -226,6 +240,13 @@ class Fit(Result):
         if report:
             contents[folder / "report.html"] = self.render_page()
         return contents, notes
+
+
+def select_compared_state(result: Result) -> dict[str, Any]:
+    """What two fits that are equal have alike."""
+    state = serialise_state(result, Path())
+    files = {key: value for key, value in state["robot_files"].items() if key != "folder"}
+    return {**state, "robot_files": files, "provenance": None}
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""A fit as a notebook shows it."""
+
+from __future__ import annotations
+
+from dynident.core.card import Sheet, render_card
+from dynident.core.text import format_count
+from dynident.core.words import format_percent
+from dynident.fit.parameters import list_base_parameters
+from dynident.fit.result import Result
+from dynident.fit.verdict import STATES
+from dynident.report.html import (
+    ERROR_TITLES,
+    Table,
+    build_drive_table,
+    build_error_table,
+    build_fitted_table,
+    build_free_error_table,
+    build_link_table,
+    build_parameter_table,
+)
+
+LEVELS = dict(zip(STATES, ("good", "note", "bad"), strict=True))
+
+
+def render_fit_card(result: Result) -> str:
+    """The verdict, the errors, and tables of what was found, folded."""
+    rows = list_base_parameters(result)
+    tables = (
+        ("Free simulation [mrad or mm]", build_free_error_table(result)),
+        (ERROR_TITLES[result.torque_source], build_error_table(result)),
+        ("Links", build_link_table(result)),
+        ("Drives", build_drive_table(result)),
+        ("Fitted", build_fitted_table(result)),
+        (format_count(len(rows), "base parameter"), build_parameter_table(rows)),
+    )
+    sheets = [make_sheet(title, table) for title, table in tables if table is not None]
+    warned = [(warning,) for warning in result.warnings]
+    sheets.append(Sheet(format_count(len(warned), "warning"), ("warning",), warned, ("warning",)))
+    joints = format_count(result.robot.n, "joint")
+    title = f"{result.robot.name}, {joints}, by {result.method}: {result.verdict.state}"
+    lines = [describe_first_reason(result), describe_errors(result)]
+    return render_card(
+        title, [line for line in lines if line], sheets, LEVELS[result.verdict.state]
+    )
+
+
+def describe_first_reason(result: Result) -> str:
+    """The gravest reason of the verdict, and how many more there are."""
+    reasons = result.verdict.reasons
+    if not reasons:
+        return result.verdict.reserve
+    more = f"; and {format_count(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
+    return f"{reasons[0].words}{more}"
+
+
+def describe_errors(result: Result) -> str:
+    """Errors over all joints in a line."""
+    if result.encoder_only:
+        return ""
+    last = result.identification[-1]
+    told = [f"{format_percent(last.overall_percent)} % on {last.rows} of the fitted logs"]
+    told += [
+        f"{format_percent(each.entries[-1].overall_percent)} % on {each.log} (held out)"
+        for each in result.validation
+    ]
+    return f"torque error {', '.join(told)}"
+
+
+def make_sheet(title: str, table: Table) -> Sheet:
+    """A page's table as one that folds."""
+    return Sheet(title, table.columns, [row.cells for row in table.rows], table.words, table.groups)
