@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import toy
 import xarray as xr
@@ -276,3 +277,80 @@ def test_a_problem_takes_the_columns_of_its_robots_joints_by_name():
     other = di.read_arrays(frame(q, ["shoulder", "x"]), tau, rate=200.0)
     with pytest.raises(InputError, match=f"recording: no column of joint '{first}'; there are"):
         fitted(other, bandwidth=5.0)
+
+
+def arrow(given):
+    return pa.Table.from_pandas(given, preserve_index=False)
+
+
+BY_DATE = WHOLE.drop(columns="time").set_index(pd.DatetimeIndex(DATES))
+"""The same, its time an index of dates."""
+EVERY = [
+    WHOLE,
+    WHOLE.convert_dtypes(),
+    WHOLE.assign(words="a"),
+    BY_DATE,
+    WHOLE.drop(columns="time").set_index(pd.Index(TIME, name="time")),
+    pl.from_pandas(WHOLE),
+    pl.from_pandas(WHOLE.assign(time=DATES, words="a")),
+    arrow(WHOLE),
+    arrow(WHOLE.assign(time=DATES)),
+]
+
+
+@pytest.mark.parametrize("given", EVERY, ids=range(len(EVERY)))
+def test_a_whole_frame_is_given_once(given):
+    found = [di.read_log(given, ROBOT), di.read_arrays(given, robot=ROBOT), di.read_arrays(given)]
+    for recording in found:
+        assert recording.rate == pytest.approx(100.0, rel=1e-9)
+        assert recording.joints == ("a", "b")
+        assert recording.warnings == ()
+        np.testing.assert_array_equal(recording.q, Q)
+        np.testing.assert_array_equal(recording.tau, TAU)
+
+
+def test_a_frame_is_read_as_the_file_that_it_was(tmp_path):
+    foreign = WHOLE.rename(columns={"time": "stamp", "q_a": "pos_a", "q_b": "pos_b"})
+    foreign["pos_a"] = np.rad2deg(foreign["pos_a"])
+    options = {
+        "columns": {"time": "stamp", "q": "pos_*", "tau": ["tau_a", "tau_b"]},
+        "units": {"q": ["deg", "rad"]},
+    }
+    path = tmp_path / "log.csv"
+    foreign.to_csv(path, index=False)
+    file = di.read_log(path, ROBOT, **options)
+    held = di.read_log(foreign, ROBOT, name="mine", **options)
+    assert held.name == "mine"
+    assert di.read_log(foreign, ROBOT, **options).name == "frame"
+    np.testing.assert_array_equal(held.q, file.q)
+    np.testing.assert_array_equal(held.tau, file.tau)
+    parts = [foreign[["stamp", "tau_a", "tau_b"]], pl.from_pandas(foreign[["pos_a", "pos_b"]])]
+    np.testing.assert_array_equal(di.read_log(parts, ROBOT, **options).q, file.q)
+    twice = di.read_log([foreign, foreign], ROBOT, stack="time", **options)
+    assert len(twice.segments) == 2
+
+
+def test_other_signals_of_a_frame_are_taken_unless_they_are_given():
+    more = WHOLE.assign(dq_a=1.0, dq_b=2.0, qref_a=TIME, qref_b=TIME)
+    recording = di.read_arrays(more, dq=frame(3.0 + 0.0 * Q), robot=ROBOT)
+    assert np.all(recording.dq == 3.0)
+    np.testing.assert_array_equal(recording.qref, np.column_stack([TIME, TIME]))
+    assert di.read_log(more, ROBOT).dq[0].tolist() == [1.0, 2.0]
+
+
+def test_frames_that_are_no_logs_are_refused_in_the_words_of_files():
+    def refused(given, **options):
+        with pytest.raises(InputError) as caught:
+            di.read_log(given, ROBOT, **options)
+        return str(caught.value)
+
+    assert "frame: no column 'q_a' for q" in refused(WHOLE.drop(columns="q_a"))
+    assert "'q_a' cannot be q: it holds no numbers" in refused(WHOLE.assign(q_a="x"))
+    assert "frame: holds no samples" in refused(WHOLE.iloc[:0])
+    assert "has column 'time' twice" in refused(pd.concat([WHOLE, WHOLE["time"]], axis=1))
+    bad = WHOLE.copy()
+    bad.loc[3, "q_a"] = np.nan
+    assert "frame, row 4, column 4 (q_a): nan is not a finite" in refused(bad)
+    assert "rate" in refused(WHOLE.drop(columns="time"))
+    assert refusal(WHOLE.drop(columns=["tau_a", "tau_b"])) == "recording: tau is None; it is needed"
+    assert di.read_log(WHOLE.drop(columns="time"), ROBOT, rate=100.0).rate == 100.0

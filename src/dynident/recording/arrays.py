@@ -16,6 +16,16 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line, suggest_nearest
+from dynident.readers.frames import (
+    convert_to_floats,
+    convert_to_numpy,
+    is_frame,
+    keep_if_time,
+    list_frame_columns,
+    read_index_time,
+    select_frame_columns,
+    take_frame_columns,
+)
 from dynident.readers.table import TIME, Table
 from dynident.recording import checks
 from dynident.recording.checks import Spot
@@ -58,15 +68,17 @@ def read_arrays(
 ) -> Recording:
     """Make a recording of arrays, with the checks that logs in files go through.
 
-    Signals are lists, NumPy arrays, DataFrames (pandas, polars), Series or DataArrays (xarray),
-    a row a sample and a column a joint; they are copied. Labels of columns are joints' names, as
-    they are (``elbow``) or as files have them (``q_elbow``): the columns are then taken by name.
-    An index, column or coordinate of time gives the time where `time` is not given.
+    Signals are lists, NumPy arrays, DataFrames (pandas, polars), Arrow tables, Series or DataArrays
+    (xarray), a row a sample and a column a joint; they are copied. Labels of columns are joints'
+    names, as they are (``elbow``) or as files have them (``q_elbow``): the columns are then taken
+    by name. An index, column or coordinate of time gives the time where `time` is not given.
 
     Parameters
     ----------
     q, tau : array_like, shape (samples, n), or (samples,) of one joint
         Positions and torques; these may be missing where the base of a floating robot is weighed.
+        A frame with the columns of a file (``q_elbow``, ``tau_elbow``) may be given once, as `q`:
+        it then has all signals that are not given.
     time : array_like, shape (samples,), optional
         Time stamps: numbers, dates or differences of dates.
     rate : float, optional
@@ -115,6 +127,8 @@ def read_arrays(
     robot = None if robot is None else find_logged_robot(robot)
     all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
     given = dict(zip(SIGNALS, all_given, strict=True))
+    if tau is None and is_frame(q):
+        given = _spread_frame(given)
     signals = {
         key: _read_signal(name, key, value) for key, value in given.items() if value is not None
     }
@@ -182,7 +196,7 @@ class _Signal:
 def _read_signal(name: str, key: str, given: Any) -> _Signal:
     try:
         numbers, labels, time = _split_labels_and_time(given)
-        values = _convert_to_floats(numbers)
+        values = convert_to_floats(numbers)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"{name}: {key} is no array of numbers ({format_one_line(error)})"
@@ -204,67 +218,47 @@ def _split_labels_and_time(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any
     """What holds the numbers, the columns' labels and the time."""
     if hasattr(given, "dims") and hasattr(given, "coords"):
         return _split_coordinates(given)
-    if not hasattr(given, "columns"):
-        return given, None, _read_index_time(given)
-    labels = tuple(given.columns)
+    if not is_frame(given):
+        return given, None, read_index_time(given)
+    labels = list_frame_columns(given)
     stamps = [label for label in labels if label in TIME]
-    if not stamps:
-        return given, labels, _read_index_time(given)
+    time = convert_to_numpy(given[stamps[0]]) if stamps else read_index_time(given)
     rest = tuple(label for label in labels if label not in stamps)
-    return given[list(dict.fromkeys(rest))], rest, _convert_to_numpy(given[stamps[0]])
+    return take_frame_columns(given, rest), rest, time
+
+
+def _spread_frame(given: dict[str, Any]) -> dict[str, Any]:
+    """The signals of a frame with the columns of a file that was given once, in the place of q."""
+    frame = given["q"]
+    names = [name for name in list_frame_columns(frame) if isinstance(name, str)]
+    own = {key: [name for name in names if name.startswith(f"{key}_")] for key in given}
+    if not own["q"] or not own["tau"]:
+        return given
+    time = [name for name in names if name in TIME]
+    found = {
+        key: select_frame_columns(frame, [*time, *columns])
+        for key, columns in own.items()
+        if columns and (key == "q" or given[key] is None)
+    }
+    return {**given, **found}
 
 
 def _split_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
     """The same of an array with named dimensions."""
     dims = tuple(given.dims)
     words = [
-        _convert_to_numpy(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
+        convert_to_numpy(given.coords[dim]).dtype.kind in "UO" if dim in given.coords else False
         for dim in dims
     ]
     rows = next((k for k, dim in enumerate(dims) if dim in TIME), int(words == [True, False]))
-    values, labels, time = _convert_to_numpy(given), None, None
+    values, labels, time = convert_to_numpy(given), None, None
     if dims and dims[rows] in given.coords:
-        time = _keep_if_time(dims[rows], _convert_to_numpy(given.coords[dims[rows]]))
+        time = keep_if_time(dims[rows], convert_to_numpy(given.coords[dims[rows]]))
     if len(dims) == 2:
         values = values if rows == 0 else values.T
         if dims[1 - rows] in given.coords:
-            labels = tuple(_convert_to_numpy(given.coords[dims[1 - rows]]).tolist())
+            labels = tuple(convert_to_numpy(given.coords[dims[1 - rows]]).tolist())
     return values, labels, time
-
-
-def _read_index_time(given: Any) -> Any:
-    """The index of a frame or series, where it plainly is the time."""
-    index = getattr(given, "index", None)
-    if index is None or callable(index):  # a list's finds things
-        return None
-    return _keep_if_time(getattr(index, "name", None), _convert_to_numpy(index))
-
-
-def _keep_if_time(called: Any, values: Any) -> Any:
-    """Time stamps, where they are called so or are dates."""
-    return values if called in TIME or values.dtype.kind in "mM" else None
-
-
-def _convert_to_numpy(given: Any) -> Any:
-    """An array of NumPy of what another library holds."""
-    values = np.asarray(given.to_numpy())
-    if values.dtype == object and str(getattr(given, "dtype", "")).startswith("datetime64"):
-        values = given.to_numpy(dtype="datetime64[ns]")  # of a time zone
-    return values
-
-
-def _convert_to_floats(given: Any) -> Array:
-    """Numbers, what is missing as NaN; a view where nothing has to be changed."""
-    if hasattr(given, "iloc"):  # of pandas, whose missing values have types of their own
-        given = given.to_numpy(dtype=float, na_value=np.nan)
-    elif hasattr(given, "to_numpy"):
-        given = given.to_numpy()
-    if isinstance(given, np.ma.MaskedArray):
-        given = np.ma.filled(given.astype(float), np.nan)
-    values = np.asarray(given)
-    if values.dtype.kind not in "fiubO":
-        raise TypeError(f"it is of type {values.dtype}")
-    return values.astype(float, copy=False).view()
 
 
 # joints
@@ -357,14 +351,14 @@ def _tabulate_times(
     origin: Any = None
     for key, given in found.items():
         try:
-            stamps = _convert_to_numpy(given) if hasattr(given, "to_numpy") else np.asarray(given)
+            stamps = convert_to_numpy(given) if hasattr(given, "to_numpy") else np.asarray(given)
             if stamps.dtype.kind in "mM":
                 if "time" in request.units:
                     raise TypeError("units.time is of numbers, and it has dates")
                 if origin is None:
                     origin = stamps[~np.isnat(stamps)].ravel()[:1]
                 stamps = (stamps - origin) / np.timedelta64(1, "s")
-            column = _convert_to_floats(stamps)
+            column = convert_to_floats(stamps)
         except (AttributeError, TypeError, ValueError) as error:
             reason = f"{key} is no array of numbers ({format_one_line(error)})"
             raise InputError(f"{request.name}: {reason}") from error

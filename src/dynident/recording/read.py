@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.readers import Table, read_tables
+from dynident.readers.frames import is_frame, read_frame
 from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
@@ -33,6 +34,8 @@ from dynident.recording.signals import (
 from dynident.robot.model import Robot
 
 File = str | PathLike[str]
+Frame = Any
+"""A DataFrame of pandas or polars, or an Arrow table: none of these libraries is needed."""
 Column = str | int
 Columns = Mapping[str, Column | Sequence[Column]]
 
@@ -41,7 +44,7 @@ SIGNALS = ("time", "q", "tau", *OPTIONAL, "current")
 
 
 def read_log(
-    files: File | Sequence[File],
+    files: File | Frame | Sequence[File | Frame],
     robot: Robot,
     *,
     rate: float | None = None,
@@ -65,7 +68,9 @@ def read_log(
 
     Parameters
     ----------
-    files : path or sequence of paths
+    files : path, DataFrame, or sequence of them
+        A DataFrame (pandas, polars) or an Arrow table is read as a file with its columns is; an
+        index of time, of pandas, is its time. Files are
         CSV, TXT, TSV or DAT (packed by gzip, too), Parquet, NPZ, MAT, HDF5, ROS bags, MCAP.
     robot : Robot
     rate : float, optional
@@ -119,8 +124,11 @@ def read_log(
         rows are bad that they cannot be cut.
     """
     check_type("read_log", robot, Robot, "dynident.load_robot(file) makes one")
-    paths = [Path(files)] if isinstance(files, (str, PathLike)) else [Path(f) for f in files]
-    label = name or "+".join(path.name for path in paths)
+    given: list[Any] = (
+        [files] if isinstance(files, (str, PathLike)) or is_frame(files) else [*files]
+    )
+    paths = [each if is_frame(each) else Path(each) for each in given]
+    label = name or "+".join(path.name if isinstance(path, Path) else "frame" for path in paths)
     try:
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
@@ -216,9 +224,15 @@ class _Log:
         return list_column_names(self.tables)
 
 
-def _locate_in_files(paths: Sequence[Path], log: _Log) -> Places:
+def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     """Where the signals are in files that share their samples."""
-    tables = [table for path in paths for table in read_tables(path)]
+    tables = [
+        table
+        for path in paths
+        for table in (
+            read_tables(path) if isinstance(path, Path) else (read_frame(path, log.request.name),)
+        )
+    ]
     log = replace(log, tables=tables)
     checks.refuse_unequal_rows(tables)
     time = _locate_time(log)
