@@ -146,6 +146,8 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
     fresh = di.run_study(di.read_study("study.toml"))
     read = di.read_result("out/result.json")
     assert tell(fresh) == tell(read)
+    assert fresh == read
+    look_at(read)
     assert read.summary().split("time  ")[0] == fresh.summary().split("time  ")[0]
     floating = fresh.robot.floating
     capfd.readouterr()
@@ -180,6 +182,33 @@ def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_pa
     assert "Nothing is drawn of the logs: " in Path("page.html").read_text()
     assert "Nothing is drawn" not in Path("mine/report.html").read_text()
     assert run(["validate", "mine/result.json", str(place / "b.csv")]) == 0
+
+
+def look_at(fit: di.Fit) -> None:
+    """All that a notebook shows of a fit: frames, tables that fold, plots."""
+    pytest.importorskip("pandas")
+    assert len(fit.links()) == len(fit.robot.links)
+    shown = {symbol for j in range(fit.robot.n) for symbol in fit.drive_parameters(j)}
+    assert shown <= {*fit.drives()}
+    frame = fit.to_frame()
+    assert frame["unit"].map(type).eq(str).all()
+    assert frame["value"].notna().all()
+    assert fit._repr_html_().count("<details") >= 4
+    equations = fit.robot.dof
+    for panels, count in (
+        (fit.plot.torque(), equations),
+        (fit.plot.residuals(), equations),
+        (fit.plot.friction(), fit.robot.n),
+        (fit.plot.diagnostics(), 4 * equations),
+        (fit.plot.parameters(), 1),
+        (fit.plot.correlation(), 1),
+    ):
+        assert len(panels) == count
+        assert all(axes.get_xlabel() for axes in panels[:-1])
+        assert all(len(line.get_xdata()) for axes in panels for line in axes.lines)
+    log = di.read_log("a.csv", fit.robot)
+    assert ("base" in log.overview(fit.robot).signals) == fit.robot.floating
+    assert len(log.plot()) == 2 * fit.robot.n
 
 
 def tell(fit: di.Fit) -> dict[str, object]:
