@@ -306,6 +306,12 @@ def test_fits_are_equal_where_all_that_was_found_is(tmp_path):
     read = di.read_result(tmp_path / "result.json")
     assert read == fit
     assert len({fit, same, read, identified("wls")}) == 2
+    # what needs no log is there without one
+    assert len(read.plot.parameters()[0].get_yticklabels()) == fit.base.count
+    assert read.links().equals(fit.links())
+    assert read._repr_html_() == fit._repr_html_()
+    with pytest.raises(InputError, match="logs are not known"):
+        read.plot.torque()
 
 
 # cards
