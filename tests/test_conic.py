@@ -630,3 +630,14 @@ def test_rows_beyond_the_digits_are_named():
             refused.append(str(error))
     assert refused
     assert all("are lost in rounding; check units" in words for words in refused)
+
+
+def test_an_unknown_that_hardly_counts_is_settled_like_any_other():
+    """Its column is 1e13 times shorter than the longest, and a bound is far from its minimum."""
+    A = np.diag([1e9, 1.0, 3e-5])
+    A[0, 1] = 2e8
+    b = A @ np.array([1.0, -1.0, 4000.0])
+    cones = [Positive(("x3",), -np.eye(3)[[2]], np.array([-100.0])),
+             Positive(("x2",), np.eye(3)[[1]], np.array([-0.5]))]  # fmt: skip
+    found = solve_cone_problem(A, b, cones)
+    np.testing.assert_allclose(found.x, [1.0 - 0.1, -0.5, 100.0], rtol=1e-9)

@@ -79,6 +79,18 @@ def test_hit_and_run_draws_what_rejection_draws():
     assert share == pytest.approx(len(right) / len(z), abs=0.06)
 
 
+@pytest.mark.parametrize("far", [1e2, 1e8])
+def test_chains_stay_inside_however_far_outside_their_mean_is(far):
+    """Pressed onto the boundary so hard that rounding takes them over it."""
+    basis = np.zeros((3, 2, 2))
+    basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
+    normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), far * np.array([-1.0, -0.7, 0.2]))
+    region = Region.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
+    (matrices,) = region.matrices(found)
+    assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 7])
 def test_extremes_are_those_of_all_eigenvalues(size):
     """Of several matrices a point, some of them zero, diagonal, or with eigenvalues alike."""

@@ -51,7 +51,7 @@ ACCEPTED = 1e-7
 FEWEST_EACH, WORTHWHILE = 8, 50
 """Right-hand sides, and unknowns, that a thread is worth, which builds a solver of its own."""
 SINGULAR = 1e-12
-"""Diagonal of R over its largest below which there is no unique answer to polish."""
+"""Diagonal of R over its column below which there is no unique answer to polish."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def solve_unconstrained(R: Array, c: Array) -> tuple[Array, bool]:
     """The minimiser of ``||R x - c||^2``, and whether there is but one."""
     diagonal = np.abs(np.diag(R))
     unique = len(diagonal) == R.shape[1]
-    if unique and np.all(diagonal > SINGULAR * diagonal.max(initial=0.0)):
+    if unique and np.all(diagonal > SINGULAR * np.linalg.norm(R, axis=0)):
         return np.asarray(solve_triangular(R, c, check_finite=False)), True
     return np.asarray(np.linalg.lstsq(R, c, rcond=None)[0], dtype=np.float64), False
 

@@ -217,6 +217,17 @@ class Region:
             inside &= np.all(np.linalg.eigvalsh(found)[..., 0] > 0.0, axis=1)
         return np.asarray(inside)
 
+    def has_factors(self, z: Array) -> np.ndarray:
+        """Of which of several points all matrices have Cholesky factors, shape (points,)."""
+        try:
+            for found in self.matrices(z):
+                np.linalg.cholesky(found)
+        except np.linalg.LinAlgError:
+            if len(z) == 1:
+                return np.zeros(1, dtype=bool)
+            return np.concatenate([self.has_factors(each) for each in np.array_split(z, 2)])
+        return np.ones(len(z), dtype=bool)
+
     def chord(self, z: Array, d: Array) -> tuple[Array, Array]:
         """How far several points may move along directions, back and forth."""
         slack, change = self.offset + z @ self.rows.T, d @ self.rows.T
@@ -299,7 +310,7 @@ def draw_by_hit_and_run(
     start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
     root = np.linalg.cholesky(H)
-    z = np.tile(start, (count, 1))
+    z = before = np.tile(start, (count, 1))
     steps = max(FEWEST_STEPS, STEPS * len(mean))
     for _ in range(steps):
         free = generator.normal(size=z.shape)
@@ -307,12 +318,20 @@ def draw_by_hit_and_run(
         length = np.linalg.norm(d, axis=1)
         d /= length[:, None]
         middle = np.einsum("ij,ij->i", d, mean - z)
-        low, high = region.chord(z, d)
-        z = (
-            z
-            + (middle + draw_truncated_normal(low - middle, high - middle, generator))[:, None] * d
-        )
-    return z, steps
+        try:
+            low, high = region.chord(z, d)
+        except np.linalg.LinAlgError:  # where a mean far outside presses points onto the boundary
+            z = keep_inside(region, z, before)
+            middle = np.einsum("ij,ij->i", d, mean - z)
+            low, high = region.chord(z, d)
+        length = middle + draw_truncated_normal(low - middle, high - middle, generator)
+        before, z = z, z + length[:, None] * d
+    return keep_inside(region, z, before), steps
+
+
+def keep_inside(region: Region, z: Array, before: Array) -> Array:
+    """Points, or those before them where rounding took a point out of the region."""
+    return np.where(region.has_factors(z)[:, None], z, before)
 
 
 @limit_to_one_thread

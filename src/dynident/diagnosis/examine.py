@@ -20,7 +20,6 @@ from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
     average_errors,
     build_problem,
-    choose_worth,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
@@ -437,11 +436,8 @@ def find_best_explanation(
             left = suspicion.reading.errors(scene, found, found.consistent())
         except ComputationError:
             continue
-        worth = choose_worth(suspicion, apart, suspicion.sure > limit.SURE)
         clear = (
-            is_clearly_better(
-                left, errors, worth, suspicion.freedom <= 1 and suspicion.rate is None
-            )
+            is_clearly_better(left, errors, suspicion, apart, suspicion.sure > limit.SURE)
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
         lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)

@@ -44,9 +44,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(
-            errors, rough, choose_worth(suspicion, apart, suspicion.measure is not None)
-        )
+        and is_clearly_better(errors, rough, suspicion, apart, suspicion.measure is not None)
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -63,9 +61,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(
-            errors, before, choose_worth(suspicion, apart, suspicion.measure is not None)
-        )
+        and is_clearly_better(errors, before, suspicion, apart, suspicion.measure is not None)
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -85,12 +81,14 @@ def build_problem(scene: Scene, reading: Reading) -> LeastSquares:
 
 
 def average_errors(errors: Array) -> float:
-    """Geometric mean over the joints, in which each that becomes so many times better counts alike.
+    """Geometric mean over the groups, in which each that becomes so many times better counts alike.
 
     What is small beside its friction, as torques of wrists are, has large errors under any reading,
-    and these would hide all else in a mean of squares.
+    and these would hide all else in a mean of squares. Groups without a row, whose errors are 0,
+    are not counted: equations of a base that nothing measures the wrench of.
     """
-    return float(np.exp(np.mean(np.log(np.maximum(errors, limit.NO_ERROR)))))
+    told = errors[errors > 0.0]
+    return float(np.exp(np.mean(np.log(np.maximum(told, limit.NO_ERROR))))) if len(told) else 0.0
 
 
 MOST_OF_AN_EFFECT = 2
@@ -109,16 +107,20 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
     return limit.WORTH if apart is None else limit.WORTH_AGAINST
 
 
-def is_clearly_better(errors: Array, before: Array, worth: float, single: bool = True) -> bool:
+def is_clearly_better(
+    errors: Array, before: Array, suspicion: Suspicion, apart: float | None, sure: bool
+) -> bool:
     """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
 
-    `worth` is the share that is clear enough on the whole, `single` whether a joint may do: not
-    where many numbers were fitted, nor of a clock, which is that of all.
+    A joint does not do where many numbers were fitted, nor for a clock, which is that of all.
     """
-    if average_errors(errors) <= worth * average_errors(before):
+    if average_errors(errors) <= choose_worth(suspicion, apart, sure) * average_errors(before):
         return True
-    clear = np.any((errors <= limit.CLEAR * before) & (before > limit.SOUND))
-    return bool(single and clear and np.all(errors <= 1.1 * before + limit.SOUND))
+    if suspicion.freedom > 1 or suspicion.rate is not None:
+        return False
+    share = limit.CLEAR if suspicion.freedom else limit.CLEAR_UNFITTED
+    clear = np.any((errors <= share * before) & (before > limit.SOUND))
+    return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
 
 
 def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:

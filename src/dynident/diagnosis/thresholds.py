@@ -7,6 +7,7 @@ WORTH_AGAINST = 0.9  # the same where it settles what logs contradict each other
 WORTH_MANY = 0.65  # of more numbers than one thing has: 0.757 measured, beside other logs 0.885
 WORTH_SURE = 0.97  # the same of one number that is sure, of rates beside other logs: 0.98 measured
 CLEAR = 0.35  # or share of one joint's error, where no other joint's grows: 0.37 and above measured
+CLEAR_UNFITTED = 0.5  # the same of what has no number fitted for it
 RELIEVED = 0.5  # share of the others' error that is left without a joint that nothing explains
 SOUND = 0.005  # error below which nothing is looked for
 NO_ERROR = 0.001  # the same of logs that are held against each other
