@@ -30,7 +30,7 @@ from dynident.diagnosis.springs import (
     find_sure_spring,
     fit_under_constraints,
 )
-from dynident.diagnosis.suspicion import Reading, fit_consistent_model
+from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_model
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -145,8 +145,18 @@ def test_the_file_tells_what_bodies_that_nobody_knows_explain(sound, name):
 
 def test_a_joint_that_no_model_explains_hides_no_other():
     own = np.array([0.02, 0.03, 0.8])
-    assert is_clearly_better(own, np.array([0.4, 0.4, 0.85]), 0.75)
-    assert not is_clearly_better(own, np.array([0.02, 0.03, 0.9]), 0.75)
+    turned = Suspicion("position sign", "", Reading.plain(3, lambda scene: scene))
+    assert is_clearly_better(own, np.array([0.4, 0.4, 0.85]), turned, None, False)
+    assert not is_clearly_better(own, np.array([0.02, 0.03, 0.9]), turned, None, False)
+
+
+def test_half_of_a_joints_error_is_clear_of_its_torques_sign_alone():
+    own, before = np.array([0.02, 0.18, 0.3]), np.array([0.02, 0.37, 0.3])
+    sign = Suspicion("torque sign", "", Reading(np.diag([1.0, -1.0, 1.0]), np.zeros(3)))
+    assert is_clearly_better(own, before, sign, None, False)
+    assert not is_clearly_better(own, before, replace(sign, freedom=1), None, False)
+    turned = replace(sign, reading=Reading.plain(3, lambda scene: scene))
+    assert not is_clearly_better(own, before, turned, None, False)
 
 
 def test_small_torques_of_large_drives_count_little(sound):
