@@ -131,7 +131,7 @@ def decide_study(
         for each in found:
             study = apply_decision(study, each)
             decisions.append(each)
-            if each.what != PRIOR_WEIGHT and each.value != KEPT:
+            if each.what != PRIOR_WEIGHT and each.gain_percent > 0.0:
                 problem = None  # of other columns or rows
     if problem is not None and simplify_study(study) is not study:
         problem = None
