@@ -18,7 +18,8 @@ import toy
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
-from dynident.decide.friction import choose_friction
+from dynident.decide.decision import FRICTION
+from dynident.decide.friction import choose_drives
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.constrained import build_constrained_setting
@@ -38,7 +39,8 @@ def decided(samples: Samples) -> str:
     """The friction that the log decides."""
     problem = Problem(toy.arm(2), samples)
     given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
-    return choose_friction(problem, given.admitted, given.sigma)[0].value
+    (found,), _ = choose_drives(problem, given.admitted, given.sigma, [FRICTION])
+    return found.value
 
 
 def find_bodies(base: BaseParameters) -> np.ndarray:

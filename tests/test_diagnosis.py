@@ -154,9 +154,9 @@ def test_half_of_a_joints_error_is_clear_of_its_torques_sign_alone():
     own, before = np.array([0.02, 0.18, 0.3]), np.array([0.02, 0.37, 0.3])
     sign = Suspicion("torque sign", "", Reading(np.diag([1.0, -1.0, 1.0]), np.zeros(3)))
     assert is_clearly_better(own, before, sign, None, False)
-    assert not is_clearly_better(own, before, replace(sign, freedom=1), None, False)
-    turned = replace(sign, reading=Reading.plain(3, lambda scene: scene))
-    assert not is_clearly_better(own, before, turned, None, False)
+    order = Reading(np.eye(3)[[1, 0, 2]], np.zeros(3))
+    for other in (order, Reading.plain(3, lambda scene: scene)):
+        assert not is_clearly_better(own, before, replace(sign, reading=other), None, False)
 
 
 def test_small_torques_of_large_drives_count_little(sound):

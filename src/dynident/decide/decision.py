@@ -17,9 +17,9 @@ BLOCKS = 5
 WORTH = 0.9
 """Share of the squared error of what a decision is about that it may leave at most."""
 
-BANDWIDTH, FRICTION, STANDSTILL = "bandwidth", "friction", "standstill"
-PRIOR_WEIGHT, OUTLIERS = "prior_weight", "outliers"
-DECISIONS = (BANDWIDTH, FRICTION, STANDSTILL, PRIOR_WEIGHT, OUTLIERS)
+BANDWIDTH, ELEMENTS, FRICTION = "bandwidth", "elements", "friction"
+STANDSTILL, PRIOR_WEIGHT, OUTLIERS = "standstill", "prior_weight", "outliers"
+DECISIONS = (BANDWIDTH, ELEMENTS, FRICTION, STANDSTILL, PRIOR_WEIGHT, OUTLIERS)
 """What can be decided, in this order."""
 ALL, NOTHING = "all", "nothing"
 
@@ -39,7 +39,7 @@ class Deciding(Options):
     decide: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_decisions)],
         "what the logs decide where it is not stated: `all`, `nothing`, or of `bandwidth`, "
-        "`friction`, `standstill`, `prior_weight` and `outliers` those that are named",
+        "`elements`, `friction`, `standstill`, `prior_weight` and `outliers` those that are named",
     ] = ALL
 
     @property

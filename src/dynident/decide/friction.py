@@ -1,15 +1,22 @@
-"""The friction of each drive, by rows that were left out."""
+"""Springs that a robot's file lacks, and the friction of each drive, by rows that were left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
-from dynident.core.arrays import Array, Booleans, Integers
-from dynident.decide.decision import BLOCKS, FRICTION, Decision, Left, compute_gain_percent
+from dynident.core.arrays import Array, Booleans
+from dynident.decide.decision import (
+    BLOCKS,
+    ELEMENTS,
+    FRICTION,
+    Decision,
+    Left,
+    compute_gain_percent,
+)
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import (
     Column,
@@ -21,8 +28,17 @@ from dynident.decide.laws import (
     list_columns,
 )
 from dynident.decide.prior import choose_weight, weigh_prior
+from dynident.decide.springs import (
+    NONE,
+    SPRING,
+    STIFFNESS,
+    choose_springs,
+    describe_springs,
+    has_springs,
+)
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.parameters import attach
 from dynident.friction import DEFAULT_FRICTION
 from dynident.regression.blocks import factor_blocks
 from dynident.regression.factors import System
@@ -32,10 +48,10 @@ SURELY = 2.0
 """Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
 
 
-def choose_friction(
-    problem: Problem, admitted: FeasibleSet, sigma: Array
-) -> tuple[Decision, float]:
-    """The friction of each joint's drives that predicts rows which were left out best.
+def choose_drives(
+    problem: Problem, admitted: FeasibleSet, sigma: Array, what: Collection[str]
+) -> tuple[tuple[Decision, ...], float]:
+    """The springs and the friction of each joint that predict rows which were left out best.
 
     Parameters
     ----------
@@ -45,31 +61,74 @@ def choose_friction(
         Of its parameters; here its prior counts, and its cones do not.
     sigma : ndarray, shape (groups,)
         Of the rows' errors.
+    what : collection of str
+        `ELEMENTS`, `FRICTION`, or both.
 
     Returns
     -------
-    Decision
-        Its value is one name, or one a joint with commas between them.
+    decisions : tuple of Decision
+        Of elements alone where some pay, as all else is to be decided with them: their sections in
+        a study, as JSON. Else of the friction, too: one name, or one a joint with commas between
+        them.
     float
-        The squared error of the rows that were left out with it, in units of sigma.
+        The squared error of the rows that were left out with them, in units of sigma.
     """
-    n = problem.robot.n
     menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
-    wide = widen(problem.base, menus, estimate_roughly(problem, admitted, sigma))
+    unknowns = admitted.space.matrix.shape[1]
+    about = estimate_roughly(problem, admitted, sigma)
+    wide = widen(problem.base, menus, about, unknowns)
     blocks = factor_blocks(Problem.of(wide.base, problem.samples), BLOCKS)
     if any(np.min(block.counts) < 1 for block in blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
-        return Decision(FRICTION, DEFAULT_FRICTION, 0.0, words), np.inf
+        values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}
+        return tuple(Decision(each, values[each], 0.0, words) for each in what), np.inf
     folds = Folds.of(blocks, admitted, sigma)
-    unknowns = admitted.space.matrix.shape[1]
     standing = set(range(unknowns))
+    before = folds.measure(folds.fit(np.array(sorted(standing))))
+    laws = choose_laws(folds, standing, wide, menus) if FRICTION in what else None
+    if ELEMENTS in what:
+        # beside the laws: bristles, too, pull back
+        springs = choose_springs(folds, standing if laws is None else laws.standing, wide.springs)
+        if springs:
+            standing |= {wide.springs[j] for j in springs}
+            after = folds.measure(folds.fit(np.array(sorted(standing))))
+            error = float(np.sum(after))
+            if FRICTION in what:
+                error = float(np.sum(choose_laws(folds, standing, wide, menus).errors))
+            return (describe_springs(problem.robot, springs, before, after),), error
+    found = [Decision(ELEMENTS, NONE, 0.0, "a spring pays at no joint")] if ELEMENTS in what else []
+    if laws is None:
+        return tuple(found), float(np.sum(before))
+    return (*found, laws.decision), float(np.sum(laws.errors))
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The friction of each joint.
+
+    Attributes
+    ----------
+    standing : frozenset of int
+        The columns of the model with it.
+    errors : ndarray, shape (blocks, groups)
+        Squared, of the rows that were left out.
+    """
+
+    decision: Decision
+    standing: frozenset[int]
+    errors: Array
+
+
+def choose_laws(folds: Folds, standing: Collection[int], wide: Wide, menus: Sequence[Menu]) -> Laws:
+    """The friction of each joint, beside the columns of a model with the usual one."""
+    n, standing = len(menus), set(standing)
     fits = folds.fit(np.array(sorted(standing)))
     first = folds.measure(fits)
     chosen = [menu.usual for menu in menus]
     # joints whose errors are largest first: what is wrong there disturbs the others
     for j in np.argsort(-np.sum(first, axis=0)[-n:], kind="stable").tolist():
         columns = wide.columns[j]
-        places = np.array([wide.find(column, unknowns) for column in columns])
+        places = np.array([wide.find(column) for column in columns])
         held = {int(place) for place in places} & standing
         rest = np.array(sorted(standing - held))
         own = folds.fit(rest) if held else fits
@@ -88,26 +147,28 @@ def choose_friction(
     gain = compute_gain_percent(np.sum(first, axis=1), np.sum(last, axis=1))
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
     words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {n} joints"
-    return Decision(FRICTION, value, gain, words), float(np.sum(last))
+    return Laws(Decision(FRICTION, value, gain, words), frozenset(standing), last)
 
 
-def choose_friction_and_weight(
-    problem: Problem, admitted: FeasibleSet, sigma: Array
+def choose_drives_and_weight(
+    problem: Problem, admitted: FeasibleSet, sigma: Array, what: Collection[str]
 ) -> tuple[Decision, ...]:
-    """Friction by itself, or after the weight of the prior: what predicts best what was left out.
+    """The drives by themselves, or after the weight of the prior: what predicts best.
 
     Each is chosen with the other as it is: a prior that is trusted too little spoils the friction
     of short logs, and one that is trusted too much because the usual friction is wrong spoils all.
     """
-    found, error = choose_friction(problem, admitted, sigma)
+    found, error = choose_drives(problem, admitted, sigma, what)
+    if has_springs(found):
+        return found
     weight = choose_weight(problem, admitted, sigma)
     if weight.gain_percent > 0.0:
         system = problem.factors.weighted(sigma)
         other = weigh_prior(problem, admitted, system, float(weight.value))
-        then, left = choose_friction(problem, other, sigma)
+        then, left = choose_drives(problem, other, sigma, what)
         if left < error:
-            return weight, then
-    return (found,)
+            found = then if has_springs(then) else (weight, *then)
+    return found
 
 
 def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
@@ -175,7 +236,7 @@ def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> A
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """A model with the parts of all laws, beside the one that it was made of.
+    """A model with the parts of all laws and a spring at each joint, beside the one it was made of.
 
     Attributes
     ----------
@@ -185,35 +246,48 @@ class Wide:
         Of each joint, those that its laws differ in.
     narrow : tuple of int
         Where the narrow model's parameters stand among the wide one's.
-    further : ndarray of int
-        Where those of further parts stand, in the order of the base's last ones.
+    places : mapping of int to int
+        Where the wide model's further parameters stand among the unknowns and those beyond.
+    springs : tuple of int
+        The same of each joint's spring.
     """
 
     base: BaseParameters
     columns: tuple[tuple[Column, ...], ...]
     narrow: tuple[int, ...]
-    further: Integers
+    places: Mapping[int, int]
+    springs: tuple[int, ...]
 
-    def find(self, column: Column, unknowns: int) -> int:
+    def find(self, column: Column) -> int:
         """Where a column stands among unknowns and those beyond."""
-        if column.part == 0:
-            return self.narrow.index(column.place)
-        return unknowns + int(np.flatnonzero(self.further == column.place)[0])
+        return self.narrow.index(column.place) if column.part == 0 else self.places[column.place]
 
 
-def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array) -> Wide:
-    """A model with the parts of all laws of each joint, about a full set of the narrow one."""
-    friction = ", ".join(menu.wide for menu in menus)
-    idim = Idim(replace(base.idim.structure, friction=friction))
+def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array, unknowns: int) -> Wide:
+    """A model with all that a joint's drives may have, about a full set of the narrow one.
+
+    Parameters
+    ----------
+    unknowns : int
+        That stand for the narrow model's parameters.
+    """
+    friction, n = ", ".join(menu.wide for menu in menus), len(menus)
+    springs = [attach(j, SPRING, {}) for j in range(n)]
+    elements = (*base.idim.elements, *(springs if not base.idim.elements else ()))
+    idim = Idim(replace(base.idim.structure, friction=friction, elements=elements))
     columns = tuple(list_columns(idim, j + 1, menu) for j, menu in enumerate(menus))
     names = {name: k for k, name in enumerate(idim.names)}
     narrow = tuple(names[name] for name in base.idim.names)
-    further = np.array([c.place for own in columns for c in own if c.part > 0], dtype=int)
+    stiff = [names[f"{STIFFNESS}{j + 1}"] for j in range(n)] if not base.idim.elements else []
+    further = np.array(
+        [*(c.place for own in columns for c in own if c.part > 0), *stiff], dtype=int
+    )
     about = np.zeros(len(idim.names))
     about[list(narrow)] = theta
     place = np.array(narrow)
     kept = np.concatenate([place[base.kept], further])
     K = np.vstack([base.K, np.zeros((len(further), base.K.shape[1]))])
     idim = replace(idim, about=tuple(about.tolist()))
+    places = {int(k): unknowns + i for i, k in enumerate(further)}
     return Wide(replace(base, idim=idim, kept=kept, dropped=place[base.dropped], K=K), columns,
-                narrow, further)  # fmt: skip
+                narrow, places, tuple(places[k] for k in stiff))  # fmt: skip

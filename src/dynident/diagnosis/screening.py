@@ -118,8 +118,7 @@ def is_clearly_better(
         return True
     if suspicion.freedom > 1 or suspicion.rate is not None:
         return False
-    only_torque = suspicion.reading.combines and not suspicion.freedom
-    share = limit.CLEAR_OF_TORQUE if only_torque else limit.CLEAR
+    share = limit.CLEAR_SIGN if suspicion.reading.turns_torques else limit.CLEAR
     clear = np.any((errors <= share * before) & (before > limit.SOUND))
     return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
 

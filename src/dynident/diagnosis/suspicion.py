@@ -79,6 +79,12 @@ class Reading:
         """Whether it only combines the torques as they are logged."""
         return self.change is None and not np.any(self.delay)
 
+    @property
+    def turns_torques(self) -> bool:
+        """Whether all that it does is to turn signs of torques."""
+        turned = bool(np.all(np.abs(self.torque) == np.eye(len(self.torque))))
+        return self.combines and turned
+
     def of(self, scene: Scene) -> Scene:
         """The scene, read in this way."""
         found = scene

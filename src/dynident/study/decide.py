@@ -18,6 +18,7 @@ from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import (
     BANDWIDTH,
+    ELEMENTS,
     FRICTION,
     NOTHING,
     OUTLIERS,
@@ -25,10 +26,11 @@ from dynident.decide.decision import (
     STANDSTILL,
     Decision,
 )
-from dynident.decide.friction import choose_friction, choose_friction_and_weight
+from dynident.decide.friction import choose_drives, choose_drives_and_weight
 from dynident.decide.laws import drop_load
 from dynident.decide.outliers import KEPT, choose_outliers
 from dynident.decide.prior import choose_weight
+from dynident.decide.springs import NONE
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import build_constrained_setting
@@ -40,6 +42,7 @@ from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
+from dynident.study.elements import ElementSection
 from dynident.study.study import (
     LogSection,
     Study,
@@ -49,6 +52,8 @@ from dynident.study.study import (
 
 CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
 """Of which none may be given for the bandwidth to be open."""
+OF_DRIVES = (ELEMENTS, FRICTION)
+"""What is decided at once, of columns of one factor."""
 OF_PRIOR = ("prior", "metric", "prior_weight", "consistency")
 """Likewise, for the weight of the prior."""
 ROBUST = "irls"
@@ -71,6 +76,7 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
         FRICTION: not simulates
         and "friction" not in study.robot.model_fields_set
         and not any(section.kind in ABOUT_DRIVES for section in study.constraint),
+        ELEMENTS: not simulates and not study.element,
         STANDSTILL: not simulates and "drop_below" not in given,
         PRIOR_WEIGHT: has_prior and not told & set(OF_PRIOR),
         OUTLIERS: not simulates
@@ -126,7 +132,8 @@ def decide_study(
         try:
             found = decide(name, study, problem, recordings, asked)
         except ComputationError as error:
-            words = f"{name} was not decided from the logs: {format_one_line(error)}"
+            words = f"{name} and what comes after were not decided from the logs: "
+            words += format_one_line(error)
             return Decided(study, tuple(decisions), None, (words,))
         for each in found:
             study = apply_decision(study, each)
@@ -154,10 +161,12 @@ def decide(
         prepare = partial(prepare_by_bandwidth, study, recordings)
         return (choose_bandwidth(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not given.admitted.prior.empty
-    if name == FRICTION and weighed:
-        return choose_friction_and_weight(problem, *scale)
-    if name == FRICTION:
-        return (choose_friction(problem, *scale)[0],)
+    if name in OF_DRIVES:
+        stated = (ELEMENTS,) if study.element else ()
+        what = [each for each in OF_DRIVES if each in asked and each not in stated]
+        if weighed:
+            return choose_drives_and_weight(problem, *scale, what)
+        return choose_drives(problem, *scale, what)[0]
     if name == STANDSTILL:
         return (choose_standstill(problem, *scale),)
     if name == OUTLIERS:
@@ -179,6 +188,9 @@ def apply_decision(study: Study, found: Decision) -> Study:
         return update_section(study, "robot", friction=found.value)
     if found.what == OUTLIERS:
         return keep_samples(study, found.value)
+    if found.what == ELEMENTS:
+        told = [] if found.value == NONE else json.loads(found.value)
+        return study.model_copy(update={"element": tuple(ElementSection(**each) for each in told)})
     values = [float(value) for value in found.value.strip("[]").split(",")]
     value = values[0] if len(values) == 1 else tuple(values)
     section, key = PLACES[found.what]
