@@ -299,7 +299,7 @@ def test_a_spring_that_the_file_lacks_is_added(sprung):
 
 
 def test_a_measured_arm_gets_the_spring_that_balances_it(measured, tmp_path):
-    """Held out on B, moving samples: 8 % by the best of a search without (docs/figures/decide.md)."""
+    """Held out on B: 8 % by the best of a search without it (docs/figures/decide.md)."""
     robot, a, b = (
         measured(f"kr300/{name}") for name in ("kr300.toml", "kr300_A.csv", "kr300_B.csv")
     )
