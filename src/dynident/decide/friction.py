@@ -95,7 +95,8 @@ def choose_drives(
             error = float(np.sum(after))
             if FRICTION in what:
                 error = float(np.sum(choose_laws(folds, standing, wide, menus).errors))
-            return (describe_springs(problem.robot, springs, before, after),), error
+            names = [problem.robot.joint_names[j] for j in sorted(springs)]
+            return (describe_springs(names, before, after),), error
     found = [Decision(ELEMENTS, NONE, 0.0, "a spring pays at no joint")] if ELEMENTS in what else []
     if laws is None:
         return tuple(found), float(np.sum(before))

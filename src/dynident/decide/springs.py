@@ -10,7 +10,6 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.decide.decision import ELEMENTS, Decision, compute_gain_percent
 from dynident.decide.folds import Change, Folds
-from dynident.robot.model import Robot
 
 MOST_SURELY, HALF = 4.0, 0.6
 """Standard errors by which a spring has to pay, and the share of its joint's squared error that it
@@ -50,9 +49,8 @@ def choose_springs(folds: Folds, standing: Collection[int], springs: Sequence[in
     return chosen
 
 
-def describe_springs(robot: Robot, springs: Sequence[int], before: Array, after: Array) -> Decision:
+def describe_springs(names: Sequence[str], before: Array, after: Array) -> Decision:
     """The decision to have springs on some joints."""
-    names = [robot.joint_names[j] for j in sorted(springs)]
     value = json.dumps([{"joint": name, "kind": SPRING} for name in names])
     gain = compute_gain_percent(np.sum(before, axis=1), np.sum(after, axis=1))
     words = f"a spring at {', '.join(names)}, of which the robot file knows nothing"

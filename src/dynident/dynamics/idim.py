@@ -7,7 +7,7 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -430,7 +430,7 @@ class Idim:
             if conditions.bend is not None:
                 self._bend(packing, out, conditions.bend)
         first = self.tree.dof - self.robot.n
-        seen: dict[int, Signals] = {}
+        see = self.view(q, dq, width, conditions)
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.evaluate_sensor_errors(q, conditions)
@@ -445,19 +445,17 @@ class Idim:
                 continue
             assert k is not None
             model = self.frictions[k].model
-            if k not in seen:
-                seen[k] = self.signals(k, q, dq, width, conditions)
             own = None if column.term is None else model.parameters[column.term]
             weighted = own is not None and own.weights is not None
             if not weighted and k not in tables and model.law is not None:
-                tables[k] = model.table(model.law, seen[k], self._shape_of(k))
+                tables[k] = model.table(model.law, see(k), self._shape_of(k))
             if column.term is None:
                 if k not in slopes:
-                    by_shape = model.slopes(tables[k], seen[k].trace)
+                    by_shape = model.slopes(tables[k], see(k).trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
                 values = slopes[k][:, column.shape]
             elif own is not None and weighted:
-                values = seen[k].column(own)
+                values = see(k).column(own)
             else:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
@@ -477,6 +475,37 @@ class Idim:
         for (_, _, here, _), share, columns in zip(packing.bent, shares, rigid, strict=True):
             out[:, here] += share[:, None] * columns
 
+    def view(
+        self, q: Array, dq: Array, width: Array | None = None, conditions: Conditions = FREE
+    ) -> Callable[[int], Signals]:
+        """What any of the `frictions` sees of a motion of the joints.
+
+        All on one drive share its signals, but for their states.
+        """
+        n, given, shared = self.robot.n, conditions, dict[int, Signals]()
+
+        def see(gear: int) -> Signals:
+            turns, number = self.gears[gear].turns, self.gears[gear].number
+            return Signals(
+                q[:, q.shape[1] - n :] @ turns,
+                dq[:, dq.shape[1] - n :] @ turns,
+                None if width is None else float(width[number - 1]),
+                None if given.load is None else np.ascontiguousarray(given.load[:, gear]),
+                None if given.temperature is None else given.temperature[:, gear],
+                given.time,
+                None if given.known is None else given.known[:, gear],
+            )
+
+        def of(friction: int) -> Signals:
+            gear = self.frictions[friction].gear
+            if gear not in shared:
+                shared[gear] = see(gear)
+            if given.traces is None or not self.frictions[friction].model.state:
+                return shared[gear]
+            return replace(shared[gear], trace=given.traces[friction])
+
+        return of
+
     def signals(
         self,
         friction: int,
@@ -485,21 +514,8 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
     ) -> Signals:
-        """What one of the `frictions` sees of a motion of the joints."""
-        gear = self.frictions[friction].gear
-        turns, number = self.gears[gear].turns, self.gears[gear].number
-        n = self.robot.n
-        given = conditions
-        return Signals(
-            q[:, q.shape[1] - n :] @ turns,
-            dq[:, dq.shape[1] - n :] @ turns,
-            None if width is None else float(width[number - 1]),
-            None if given.load is None else given.load[:, gear],
-            None if given.temperature is None else given.temperature[:, gear],
-            given.time,
-            None if given.known is None else given.known[:, gear],
-            None if given.traces is None else given.traces[friction],
-        )
+        """What one of the `frictions` sees of a motion of the joints; see `view`."""
+        return self.view(q, dq, width, conditions)(friction)
 
     def follow(
         self,
@@ -527,20 +543,18 @@ class Idim:
         """
         if not self.has_states:
             return conditions
-        traces = []
+        traces, see = [], self.view(q, dq, width, conditions)
         for k, friction in enumerate(self.frictions):
-            signals = self.signals(k, q, dq, width, conditions)
             before = None if previous is None or previous.traces is None else previous.traces[k]
-            traces.append(friction.model.follow(signals, rate, self._shape_of(k), before))
+            traces.append(friction.model.follow(see(k), rate, self._shape_of(k), before))
         return replace(conditions, traces=tuple(traces))
 
     def settle(self, q: Array, dq: Array, width: Array | None = None) -> Conditions:
         """The states of all friction where each instant's speed lasts; see `follow`."""
         if not self.has_states:
             return FREE
-        every = enumerate(self.frictions)
-        signals = ((k, friction, self.signals(k, q, dq, width)) for k, friction in every)
-        traces = [friction.model.settle(own, self._shape_of(k)) for k, friction, own in signals]
+        see, every = self.view(q, dq, width), enumerate(self.frictions)
+        traces = [friction.model.settle(see(k), self._shape_of(k)) for k, friction in every]
         return replace(FREE, traces=tuple(traces))
 
     def find_conditions(
@@ -576,14 +590,14 @@ class Idim:
         found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
         if load is None or not self.free or self.bearing:
             return found
-        bend = np.zeros(load.shape)
+        bend, see = np.zeros(load.shape), self.view(q, dq, width, found)
         for k, friction in enumerate(self.frictions):
             model, linear, gear = friction.model, self._about[k], friction.gear
             if "load" in model.needs and np.any(linear != 0.0):
                 # a quotient over what nobody can tell from zero: a slope that jumps where a load
                 # changes its direction would have steps swing about it
                 blur = self.blur[self.gears[gear].number - 1]
-                signals = self.signals(k, q, dq, width, found)
+                signals = see(k)
                 for side in (0.5 / blur, -0.5 / blur):
                     moved = replace(signals, load=load[:, gear] + 0.5 / side)
                     bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
@@ -676,11 +690,11 @@ class Idim:
             if np.any(strength != 0.0):
                 values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
                 tau[:, first:] += values @ (strength * self.structure.turning[kind.gears])
+        see = self.view(q, dq, width, conditions)
         for k, linear in enumerate(self.special(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
-                signals = self.signals(k, q, dq, width, conditions)
-                signal = friction.model.columns(signals, self._shape_of(k)) @ linear
+                signal = friction.model.columns(see(k), self._shape_of(k)) @ linear
                 add_drive_torque(signal, self.gears[friction.gear].turns, tau[:, first:])
         sensed = self.evaluate_sensor_errors(q, conditions)
         for value, own in zip(
