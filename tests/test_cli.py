@@ -1956,7 +1956,7 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")
 
-    monkeypatch.setattr("dynident.study.doctor.examine_study", examine_study)
+    monkeypatch.setattr("dynident.study.doctor.doctor", examine_study)
     assert run(["doctor", "s.toml", "--json"]) == 0
     (report,) = json.loads(capfd.readouterr().out, parse_constant=refuse)
     assert report["findings"][0]["error_percent"] is None

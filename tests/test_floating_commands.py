@@ -35,7 +35,7 @@ from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 from dynident.study.compare import compare
-from dynident.study.doctor import examine_study
+from dynident.study.doctor import doctor
 from dynident.study.run import run_study
 from dynident.study.select import format_selection, render_selected_study, select_study
 from dynident.study.simulate import SimulatedLog, choose_simulated_model, simulate_study
@@ -375,7 +375,7 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     path.write_text(f"{head}[[log]]\n{flipped}\n[prepare]\nbandwidth = 5.0\n")
     assert run(["doctor", str(path), "--fix", str(mended)]) == 0
     assert "the torque of FR_hip_pitch has the other sign" in capsys.readouterr().out
-    (report,) = examine_study(read_study(mended))
+    (report,) = doctor(read_study(mended))
     assert not report.findings
     # identify says it, too, and does not trust what it found
     assert run(["identify", str(path), "--method", "wls", "--no-report"]) == 0
@@ -402,7 +402,7 @@ def test_what_no_reading_explains_is_asked_gravity(
         text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
     path = tmp_path / "study.toml"
     path.write_text(text)
-    for report in examine_study(read_study(path)):
+    for report in doctor(read_study(path)):
         own = getattr(report, kind)
         assert own[0].what.startswith("the base's angular velocity is not that of its orientation")
         assert "1.57] it would be" in getattr(own[0], "mend", own[0].what)
@@ -415,7 +415,7 @@ def test_a_limb_is_not_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(text)
     with pytest.raises(InputError, match="beyond") as error:
-        examine_study(read_study(path))
+        doctor(read_study(path))
     assert format_one_line(error.value)
 
 

@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from dynident.simulation.floating import simulate_floating as simulate_floating
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.rollout import rollout as rollout
+    from dynident.study.compare import compare as compare
+    from dynident.study.doctor import doctor as doctor
     from dynident.study.fits import read_result as read_result
     from dynident.study.payload import payload as payload
+    from dynident.study.replay import replay as replay
     from dynident.study.run import run_study as run_study
     from dynident.study.sample import sample as sample
     from dynident.study.simulate import simulate_study as simulate_study
@@ -79,7 +82,9 @@ _PUBLIC = {
     "Tracker": "dynident.online.tracker",
     "base_parameters": "dynident.dynamics.base",
     "build_idim": "dynident.dynamics.idim",
+    "compare": "dynident.study.compare",
     "consistent_witness": "dynident.consistency.nearest",
+    "doctor": "dynident.study.doctor",
     "excite": "dynident.excitation.excite",
     "identify": "dynident.api",
     "load_robot": "dynident.robot",
@@ -91,6 +96,7 @@ _PUBLIC = {
     "read_log": "dynident.recording.read",
     "read_result": "dynident.study.fits",
     "read_study": "dynident.study.study",
+    "replay": "dynident.study.replay",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
     "sample": "dynident.study.sample",

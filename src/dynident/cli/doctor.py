@@ -31,7 +31,7 @@ def doctor(
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
-    from dynident.study.doctor import examine_study, render_mended_study
+    from dynident.study.doctor import doctor, render_mended_study
     from dynident.study.study import list_input_files
 
     chosen, study = given.read(told), given.study
@@ -40,7 +40,7 @@ def doctor(
     if study is not None and fix is not None:
         refuse_fix(fix, study, list_input_files(chosen))
     with show_progress() as progress, name_study_in_errors(study):
-        reports = examine_study(chosen, progress)
+        reports = doctor(chosen, progress)
     if json:
         print_json([build_report_dict(report) for report in reports])
     else:

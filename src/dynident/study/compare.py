@@ -83,6 +83,21 @@ def compare(
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
     progress : callable
         Called with "comparing" and the share that is done.
+
+    Returns
+    -------
+    Comparison
+        Held-out errors of each, and what is recommended for each joint.
+
+    Raises
+    ------
+    InputError
+        For names that are not known, and logs that are too short for so many blocks.
+
+    Examples
+    --------
+    >>> found = di.compare(di.read_study("study.toml"), ["wls"], ["coulomb-viscous", "cube-root"])
+    >>> print(found.summary())
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)

@@ -67,8 +67,31 @@ class Report:
 
 @tells_compilations
 @limit_to_one_thread
-def examine_study(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
-    """Look for everything in every log of a study, one report each in their order."""
+def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
+    """Look for everything that may be wrong with every log of a study.
+
+    Parameters
+    ----------
+    study : Study
+        As `read_study` reads it.
+    progress : callable
+        Called with the name of a step and the share of it that is done.
+
+    Returns
+    -------
+    tuple of Report
+        One a log, in the order of the study.
+
+    Raises
+    ------
+    InputError
+        For logs that cannot be read, or that do not belong to the robot.
+
+    Examples
+    --------
+    >>> for report in di.doctor(di.read_study("study.toml")):
+    ...     print(report.log, [found.words for found in report.findings])
+    """
     robot = load_study_robot(study)
     logs = read_study_logs(study, robot, progress=progress)
     progress("doctor", 0.0)
