@@ -17,7 +17,7 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
-from dynident.decide.friction import choose_drives_and_weight
+from dynident.decide.friction import choose_drives_and_weight, list_joints_within_a_turn
 from dynident.decide.laws import add_load, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
@@ -311,6 +311,13 @@ def test_a_measured_arm_gets_the_spring_that_balances_it(measured, tmp_path):
     fit = identified(tmp_path / "s.toml", doctor=False)
     assert [(each.joint, each.kind) for each in fit.study.element] == [("joint2", "spring")]
     assert held_out(fit) < 6.0
+
+
+def test_a_joint_that_turns_on_and_on_has_no_spring():
+    recording, _ = toy.log(toy.arm(2))
+    q = recording.q + np.linspace(0.0, 10.0, len(recording.q))[:, None] * [0.0, 1.0]
+    log = prepare(Recording("turns", recording.rate, q, recording.tau), 10.0)
+    assert list_joints_within_a_turn(Problem(toy.arm(2), log)) == [0]
 
 
 def test_elements_that_a_study_states_are_not_decided(sprung, tmp_path):

@@ -88,7 +88,8 @@ def choose_drives(
     laws = choose_laws(folds, standing, wide, menus) if FRICTION in what else None
     if ELEMENTS in what:
         # beside the laws: bristles, too, pull back
-        springs = choose_springs(folds, standing if laws is None else laws.standing, wide.springs)
+        places = {j: wide.springs[j] for j in list_joints_within_a_turn(problem)}
+        springs = choose_springs(folds, standing if laws is None else laws.standing, places)
         if springs:
             standing |= {wide.springs[j] for j in springs}
             after = folds.measure(folds.fit(np.array(sorted(standing))))
@@ -224,6 +225,21 @@ def find_fastest_speeds(problem: Problem) -> list[float]:
                 speeds = np.abs(log.dq[start:stop, -n:] @ gear.turns)
                 found[gear.number - 1] = max(found[gear.number - 1], float(np.max(speeds)))
     return [float(speed) for speed in found]
+
+
+def list_joints_within_a_turn(problem: Problem) -> list[int]:
+    """Joints that may have a spring: none is wound up further, and a drift of the torque looks like
+    one.
+    """
+    n = problem.robot.n
+    places = [log.q[start:stop, -n:] for log in problem.samples for start, stop in log.segments]
+    lowest, highest = (np.array([f(own, axis=0) for own in places]) for f in (np.min, np.max))
+    ranges = np.max(highest, axis=0) - np.min(lowest, axis=0)
+    return [
+        j
+        for j, joint in enumerate(problem.robot.joints)
+        if joint.kind == "prismatic" or ranges[j] < 2.0 * np.pi
+    ]
 
 
 def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Array:

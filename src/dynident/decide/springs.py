@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -20,17 +20,19 @@ NONE, SPRING, STIFFNESS = "none", "spring", "ks"
 offset of the friction has its preload."""
 
 
-def choose_springs(folds: Folds, standing: Collection[int], springs: Sequence[int]) -> list[int]:
+def choose_springs(
+    folds: Folds, standing: Collection[int], springs: Mapping[int, int]
+) -> list[int]:
     """Joints on which a spring pays, the one that tells most first.
 
     Parameters
     ----------
     standing : collection of int
         Columns of the model without.
-    springs : sequence of int
+    springs : mapping of int to int
         The column of each joint's spring.
     """
-    joints = list(range(len(springs)))
+    joints = list(springs)
     chosen: list[int] = []
     while joints:
         columns = np.array(sorted({*standing, *(springs[j] for j in chosen)}))
