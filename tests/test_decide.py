@@ -313,6 +313,17 @@ def test_a_measured_arm_gets_the_spring_that_balances_it(measured, tmp_path):
     assert held_out(fit) < 6.0
 
 
+def test_a_spring_is_found_beside_friction_that_is_stated(sprung, tmp_path):
+    text = (sprung / "usual.toml").read_text()
+    for name in ("arm.urdf", "usual-0.csv", "usual-1.csv"):
+        text = text.replace(f'"{name}"', f'"{sprung / name}"')
+    path = tmp_path / "s.toml"
+    path.write_text(text.replace("[[log]]", 'friction = "coulomb-viscous-asymmetric"\n[[log]]', 1))
+    fit = identified(path, doctor=False, decide="elements")
+    assert [each.joint for each in fit.study.element] == ["joint_2"]
+    assert fit.idim.friction == "coulomb-viscous-asymmetric"
+
+
 def test_a_joint_that_turns_on_and_on_has_no_spring():
     recording, _ = toy.log(toy.arm(2))
     q = recording.q + np.linspace(0.0, 10.0, len(recording.q))[:, None] * [0.0, 1.0]

@@ -38,6 +38,8 @@ STEPS, FEWEST_STEPS = 5, 200
 """Of a chain, per direction, and in all."""
 NEWTON_STEPS = 200
 SETTLED = 1e-9
+NEARER = 1e-9
+"""Share of their way that points go back to the centre first, from where rounding took them."""
 SHORT = 1.0 - 1e-6
 """Share of a chord that a step may take."""
 SEEN = 1e-10
@@ -217,16 +219,14 @@ class Region:
             inside &= np.all(np.linalg.eigvalsh(found)[..., 0] > 0.0, axis=1)
         return np.asarray(inside)
 
-    def has_factors(self, z: Array) -> np.ndarray:
-        """Of which of several points all matrices have Cholesky factors, shape (points,)."""
+    def has_factors(self, z: Array) -> bool:
+        """Whether all matrices of several points have Cholesky factors."""
         try:
             for found in self.matrices(z):
                 np.linalg.cholesky(found)
         except np.linalg.LinAlgError:
-            if len(z) == 1:
-                return np.zeros(1, dtype=bool)
-            return np.concatenate([self.has_factors(each) for each in np.array_split(z, 2)])
-        return np.ones(len(z), dtype=bool)
+            return False
+        return True
 
     def chord(self, z: Array, d: Array) -> tuple[Array, Array]:
         """How far several points may move along directions, back and forth."""
@@ -310,7 +310,7 @@ def draw_by_hit_and_run(
     start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
     root = np.linalg.cholesky(H)
-    z = before = np.tile(start, (count, 1))
+    z = np.tile(start, (count, 1))
     steps = max(FEWEST_STEPS, STEPS * len(mean))
     for _ in range(steps):
         free = generator.normal(size=z.shape)
@@ -321,17 +321,21 @@ def draw_by_hit_and_run(
         try:
             low, high = region.chord(z, d)
         except np.linalg.LinAlgError:  # where a mean far outside presses points onto the boundary
-            z = keep_inside(region, z, before)
+            z = bring_inside(region, z, start)
             middle = np.einsum("ij,ij->i", d, mean - z)
             low, high = region.chord(z, d)
         length = middle + draw_truncated_normal(low - middle, high - middle, generator)
-        before, z = z, z + length[:, None] * d
-    return keep_inside(region, z, before), steps
+        z = z + length[:, None] * d
+    return bring_inside(region, z, start), steps
 
 
-def keep_inside(region: Region, z: Array, before: Array) -> Array:
-    """Points, or those before them where rounding took a point out of the region."""
-    return np.where(region.has_factors(z)[:, None], z, before)
+def bring_inside(region: Region, z: Array, centre: Array) -> Array:
+    """Points, all nearer to the centre where rounding took one of them over the boundary."""
+    share = NEARER
+    while not region.has_factors(z):
+        z = centre + (1.0 - share) * (z - centre)
+        share = min(100.0 * share, 0.5)
+    return z
 
 
 @limit_to_one_thread

@@ -73,7 +73,9 @@ def choose_drives(
     float
         The squared error of the rows that were left out with them, in units of sigma.
     """
-    menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
+    menus = []
+    if FRICTION in what:
+        menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
     unknowns = admitted.space.matrix.shape[1]
     about = estimate_roughly(problem, admitted, sigma)
     wide = widen(problem.base, menus, about, unknowns)
@@ -285,10 +287,13 @@ def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array, unknowns: i
 
     Parameters
     ----------
+    menus : sequence of Menu
+        Of each joint; empty where the friction is as it is.
     unknowns : int
         That stand for the narrow model's parameters.
     """
-    friction, n = ", ".join(menu.wide for menu in menus), len(menus)
+    n = base.idim.robot.n
+    friction = ", ".join(menu.wide for menu in menus) if menus else base.idim.friction
     springs = [attach(j, SPRING, {}) for j in range(n)]
     elements = (*base.idim.elements, *(springs if not base.idim.elements else ()))
     idim = Idim(replace(base.idim.structure, friction=friction, elements=elements))
