@@ -16,6 +16,7 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.examine import Doctor, Finding, examine
 from dynident.diagnosis.signals import STILL, find_signs
+from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
@@ -415,7 +416,12 @@ def tell_faults(problem: Problem, validation: Sequence[Samples], usual: bool) ->
         for sign in find_signs(problem.robot, log)
         if sign.kind != STILL
     ]
-    faults = [fault.words for fault in find_log_faults(problem, validation, none, usual)]
+    # of logs that no model explains anything explains a little
+    faults = [
+        fault.words
+        for fault in find_log_faults(problem, validation, none, usual)
+        if fault.before == fault.after or fault.share <= WORTH
+    ]
     return [*signs[:1], *faults[:1]]
 
 
