@@ -166,7 +166,8 @@ def test_what_radii_cost_to_first_order_bounds_what_they_cost():
         return measure_criterion(least(radius * np.sqrt(1.0 + share)))
 
     assert costs[0] == 0.0
-    assert_slope(shifted, costs[1], 1e-3)
+    # each value is the optimum of a cone problem, known to its tolerance
+    assert_slope(shifted, costs[1], 3e-3, within=1e-3)
     assert costs[1] > measure_criterion(least(radius)) - measure_criterion(least(0.0)) > 0.0
 
 
