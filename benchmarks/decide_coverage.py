@@ -39,7 +39,7 @@ def decided(samples: Samples) -> str:
     """The friction that the log decides."""
     problem = Problem(toy.arm(2), samples)
     given = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
-    (found,), _ = choose_drives(problem, given.admitted, given.sigma, [FRICTION])
+    (found,) = choose_drives(problem, given.admitted, given.sigma, [FRICTION])
     return found.value
 
 

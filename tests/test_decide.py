@@ -17,7 +17,7 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
-from dynident.decide.friction import choose_drives_and_weight, list_joints_within_a_turn
+from dynident.decide.friction import choose_drives, list_joints_within_a_turn
 from dynident.decide.laws import add_load, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
@@ -526,7 +526,7 @@ def test_what_could_not_be_decided_is_said(place, monkeypatch):
     def fail(*given):
         raise ComputationError("sigmas did not settle")
 
-    monkeypatch.setattr("dynident.study.decide.choose_drives_and_weight", fail)
+    monkeypatch.setattr("dynident.study.decide.choose_drives", fail)
     fit = identified(place / "root.toml")
     words = "elements and what comes after were not decided from the logs: sigmas did not settle"
     assert words in fit.warnings
@@ -536,25 +536,36 @@ def test_what_could_not_be_decided_is_said(place, monkeypatch):
 
 def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeypatch):
     """What is taken is the pair that predicts what was left out better, the weight first or not."""
+    room = "dynident.decide.friction"
     weight = Decision("prior_weight", "10", 5.0, "trusted more")
-    monkeypatch.setattr("dynident.decide.friction.choose_weight", lambda *given: weight)
-    monkeypatch.setattr("dynident.decide.friction.weigh_prior", lambda *given: "heavy")
+    space = SimpleNamespace(matrix=np.eye(2))
+    usual, heavy = (SimpleNamespace(name=name, space=space) for name in ("usual", "heavy"))
+    monkeypatch.setattr(f"{room}.choose_weight", lambda *given: weight)
+    monkeypatch.setattr(f"{room}.weigh_prior", lambda *given: heavy)
+    for name, value in (("estimate_roughly", None), ("factor_blocks", ())):
+        monkeypatch.setattr(f"{room}.{name}", lambda *given, value=value: value)
+    monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None))
+    monkeypatch.setattr(f"{room}.Problem", SimpleNamespace(of=lambda *given: None))
+    monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, s: admitted.name))
 
-    def found(errors):
-        def choose(problem, admitted, sigma, what):
-            return (Decision("friction", str(admitted), 0.0, ""),), errors[admitted]
+    def found(errors, springs=()):
+        def choose(wide, name, what):
+            kind = "elements" if name in springs else "friction"
+            return (Decision(kind, name, 0.0, ""),), errors[name]
 
         return choose
 
-    sigma = np.ones(2)
-    problem = SimpleNamespace(factors=SimpleNamespace(weighted=lambda own: None))
-    for errors, expected in (
-        ({"usual": 5.0, "heavy": 4.0}, ["prior_weight", "heavy"]),
-        ({"usual": 4.0, "heavy": 5.0}, ["usual"]),
-        ({"usual": 4.0, "heavy": 4.0}, ["usual"]),
+    problem = SimpleNamespace(samples=(), factors=SimpleNamespace(weighted=lambda own: None))
+    better, worse = {"usual": 5.0, "heavy": 4.0}, {"usual": 4.0, "heavy": 5.0}
+    for errors, springs, expected in (
+        (better, (), ["prior_weight", "heavy"]),
+        (worse, (), ["usual"]),
+        ({"usual": 4.0, "heavy": 4.0}, (), ["usual"]),
+        (better, ("heavy",), ["heavy"]),  # with springs the weight is to be chosen again
+        (better, ("usual", "heavy"), ["usual"]),
     ):
-        monkeypatch.setattr("dynident.decide.friction.choose_drives", found(errors))
-        pair = choose_drives_and_weight(problem, "usual", sigma, ["friction"])
+        monkeypatch.setattr(f"{room}.choose_columns", found(errors, springs))
+        pair = choose_drives(problem, usual, np.ones(2), ["friction"], weighed=True)
         assert [each.what if each is weight else each.value for each in pair] == expected
 
 

@@ -166,8 +166,7 @@ def test_what_radii_cost_to_first_order_bounds_what_they_cost():
         return measure_criterion(least(radius * np.sqrt(1.0 + share)))
 
     assert costs[0] == 0.0
-    # each value is the optimum of a cone problem, known to its tolerance
-    assert_slope(shifted, costs[1], 3e-3, within=1e-3)
+    assert_slope(shifted, costs[1], 0.03)  # optima of cone problems, known to their tolerance
     assert costs[1] > measure_criterion(least(radius)) - measure_criterion(least(0.0)) > 0.0
 
 

@@ -49,61 +49,75 @@ SURELY = 2.0
 
 
 def choose_drives(
-    problem: Problem, admitted: FeasibleSet, sigma: Array, what: Collection[str]
-) -> tuple[tuple[Decision, ...], float]:
+    problem: Problem,
+    admitted: FeasibleSet,
+    sigma: Array,
+    what: Collection[str],
+    weighed: bool = False,
+) -> tuple[Decision, ...]:
     """The springs and the friction of each joint that predict rows which were left out best.
+
+    Where the weight of the prior is open, too, they are chosen by themselves and after the weight,
+    and what predicts best is taken: a prior that is trusted too little spoils the friction of short
+    logs, and one that is trusted too much because the usual friction is wrong spoils all.
 
     Parameters
     ----------
     problem : Problem
-        With the usual friction on every joint.
+        With the usual friction on every joint where `FRICTION` is open.
     admitted : FeasibleSet
         Of its parameters; here its prior counts, and its cones do not.
     sigma : ndarray, shape (groups,)
         Of the rows' errors.
     what : collection of str
         `ELEMENTS`, `FRICTION`, or both.
+    weighed : bool
+        Whether the weight of the prior is open.
 
     Returns
     -------
-    decisions : tuple of Decision
+    tuple of Decision
         Of elements alone where some pay, as all else is to be decided with them: their sections in
         a study, as JSON. Else of the friction, too: one name, or one a joint with commas between
-        them.
-    float
-        The squared error of the rows that were left out with them, in units of sigma.
+        them; after the weight where that was chosen first.
     """
-    menus = []
-    if FRICTION in what:
-        menus = [build_menu(speed) for speed in find_fastest_speeds(problem)]
-    unknowns = admitted.space.matrix.shape[1]
     about = estimate_roughly(problem, admitted, sigma)
-    wide = widen(problem.base, menus, about, unknowns)
+    wide = widen(problem, about, admitted.space.matrix.shape[1], what)
     blocks = factor_blocks(Problem.of(wide.base, problem.samples), BLOCKS)
     if any(np.min(block.counts) < 1 for block in blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
         values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}
-        return tuple(Decision(each, values[each], 0.0, words) for each in what), np.inf
-    folds = Folds.of(blocks, admitted, sigma)
-    standing = set(range(unknowns))
-    before = folds.measure(folds.fit(np.array(sorted(standing))))
-    laws = choose_laws(folds, standing, wide, menus) if FRICTION in what else None
-    if ELEMENTS in what:
-        # beside the laws: bristles, too, pull back
-        places = {j: wide.springs[j] for j in list_joints_within_a_turn(problem)}
-        springs = choose_springs(folds, standing if laws is None else laws.standing, places)
-        if springs:
-            standing |= {wide.springs[j] for j in springs}
-            after = folds.measure(folds.fit(np.array(sorted(standing))))
-            error = float(np.sum(after))
-            if FRICTION in what:
-                error = float(np.sum(choose_laws(folds, standing, wide, menus).errors))
-            names = [problem.robot.joint_names[j] for j in sorted(springs)]
-            return (describe_springs(names, before, after),), error
-    found = [Decision(ELEMENTS, NONE, 0.0, "a spring pays at no joint")] if ELEMENTS in what else []
-    if laws is None:
-        return tuple(found), float(np.sum(before))
-    return (*found, laws.decision), float(np.sum(laws.errors))
+        return tuple(Decision(each, values[each], 0.0, words) for each in what)
+    found, error = choose_columns(wide, Folds.of(blocks, admitted, sigma), what)
+    if not weighed or has_springs(found):
+        return found
+    weight = choose_weight(problem, admitted, sigma)
+    if weight.gain_percent > 0.0:
+        system = problem.factors.weighted(sigma)
+        other = weigh_prior(problem, admitted, system, float(weight.value))
+        then, left = choose_columns(wide, Folds.of(blocks, other, sigma), what)
+        if left < error:
+            found = then if has_springs(then) else (weight, *then)
+    return found
+
+
+def choose_columns(
+    wide: Wide, folds: Folds, what: Collection[str]
+) -> tuple[tuple[Decision, ...], float]:
+    """The same with one prior, and the squared error of the rows that were left out."""
+    usual = frozenset(range(folds.columns - len(wide.places)))
+    laws = choose_laws(wide, folds, usual)
+    # beside the laws: bristles, too, pull back
+    springs = choose_springs(folds, laws.standing, wide.springs)
+    if springs:
+        sprung = usual | {wide.springs[j] for j in springs}
+        before, after = (folds.measure(folds.fit(np.array(sorted(own)))) for own in (usual, sprung))
+        names = [wide.base.idim.robot.joint_names[j] for j in sorted(springs)]
+        error = float(np.sum(choose_laws(wide, folds, sprung).errors))
+        return (describe_springs(names, before, after),), error
+    none = Decision(ELEMENTS, NONE, 0.0, "a spring pays at no joint")
+    found = tuple(each for each in (none, laws.decision) if each.what in what)
+    return found, float(np.sum(laws.errors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +137,15 @@ class Laws:
     errors: Array
 
 
-def choose_laws(folds: Folds, standing: Collection[int], wide: Wide, menus: Sequence[Menu]) -> Laws:
-    """The friction of each joint, beside the columns of a model with the usual one."""
-    n, standing = len(menus), set(standing)
+def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
+    """The friction of each joint that has a menu, beside the columns of the usual model."""
+    menus, standing = wide.menus, set(usual)
     fits = folds.fit(np.array(sorted(standing)))
     first = folds.measure(fits)
     chosen = [menu.usual for menu in menus]
     # joints whose errors are largest first: what is wrong there disturbs the others
-    for j in np.argsort(-np.sum(first, axis=0)[-n:], kind="stable").tolist():
+    worst = -np.sum(first, axis=0)[first.shape[1] - len(menus) :]
+    for j in np.argsort(worst, kind="stable").tolist():
         columns = wide.columns[j]
         places = np.array([wide.find(column) for column in columns])
         held = {int(place) for place in places} & standing
@@ -146,33 +161,12 @@ def choose_laws(folds: Folds, standing: Collection[int], wide: Wide, menus: Sequ
         standing = {*rest.tolist(), *places[members].tolist()}
         fits = folds.fit(np.array(sorted(standing)))
     names = [law.name for law in chosen]
-    value = names[0] if len(set(names)) == 1 else ", ".join(names)
+    value = ", ".join(names if len(set(names)) > 1 else names[:1])
     last = folds.measure(fits)
     gain = compute_gain_percent(np.sum(first, axis=1), np.sum(last, axis=1))
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
-    words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {n} joints"
+    words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {len(menus)} joints"
     return Laws(Decision(FRICTION, value, gain, words), frozenset(standing), last)
-
-
-def choose_drives_and_weight(
-    problem: Problem, admitted: FeasibleSet, sigma: Array, what: Collection[str]
-) -> tuple[Decision, ...]:
-    """The drives by themselves, or after the weight of the prior: what predicts best.
-
-    Each is chosen with the other as it is: a prior that is trusted too little spoils the friction
-    of short logs, and one that is trusted too much because the usual friction is wrong spoils all.
-    """
-    found, error = choose_drives(problem, admitted, sigma, what)
-    if has_springs(found):
-        return found
-    weight = choose_weight(problem, admitted, sigma)
-    if weight.gain_percent > 0.0:
-        system = problem.factors.weighted(sigma)
-        other = weigh_prior(problem, admitted, system, float(weight.value))
-        then, left = choose_drives(problem, other, sigma, what)
-        if left < error:
-            found = then if has_springs(then) else (weight, *then)
-    return found
 
 
 def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
@@ -255,55 +249,63 @@ def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> A
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """A model with the parts of all laws and a spring at each joint, beside the one it was made of.
+    """A model with the parts of all laws, and springs, beside the one that it was made of.
 
     Attributes
     ----------
     base : BaseParameters
         Those of the narrow model, and each column of a further part as one more.
+    menus : tuple of Menu
+        Of each joint; empty where the friction is not open.
     columns : tuple of tuple of Column
-        Of each joint, those that its laws differ in.
+        Of each joint with a menu, those that its laws differ in.
     narrow : tuple of int
         Where the narrow model's parameters stand among the wide one's.
     places : mapping of int to int
         Where the wide model's further parameters stand among the unknowns and those beyond.
-    springs : tuple of int
-        The same of each joint's spring.
+    springs : mapping of int to int
+        The same of the spring of each joint that may have one.
     """
 
     base: BaseParameters
+    menus: tuple[Menu, ...]
     columns: tuple[tuple[Column, ...], ...]
     narrow: tuple[int, ...]
     places: Mapping[int, int]
-    springs: tuple[int, ...]
+    springs: Mapping[int, int]
 
     def find(self, column: Column) -> int:
         """Where a column stands among unknowns and those beyond."""
         return self.narrow.index(column.place) if column.part == 0 else self.places[column.place]
 
 
-def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array, unknowns: int) -> Wide:
-    """A model with all that a joint's drives may have, about a full set of the narrow one.
+def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) -> Wide:
+    """A model with all that a joint's drives may have, about a full set of a problem's.
 
     Parameters
     ----------
-    menus : sequence of Menu
-        Of each joint; empty where the friction is as it is.
     unknowns : int
-        That stand for the narrow model's parameters.
+        That stand for the problem's parameters.
+    what
+        See `choose_drives`.
     """
-    n = base.idim.robot.n
-    friction = ", ".join(menu.wide for menu in menus) if menus else base.idim.friction
-    springs = [attach(j, SPRING, {}) for j in range(n)]
-    elements = (*base.idim.elements, *(springs if not base.idim.elements else ()))
-    idim = Idim(replace(base.idim.structure, friction=friction, elements=elements))
+    base, structure = problem.base, problem.idim.structure
+    speeds = find_fastest_speeds(problem) if FRICTION in what else []
+    menus = tuple(build_menu(speed) for speed in speeds)
+    joints = list_joints_within_a_turn(problem) if ELEMENTS in what else []
+    idim = Idim(
+        replace(
+            structure,
+            friction=", ".join(menu.wide for menu in menus) or structure.friction,
+            elements=(*structure.elements, *(attach(j, SPRING, {}) for j in joints)),
+        )
+    )
     columns = tuple(list_columns(idim, j + 1, menu) for j, menu in enumerate(menus))
     names = {name: k for k, name in enumerate(idim.names)}
     narrow = tuple(names[name] for name in base.idim.names)
-    stiff = [names[f"{STIFFNESS}{j + 1}"] for j in range(n)] if not base.idim.elements else []
-    further = np.array(
-        [*(c.place for own in columns for c in own if c.part > 0), *stiff], dtype=int
-    )
+    springs = {j: names[f"{STIFFNESS}{j + 1}"] for j in joints}
+    parts = (c.place for own in columns for c in own if c.part > 0)
+    further = np.array([*parts, *springs.values()], dtype=int)
     about = np.zeros(len(idim.names))
     about[list(narrow)] = theta
     place = np.array(narrow)
@@ -311,5 +313,11 @@ def widen(base: BaseParameters, menus: Sequence[Menu], theta: Array, unknowns: i
     K = np.vstack([base.K, np.zeros((len(further), base.K.shape[1]))])
     idim = replace(idim, about=tuple(about.tolist()))
     places = {int(k): unknowns + i for i, k in enumerate(further)}
-    return Wide(replace(base, idim=idim, kept=kept, dropped=place[base.dropped], K=K), columns,
-                narrow, places, tuple(places[k] for k in stiff))  # fmt: skip
+    return Wide(
+        replace(base, idim=idim, kept=kept, dropped=place[base.dropped], K=K),
+        menus,
+        columns,
+        narrow,
+        places,
+        {j: places[k] for j, k in springs.items()},
+    )

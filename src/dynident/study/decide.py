@@ -26,7 +26,7 @@ from dynident.decide.decision import (
     STANDSTILL,
     Decision,
 )
-from dynident.decide.friction import choose_drives, choose_drives_and_weight
+from dynident.decide.friction import choose_drives
 from dynident.decide.laws import drop_load
 from dynident.decide.outliers import KEPT, choose_outliers
 from dynident.decide.prior import choose_weight
@@ -164,9 +164,7 @@ def decide(
     if name in OF_DRIVES:
         stated = (ELEMENTS,) if study.element else ()
         what = [each for each in OF_DRIVES if each in asked and each not in stated]
-        if weighed:
-            return choose_drives_and_weight(problem, *scale, what)
-        return choose_drives(problem, *scale, what)[0]
+        return choose_drives(problem, *scale, what, weighed)
     if name == STANDSTILL:
         return (choose_standstill(problem, *scale),)
     if name == OUTLIERS:
