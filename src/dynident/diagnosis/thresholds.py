@@ -57,7 +57,7 @@ ROUNDS = 4  # findings of a log
 ENOUGH = 0.3  # share of a joint's instants that has to keep its direction
 FILTER_REACH = 1.0  # how far a filter looks, in periods of its cutoff
 THIN = 10.0  # rate that is enough for a filtered signal, over its cutoff
-FAR_OFF = 50.0  # times a clock is wrong from which it is filtered anew: at 8 noise alone looked like it
+FAR_OFF = 50.0  # times a clock is wrong from which it is filtered anew: at 8, noise is one
 CUTOFF_PERIODS = 20.0  # periods of a cutoff that a log lasts, to be filtered there
 
 # ---- what has a size
