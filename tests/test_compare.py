@@ -21,7 +21,8 @@ from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.verdict import STATES
-from dynident.plots.friction import average_friction_by_speed, plot_friction
+from dynident.plots.friction import average_friction_by_speed, chart_friction
+from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
@@ -317,11 +318,11 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
 def test_the_page_is_whole_and_draws_every_model(place):
     page = render_comparison_page(compared(place / "cube-root.toml"))
     root = lxml.html.document_fromstring(page)
-    assert not root.xpath("//script | //link | //iframe")
+    assert not root.xpath("//script[@src] | //link | //iframe")
     text = root.text_content()
     for word in ("coulomb-viscous", "cube-root", "joint_1", "joint_2", "All joints", "BIC"):
         assert word in text
-    assert len(root.xpath("//section[@id='friction']//svg")) == 1
+    assert len(root.xpath("//section[@id='friction']//svg")) == 2
 
 
 def test_curves_of_friction_are_the_models(place):
@@ -336,4 +337,6 @@ def test_curves_of_friction_are_the_models(place):
 def test_a_robot_at_rest_has_a_figure_too(place):
     found = compared(place / "cube-root.toml")
     still = [replace(s, speed=0.0 * s.speed) for s in found.choice.series]
-    assert "<svg" in plot_friction(list_torque_groups(found.robot), still)
+    drawn = render_chart(chart_friction(list_torque_groups(found.robot), still), "friction")
+    assert "<svg" in drawn
+    assert "nan" not in drawn

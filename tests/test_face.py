@@ -20,8 +20,8 @@ from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
+from dynident.plots.charts import thin_to_extremes
 from dynident.plots.overview import find_step
-from dynident.plots.recordings import thin_to_extremes
 
 pytest.importorskip("pandas")
 TWO = ("joint_1", "joint_2")
@@ -209,7 +209,7 @@ def test_parameters_stand_in_a_forest_beside_the_files():
     fit = identified()
     frame = fit.to_frame()
     (axes,) = fit.plot.parameters()
-    ticks = [tick.get_text() for tick in axes.get_yticklabels()]
+    ticks = [tick.get_text() for tick in axes.get_yticklabels()][::-1]  # the first on top
     assert [tick.split()[0] for tick in ticks] == list(frame.index)
     assert ticks[0].endswith("kg m²")
     sure, file = axes.lines[1], axes.lines[-1]
@@ -226,7 +226,7 @@ def test_eliminated_parameters_are_not_drawn():
     fit = identified("wls", essential="f-test")
     (forest,), (matrix,) = fit.plot.parameters(), fit.plot.correlation()
     kept = [fit.base.names[k] for k in fit.essential]
-    assert [t.get_text().split()[0] for t in forest.get_yticklabels()] == kept
+    assert [t.get_text().split()[0] for t in forest.get_yticklabels()] == kept[::-1]
     assert [t.get_text() for t in matrix.get_xticklabels()] == kept
 
 

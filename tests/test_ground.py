@@ -14,7 +14,8 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.ground import Ground, find_ground_support
-from dynident.plots.ground import plot_contact_forces, plot_footholds
+from dynident.plots.ground import chart_contact_forces, chart_footholds
+from dynident.plots.page import render_chart
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report import html
@@ -93,20 +94,18 @@ def test_what_is_not_measured_is_not_drawn():
 
 
 @pytest.mark.long
-def test_a_report_has_both_drawings(monkeypatch):
-    for others in ("plot_autocorrelation", "plot_precision"):
-        monkeypatch.setattr(html, others, lambda *_: "")
+def test_a_report_has_both_drawings():
     fit = di.identify(problem_of(stepping()), "wls", doctor=False)
     page = html.render_result_page(fit, ())
     assert 'id="ground"' in page
     assert "Footholds" not in page.partition('id="ground"')[0]
     found = seen(stepping())
-    for svg, words in (
-        (plot_contact_forces(found), ("of each contact [N]", "weight", "FL", "HR")),
-        (plot_footholds(found), ("x [m]", "base", "FL", "HR")),
+    for chart, name, words in (
+        (chart_contact_forces(found), html.FORCES, ("of each contact [N]", "weight", "FL", "HR")),
+        (chart_footholds(found), html.FOOTHOLDS, ("x [m]", "base", "FL", "HR")),
     ):
-        text = "".join(ET.fromstring(svg).itertext())
+        text = "".join(ET.fromstring(render_chart(chart, name)).itertext())
         assert all(word in text for word in words)
-        assert svg.split("id=")[1][:12] in page
+        assert f'aria-label="{name}"' in page
     one_foot = replace(found, forces={"FL": found.forces["FL"]}, total=np.empty(0))
-    assert "of all [N]" not in plot_contact_forces(one_foot)
+    assert "of all [N]" not in render_chart(chart_contact_forces(one_foot), "forces")

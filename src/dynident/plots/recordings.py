@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.plots.panels import Panels, open_panels, title_panel
-from dynident.plots.style import BLUE, GREEN, PALE, draw_legend
+from dynident.plots.charts import BLUE, GREEN, PALE, Curve, Panel, thin_to_extremes
+from dynident.plots.panels import Panels, draw_panel, open_panels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from dynident.plots.panels import Given
 
 POINTS = 4000
 """Of a line; of what has more samples the lowest and the highest of each stretch are drawn."""
 
 
-def thin_to_extremes(time: Array, signal: Array, points: int = POINTS) -> tuple[Array, Array]:
-    """The lowest and the highest value of each stretch of a signal, in the order of time.
-
-    Parameters
-    ----------
-    time, signal : ndarray, shape (samples,)
-    points : int
-        About so many are kept; all of a shorter signal.
-    """
-    if len(signal) <= points:
-        return time, signal
-    edges = np.linspace(0, len(signal), points // 2 + 1).astype(int)
-    kept = [
-        at
-        for start, stop in pairwise(edges.tolist())
-        for at in sorted(
-            {start + int(np.argmin(signal[start:stop])), start + int(np.argmax(signal[start:stop]))}
-        )
-    ]
-    return time[kept], signal[kept]
-
-
 def draw_segments(
-    axes: Axes, signal: Array, rate: float, segments: Sequence[tuple[int, int]], **look: object
-) -> None:
+    signal: Array,
+    rate: float,
+    segments: Sequence[tuple[int, int]],
+    colour: str,
+    width: float,
+    label: str = "",
+) -> Curve:
     """A signal over its samples' time, with a gap between segments."""
     share = POINTS / max(1, sum(stop - start for start, stop in segments))
     parts = []
@@ -54,7 +34,7 @@ def draw_segments(
         own = thin_to_extremes(time, signal[start:stop], max(4, int(share * (stop - start))))
         parts.append(np.array([*zip(*own, strict=True), (stop / rate, np.nan)]))
     time, drawn = np.concatenate(parts)[:-1].T
-    axes.plot(time, drawn, **look)  # type: ignore[arg-type]
+    return Curve(time, drawn, colour, width, label=label)
 
 
 def plot_recording(
@@ -67,7 +47,7 @@ def plot_recording(
     tau: Array | None,
     qref: Array | None,
 ) -> Panels:
-    """Positions, with references, and torques of each joint.
+    """Draw positions, with references, and torques of each joint.
 
     Parameters
     ----------
@@ -81,23 +61,21 @@ def plot_recording(
     q, tau, qref : ndarray, shape (samples, n)
         In SI units.
     """
+    panels = []
+    for j, (name, (position, torque)) in enumerate(zip(names, units, strict=True)):
+        lines = [draw_segments(q[:, j], rate, segments, BLUE, 0.9)]
+        if qref is not None:
+            lines = [
+                draw_segments(qref[:, j], rate, segments, PALE, 2.4, "reference"),
+                draw_segments(q[:, j], rate, segments, BLUE, 0.9, "measured"),
+            ]
+        panels.append(Panel(tuple(lines), name, "time [s]", f"position [{position}]", flush=True))
+        if tau is not None:
+            line = draw_segments(tau[:, j], rate, segments, GREEN, 0.7)
+            panels.append(Panel((line,), x="time [s]", y=f"torque [{torque}]", flush=True))
     signals = ("position",) if tau is None else ("position", "torque")
     every = [f"{what} of {name}" for name in names for what in signals]
-    with open_panels(axes, every, columns=len(signals), share_x=True) as panels:
-        for j, name in enumerate(names):
-            own = panels[len(signals) * j : len(signals) * (j + 1)]
-            title_panel(own[0], name)
-            if qref is not None:
-                look = {"color": PALE, "lw": 2.4, "label": "reference"}
-                draw_segments(own[0], qref[:, j], rate, segments, **look)
-            draw_segments(own[0], q[:, j], rate, segments, color=BLUE, lw=0.9, label="measured")
-            if qref is not None:
-                draw_legend(own[0])
-            own[0].set_ylabel(f"position [{units[j][0]}]")
-            if tau is not None:
-                draw_segments(own[1], tau[:, j], rate, segments, color=GREEN, lw=0.7)
-                own[1].set_ylabel(f"torque [{units[j][1]}]")
-            for panel in own:
-                panel.set_xlabel("time [s]")
-                panel.margins(x=0.0)
-    return panels
+    with open_panels(axes, every, columns=len(signals), share_x=True) as places:
+        for place, panel in zip(places, panels, strict=True):
+            draw_panel(place, panel)
+    return places

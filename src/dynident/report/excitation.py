@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 
 from dynident.core.arrays import Array
@@ -12,17 +14,20 @@ from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
 from dynident.fit.json import replace_nonfinite, to_json
-from dynident.plots.style import (
+from dynident.plots.charts import (
     BLUE,
     GREY,
     LINES,
     RED,
-    apply_style,
-    draw_legend,
-    format_panel_title,
-    make_report_figure,
+    Chart,
+    Curve,
+    Dots,
+    Mark,
+    Panel,
+    Rule,
+    label_joint,
 )
-from dynident.plots.svg import render_figure
+from dynident.plots.page import render_chart
 from dynident.report.html import Row, Statement, Table, build_column_table, load_page_templates
 from dynident.report.replay import render_replay_page
 from dynident.report.trajectory import (
@@ -194,23 +199,26 @@ def plot_torque_shares(found: Excitation) -> str:
 
 def plot_shares_over_time(times: Array, shares: Array, found: Excitation, what: str) -> str:
     """Shares of limits over time, a line a joint."""
-    with apply_style():
-        figure = make_report_figure(2.3)
-        axes = figure.add_axes((0.06, 0.18, 0.93, 0.68))
-        for j, name in enumerate(found.robot.joint_names):
-            colour, dashes = LINES[j % len(LINES)]
-            label = format_panel_title(j, name)
-            axes.plot(times, shares[:, j], color=colour, ls=dashes, label=label)
-        for edge in (-1.0, 1.0):
-            axes.axhline(edge, color=RED, lw=0.7, ls=(0, (4, 2)))
-        axes.set_ylim(-1.08, 1.08)
-        axes.set_xlim(times[0], times[-1])
-        axes.set_xlabel("time [s]")
-        axes.set_ylabel(f"{what} / limit")
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, borderaxespad=0.0, borderpad=0.1
+    marks: list[Mark] = [
+        Curve(times, shares[:, j], colour, dashed=dashed, label=label_joint(j, name))
+        for j, (name, (colour, dashed)) in enumerate(
+            zip(found.robot.joint_names, cycle(LINES), strict=False)
         )
-        return render_figure(figure, f"excitation-{what}")
+    ]
+    marks += [Rule(edge, RED, 0.7, dashed=True) for edge in (-1.0, 1.0)]
+    return render_chart(
+        Chart((
+            Panel(
+                tuple(marks),
+                x="time [s]",
+                y=f"{what} / limit",
+                height=170.0,
+                flush=True,
+                y_range=(-1.08, 1.08),
+            ),
+        )),
+        f"Each joint's {what} against its limit",
+    )  # fmt: skip
 
 
 def plot_clearance(found: Excitation) -> str:
@@ -219,16 +227,12 @@ def plot_clearance(found: Excitation) -> str:
     assert task.clearance is not None
     times = choose_curve_times(found)
     distance = task.clearance.distances(found.trajectory.at(times)).min(axis=1)
-    with apply_style():
-        figure = make_report_figure(1.9)
-        axes = figure.add_axes((0.06, 0.22, 0.93, 0.7))
-        axes.plot(times, 1e3 * distance, color=BLUE)
-        axes.axhline(1e3 * task.limits.clearance, color=RED, lw=0.7, ls=(0, (4, 2)))
-        axes.set_xlim(times[0], times[-1])
-        axes.set_ylim(0.0, None)
-        axes.set_xlabel("time [s]")
-        axes.set_ylabel("nearest [mm]")
-        return render_figure(figure, "excitation-clearance")
+    marks = (
+        Curve(times, 1e3 * distance, BLUE),
+        Rule(1e3 * task.limits.clearance, RED, 0.7, dashed=True),
+    )
+    panel = Panel(marks, x="time [s]", y="nearest [mm]", flush=True, y_range=(0.0, None))
+    return render_chart(Chart((panel,)), "Smallest distance over time")
 
 
 def build_nearest_table(found: Excitation) -> Table | None:
@@ -259,20 +263,19 @@ def plot_predicted_precision(found: Excitation) -> str:
     order = order[np.isfinite(relative[order])]
     if not len(order):
         return ""
-    with apply_style():
-        figure = make_report_figure(2.6)
-        axes = figure.add_axes((0.07, 0.34, 0.92, 0.58))
-        place = np.arange(len(order))
-        axes.axhline(50.0, color=RED, lw=0.7, ls=(0, (4, 2)))
-        weak = np.isin(order, prediction.weak)
-        shown = relative[order]
-        axes.plot(place[~weak], shown[~weak], "o", ms=4.5, color=BLUE, label="predicted std")
-        axes.plot(place[weak], shown[weak], "D", ms=4.5, color=GREY, label="weak")
-        names = [prediction.names[k] for k in order]
-        axes.set_xticks(place, names, rotation=90, fontsize=7.0)
-        axes.set_yscale("log")
-        axes.minorticks_off()
-        axes.set_ylabel("std [%]")
-        axes.grid(visible=False, axis="x")
-        draw_legend(axes)
-        return render_figure(figure, "excitation-precision")
+    place = np.arange(float(len(order)))
+    weak = np.isin(order, prediction.weak)
+    shown = relative[order]
+    panel = Panel(
+        (
+            Rule(50.0, RED, 0.7, dashed=True),
+            Dots(place[~weak], shown[~weak], BLUE, 4.5, label="predicted std"),
+            Dots(place[weak], shown[weak], GREY, 4.5, "diamond", "weak"),
+        ),
+        y="std [%]",
+        height=170.0,
+        x_range=(-0.6, len(order) - 0.4),
+        x_names=tuple(prediction.names[k] for k in order),
+        log=True,
+    )
+    return render_chart(Chart((panel,)), "Predicted relative standard deviations")

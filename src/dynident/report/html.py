@@ -31,11 +31,13 @@ from dynident.fit.parameters import (
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
-from dynident.plots.curves import plot_positions, plot_torques
-from dynident.plots.friction import plot_friction
-from dynident.plots.ground import plot_contact_forces, plot_footholds
-from dynident.plots.parameters import plot_precision
-from dynident.plots.residuals import plot_autocorrelation
+from dynident.plots.charts import Chart
+from dynident.plots.curves import chart_positions, chart_torques
+from dynident.plots.friction import chart_friction
+from dynident.plots.ground import chart_contact_forces, chart_footholds
+from dynident.plots.page import render_chart
+from dynident.plots.parameters import chart_precision
+from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
 from dynident.report.comparison import (
@@ -47,6 +49,7 @@ from dynident.report.comparison import (
     format_joint_columns,
     list_comparison_notes,
 )
+from dynident.report.forest import show_parameters
 from dynident.report.text import (
     build_error_columns,
     choose_headline,
@@ -76,6 +79,11 @@ ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
 POINTS = 2000
 """Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
+PREDICTED = "Torque of {}: measured, predicted, parts and residual"
+SIMULATED = "Position of {}: measured and simulated, and their difference"
+FORCES = "Contact forces over time, and their sum against the weight"
+FOOTHOLDS = "Path of the base and footholds from above"
+"""What charts show."""
 INERTIA_ENTRIES = {
     "xx": (0, 0),
     "xy": (0, 1),
@@ -139,7 +147,8 @@ def render_result_page(
     Returns
     -------
     str
-        HTML without scripts and without references to other files.
+        HTML without references to other files; its script enlarges charts, which are whole
+        without it.
     """
     rows = list_base_parameters(result)
     channels = list_torque_groups(result.robot)
@@ -161,15 +170,39 @@ def render_result_page(
             error_title=ERROR_TITLES[result.torque_source],
             torque=result.torque_source,
             positions=[
-                (format_log_title(result, s.name), plot_positions(joints, s)) for s in positions
+                (
+                    format_log_title(result, s.name),
+                    render_joints(chart_positions(joints, s), SIMULATED),
+                )
+                for s in positions
             ],
             gone=gone,
             ground=[] if gone else plot_ground_support(result),
-            torques=[(format_log_title(result, s.name), plot_torques(channels, s)) for s in series],
-            friction_plot=plot_friction(channels[-result.robot.n :], fitted) if fitted else "",
-            residual_plot=plot_autocorrelation(select_plotted_residuals(result)),
+            torques=[
+                (
+                    format_log_title(result, s.name),
+                    render_joints(chart_torques(channels, s), PREDICTED),
+                )
+                for s in series
+            ],
+            friction_plot=render_chart(
+                chart_friction(channels[-result.robot.n :], fitted),
+                "Friction of each joint against its speed: measured and model",
+            )
+            if fitted
+            else "",
+            residual_plot=render_chart(
+                chart_autocorrelation(select_plotted_residuals(result)),
+                "Residual autocorrelation of each joint",
+            ),
             residuals=build_residual_table(result),
-            precision_plot=plot_precision([row for row in rows if row.essential]),
+            precision_plot=render_chart(
+                chart_precision([row for row in rows if row.essential]),
+                "Relative standard deviation of each base parameter",
+            ),
+            forest=render_chart(
+                Chart((show_parameters(result),)), "Base parameters beside the robot file's"
+            ),
             parameters=build_parameter_table(rows),
             weak=sum(row.weak for row in rows),
             eliminated=sum(not row.essential for row in rows),
@@ -186,6 +219,11 @@ def render_result_page(
             median_ratio=compare_std_with_literature(rows),
         )
     )
+
+
+def render_joints(charts: Sequence[tuple[str, Chart]], words: str) -> list[tuple[str, str]]:
+    """Names of joints, and their charts as elements of a page."""
+    return [(joint, render_chart(chart, words.format(joint))) for joint, chart in charts]
 
 
 @cache
@@ -207,7 +245,8 @@ def render_comparison_page(found: Comparison) -> str:
     Returns
     -------
     str
-        HTML without scripts and without references to other files.
+        HTML without references to other files; its script enlarges charts, which are whole
+        without it.
     """
     methods = list(dict.fromkeys(each.method for each in found.candidates))
     own = [found.candidates[k] for k in found.members(found.choice.method)]
@@ -231,10 +270,13 @@ def render_comparison_page(found: Comparison) -> str:
             method=found.choice.method,
             friction=found.choice.friction,
             joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
-            friction_plot=plot_friction(
-                list_torque_groups(found.robot)[-found.robot.n :],
-                found.choice.series,
-                {each.friction: each.series for each in own},
+            friction_plot=render_chart(
+                chart_friction(
+                    list_torque_groups(found.robot)[-found.robot.n :],
+                    found.choice.series,
+                    {each.friction: each.series for each in own},
+                ),
+                "Friction of each joint against its speed: measured, and every model",
             ),
         )
     )
@@ -613,8 +655,8 @@ def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
     for log in (*result.samples, *result.held_out):
         own = find_ground_support(result.idim, result.theta, log, result.lowpass_hz, POINTS)
         if own is not None and (own.forces or own.stances):
-            forces = plot_contact_forces(own) if own.forces else ""
-            footholds = plot_footholds(own) if own.stances else ""
+            forces = render_chart(chart_contact_forces(own), FORCES) if own.forces else ""
+            footholds = render_chart(chart_footholds(own), FOOTHOLDS) if own.stances else ""
             found.append((format_log_title(result, log.name), forces, footholds))
     return found
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.core.words import format_with_error
 from dynident.fit.figures import Series
-from dynident.fit.parameters import list_base_parameters, list_file_parameters
+from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
-from dynident.plots.curves import draw_over_time, list_position_curves, list_torque_curves
-from dynident.plots.friction import LOADS, draw_friction, label_speed
-from dynident.plots.panels import Panels, open_panels, title_panel
-from dynident.plots.parameters import draw_correlation, draw_forest
-from dynident.plots.residuals import draw_diagnostics
+from dynident.plots.charts import Mark, Panel
+from dynident.plots.curves import build_position_panels, build_torque_panels
+from dynident.plots.friction import LOADS, label_speed, scatter_friction, trace_friction
+from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
+from dynident.plots.parameters import draw_correlation
+from dynident.plots.residuals import build_diagnostics
 from dynident.regression.rows import RowGroup, list_position_groups, list_torque_groups
+from dynident.report.forest import show_parameters
 
 if TYPE_CHECKING:
     from dynident.plots.panels import Given
@@ -83,7 +83,7 @@ class Plots:
             For joints and logs that are not there, logs that cannot be read again, axes of another
             number, and fits of positions.
         """
-        return self._draw_torques(axes, joints, log, 0, "torque [")
+        return self._draw_torques(axes, joints, log, 0)
 
     def residuals(
         self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
@@ -106,7 +106,7 @@ class Plots:
         InputError
             As of `torque`.
         """
-        return self._draw_torques(axes, joints, log, 2, "residual [")
+        return self._draw_torques(axes, joints, log, 2)
 
     def friction(self, axes: Given = None, *, joints: Sequence[str] | None = None) -> Panels:
         """Draw what the rigid bodies leave of the torque against speed, and the friction model.
@@ -139,12 +139,14 @@ class Plots:
         channels = select_channels(every, joints)
         names = [group.name for _, group in channels]
         with open_panels(axes, names, columns=min(3, len(names)), height=2.0) as panels:
-            for panel, (column, group) in zip(panels, channels, strict=True):
-                draw_friction(panel, series, {"model": series}, column)
-                title_panel(panel, group.name)
-                panel.set(xlabel=label_speed(group), ylabel=f"friction [{group.unit}]")
-            for line, words in zip(panels[0].lines[-len(LOADS) - 1 :], LOADS, strict=False):
-                line.set_label(words)
+            for k, (panel, (column, group)) in enumerate(zip(panels, channels, strict=True)):
+                words = LOADS if k == 0 else ("", "", "")
+                marks: tuple[Mark, ...] = (
+                    *scatter_friction(series, column, words),
+                    *trace_friction({"" if k else "model": series}, column),
+                )
+                speed, unit = label_speed(group), f"friction [{group.unit}]"
+                draw_panel(panel, Panel(marks, group.name, speed, unit))
             panels[0].legend(loc="upper left", markerscale=3.0, handlelength=1.0)
         return panels
 
@@ -176,10 +178,9 @@ class Plots:
             )
         series = found[find_log([each.name for each in found], log)]
         groups = list_position_groups(self.fit.robot)[-self.fit.robot.n :]
-        with self._open(axes, select_channels(list(enumerate(groups)), joints)) as (panels, units):
-            curves = list_position_curves(series)
-            draw_over_time(panels, series.time, curves, 0, units, "position [")
-        return panels
+        channels = select_channels(list(enumerate(groups)), joints)
+        own = [build_position_panels(series, column, group.unit)[0] for column, group in channels]
+        return draw_over_time(axes, channels, own)
 
     def parameters(self, axes: Given = None) -> Panels:
         """Draw the base parameters with their 95 % intervals, beside the robot file's values.
@@ -201,16 +202,11 @@ class Plots:
         InputError
             When more than one axes are given.
         """
-        both = zip(list_base_parameters(self.fit), list_file_parameters(self.fit), strict=True)
-        kept = [(row, file) for row, file in both if row.essential]
-        rows = [row for row, _ in kept]
-        labels = [
-            f"{row.name}  {format_with_error(row.value, row.std)} {raise_powers(file.unit)}"
-            for row, file in kept
-        ]
-        height = ROW * len(rows) + 0.4
+        panel = show_parameters(self.fit)
+        height = ROW * len(panel.y_names) + 0.4
         with open_panels(axes, ("parameters",), height=height, width=WIDE) as panels:
-            draw_forest(panels[0], rows, [file.value for _, file in kept], labels)
+            draw_panel(panels[0], panel)
+            panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
         return panels
 
     def correlation(self, axes: Given = None) -> Panels:
@@ -274,31 +270,20 @@ class Plots:
             for k, (column, group) in enumerate(channels):
                 own = panels[len(VIEWS) * k : len(VIEWS) * (k + 1)]
                 known = residuals.get(group.name)
-                draw_diagnostics(own, series, column, group.unit, known)
+                views = build_diagnostics(series, column, group.unit, known)
+                for place, view in zip(own, views, strict=True):
+                    draw_panel(place, view)
                 title_panel(own[0], group.name)
         return panels
 
     def _draw_torques(
-        self, axes: Given, joints: Sequence[str] | None, log: Log, which: int, label: str
+        self, axes: Given, joints: Sequence[str] | None, log: Log, which: int
     ) -> Panels:
-        """Draw some of the curves of `list_torque_curves`."""
+        """Draw one of the panels of `build_torque_panels`."""
         series = self._find_series(log)
-        with self._open(axes, self._list_channels(series, joints)) as (panels, units):
-            curves = list_torque_curves(series)
-            draw_over_time(panels, series.time, curves, which, units, label)
-        return panels
-
-    @contextmanager
-    def _open(
-        self, axes: Given, channels: Sequence[Channel]
-    ) -> Iterator[tuple[Panels, list[tuple[int, str]]]]:
-        """Axes over the same time, one a channel, and the channels' columns and units."""
-        names = [group.name for _, group in channels]
-        columns = 1 if len(names) <= 3 else 2
-        with open_panels(axes, names, columns, share_x=True) as panels:
-            yield panels, [(column, group.unit) for column, group in channels]
-            for panel, name in zip(panels, names, strict=True):
-                title_panel(panel, name)
+        channels = self._list_channels(series, joints)
+        own = [build_torque_panels(series, column, group.unit)[which] for column, group in channels]
+        return draw_over_time(axes, channels, own)
 
     def _list_series(self) -> tuple[Series, ...]:
         """Torques of all logs."""
@@ -318,9 +303,13 @@ class Plots:
         return select_channels(known, joints)
 
 
-def raise_powers(unit: str) -> str:
-    """``kg m²`` for ``kg m^2``."""
-    return unit.replace("^2", "²").replace("^3", "³")
+def draw_over_time(axes: Given, channels: Sequence[Channel], shown: Sequence[Panel]) -> Panels:
+    """Draw panels over the same time, one a channel."""
+    names = [group.name for _, group in channels]
+    with open_panels(axes, names, 1 if len(names) <= 3 else 2, share_x=True) as panels:
+        for panel, name, own in zip(panels, names, shown, strict=True):
+            draw_panel(panel, replace(own, title=name))
+    return panels
 
 
 def find_log(names: Sequence[str], log: Log) -> int:

@@ -1,0 +1,214 @@
+"""What a picture shows, whatever draws it: marks in panels, panels in a chart.
+
+A subject (`curves`, `friction`, ...) says what is drawn, once; `panels` draws it on axes of
+matplotlib, `page` as elements of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dynident.core.arrays import Array
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart
+GREY, BLUE, ORANGE, GREEN, PINK, RED = (
+    "#555555",
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#D55E00",
+)
+PALE, INK = "#A9B0B7", "#111111"
+COLOURS = {
+    GREY: "grey",
+    BLUE: "blue",
+    ORANGE: "orange",
+    GREEN: "green",
+    PINK: "pink",
+    RED: "red",
+    PALE: "pale",
+    INK: "ink",
+}
+"""What a page calls them, which has others in the dark."""
+Line = tuple[str, bool]
+LINES: tuple[Line, ...] = (
+    (INK, False),
+    (RED, False),
+    (GREEN, False),
+    (PINK, False),
+    (RED, True),
+    (GREEN, True),
+    (PINK, True),
+)
+"""Colour, and whether it is dashed, of one model's or joint's line after the other."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points; none where one of their numbers is NaN."""
+
+    x: Array
+    y: Array
+    colour: str
+    width: float = 1.0
+    dashed: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points."""
+
+    x: Array
+    y: Array
+    colour: str
+    size: float = 2.5
+    shape: Literal["disc", "diamond", "ring", "bar"] = "disc"
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Intervals along y at places of x, or, lying, along x at places of y."""
+
+    place: Array
+    low: Array
+    high: Array
+    colours: tuple[str, ...]
+    width: float = 1.0
+    lying: bool = False
+
+
+@dataclass(frozen=True)
+class Band:
+    """All between two values of y."""
+
+    low: float
+    high: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line at a value of y, or, standing, at one of x, as long as the panel."""
+
+    at: float
+    colour: str
+    width: float = 0.5
+    dashed: bool = False
+    standing: bool = False
+    label: str = ""
+
+
+Mark = Curve | Dots | Bars | Band | Rule
+Range = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Marks over common axes.
+
+    Attributes
+    ----------
+    marks : tuple of Mark
+        The last lies on top.
+    title, x, y : str
+        What stands above, below and beside; units belong to them.
+    height : float
+        Of the marks' area on a page [px].
+    flush : bool
+        Whether x ends where the marks do, as of time.
+    x_range, y_range : (float, float)
+        None where the marks tell.
+    x_names, y_names : tuple of str
+        What stands at 0, 1, ... in place of numbers.
+    log : bool
+        Whether y is logarithmic.
+    equal : bool
+        Whether a metre of x is as long as one of y.
+    note : str
+        What is said where there is nothing to draw.
+    """
+
+    marks: tuple[Mark, ...]
+    title: str = ""
+    x: str = ""
+    y: str = ""
+    height: float = 150.0
+    flush: bool = False
+    x_range: Range = (None, None)
+    y_range: Range = (None, None)
+    x_names: tuple[str, ...] = ()
+    y_names: tuple[str, ...] = ()
+    log: bool = False
+    equal: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels side by side and below each other.
+
+    Attributes
+    ----------
+    panels : tuple of Panel
+    columns : int
+        So many side by side, where there is room.
+    shared : bool
+        Whether all have the same x: what is enlarged in one is in all.
+    together : bool
+        Whether one legend, of the first panel, is all panels'.
+    """
+
+    panels: tuple[Panel, ...]
+    columns: int = 1
+    shared: bool = False
+    together: bool = False
+
+
+def list_labelled(marks: Sequence[Mark]) -> list[Curve | Dots | Rule]:
+    """What a legend names."""
+    return [each for each in marks if isinstance(each, (Curve, Dots, Rule)) and each.label]
+
+
+def label_joint(joint: int, name: str) -> str:
+    """A joint's number and its name, short."""
+    return f"{joint + 1}  {name if len(name) <= 16 else name[:15] + '…'}"
+
+
+def find_time_gaps(time: Array) -> np.ndarray:
+    """Where a log's samples are not consecutive, so that no line is drawn across."""
+    steps = np.diff(time)
+    return np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.zeros(0, int)
+
+
+def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:
+    """A signal with NaN between its runs."""
+    return np.insert(signal, breaks, np.nan) if len(breaks) else signal
+
+
+def thin_to_extremes(time: Array, signal: Array, points: int) -> tuple[Array, Array]:
+    """The lowest and the highest value of each stretch of a signal, in the order of time.
+
+    Parameters
+    ----------
+    time, signal : ndarray, shape (samples,)
+    points : int
+        At most so many are kept; all of a shorter signal.
+    """
+    count = len(signal)
+    if count <= points:
+        return time, signal
+    size = -(-count // max(1, points // 2))
+    stretches = -(-count // size)
+    start = size * np.arange(stretches)
+    filled = np.pad(signal, (0, size * stretches - count), "edge").reshape(stretches, size)
+    found = np.stack([filled.argmin(axis=1), filled.argmax(axis=1)], axis=1)
+    kept = np.minimum(np.sort(found, axis=1) + start[:, None], count - 1).ravel()
+    kept = kept[np.diff(kept, prepend=-1) > 0]
+    return time[kept], signal[kept]
