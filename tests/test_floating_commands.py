@@ -115,7 +115,7 @@ def test_combinations_that_are_free_of_one_set_are_one_kind_of_rows() -> None:
 
 @pytest.mark.long
 def test_a_comparison_of_a_floating_robot_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "plot_friction", lambda *_: "")  # of joints alone
+    monkeypatch.setattr(html, "render_chart", lambda *_: "")
     found = compared()
     text, page = found.summary(), render_comparison_page(found)
     assert "nan" not in text
