@@ -67,15 +67,19 @@ def study(
     identify: str = 'method = "ols"',
     robot: str = "floating = true",
     prepare: str = 'bandwidth = 10.0\nderivatives = "measured"',
+    decide: str = "nothing",
 ) -> Path:
-    """A study beside its logs; each of them the text of its table."""
+    """A study beside its logs; each of them the text of its table.
+
+    What is decided from logs takes longer than all else: it has tests of its own.
+    """
     path = folder / "study.toml"
     parts = [
         f'[robot]\nfile = "{urdf("solo12")}"\nfriction = "{FRICTION}"\n{robot}',
         contacts() if contact is None else contact,
         *(f"[[log]]\n{log}" for log in logs),
         f"[prepare]\n{prepare}",
-        f"[identify]\n{identify}",
+        f'[identify]\ndecide = "{decide}"\n{identify}',
     ]
     path.write_text("\n\n".join(parts) + "\n")
     return path

@@ -43,6 +43,7 @@ bandwidth = 5.0
 drop_below = 0.02
 [identify]
 bootstrap = 0
+decide = "nothing"
 """
 
 
@@ -125,6 +126,8 @@ CASES = [
     *(("coulomb-viscous", kind) for kind in ELEMENTS),
 ]
 ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known", *SUMS)
+DECIDED = "tanh-sech"
+"""Beside which the rest is decided from the log."""
 UNTRACKED = ("viscous-drift", "load", "load-square", "directional-load", "stribeck-load",
              "temperature", "known", "cube-root + load")  # fmt: skip
 """What depends on more than the motion."""
@@ -139,6 +142,8 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
         (tmp_path / name).symlink_to(place / name)
     monkeypatch.chdir(tmp_path)
     text = (place / "study.toml").read_text().format(friction=friction)
+    if friction == DECIDED:
+        text = text.replace('decide = "nothing"', 'decide = "all"')
     if element:
         text += f'[[element]]\njoint = "joint_2"\nkind = "{element}"\n{ELEMENT[element]}'
     Path("study.toml").write_text(text)

@@ -600,6 +600,7 @@ def test_logs_of_three_kinds_make_one_fit(tmp_path: Path, made: Made, whole: Col
         tmp_path,
         'files = "base.csv"\nequations = "base"',
         'files = "full.csv"\nequations = "joints"',
+        decide="all",
     )
     mixed = run_study(read_study(path))
     assert mixed.base.count == 118

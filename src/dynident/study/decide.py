@@ -33,7 +33,7 @@ from dynident.decide.prior import choose_weight
 from dynident.decide.springs import NONE
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
-from dynident.estimators.constrained import build_constrained_setting
+from dynident.estimators.constrained import Setting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
@@ -120,17 +120,21 @@ def decide_study(
         What is open, in the order in which it is decided.
     """
     decisions: list[Decision] = []
-    problem = None
+    problem, setting = None, None
     for k, name in enumerate(asked):
         progress("deciding", k / len(asked))
         if problem is None:
-            problem = build_problem(study, robot, recordings)
+            problem, setting = build_problem(study, robot, recordings), None
         if not tells_enough(problem):
             return Decided(study, tuple(decisions))
         if name in (each.what for each in decisions):
             continue
         try:
-            found = decide(name, study, problem, recordings, asked)
+            if setting is None:
+                # what was left out is predicted without cones: they need not be argued about
+                known = Knowledge(gyration=0.0)
+                setting = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
+            found = decide(name, study, problem, setting, recordings, asked)
         except ComputationError as error:
             words = f"{name} and what comes after were not decided from the logs: "
             words += format_one_line(error)
@@ -149,18 +153,16 @@ def decide(
     name: str,
     study: Study,
     problem: Problem,
+    setting: Setting,
     recordings: Sequence[Recording],
     asked: Sequence[str],
 ) -> tuple[Decision, ...]:
     """One decision, and what had to be decided with it; none where there is nothing to decide."""
-    # what was left out is predicted without cones, so that they need not be argued about
-    known = Knowledge(gyration=0.0)
-    given = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
-    scale = given.admitted, given.sigma
+    scale = setting.admitted, setting.sigma
     if name == BANDWIDTH:
         prepare = partial(prepare_by_bandwidth, study, recordings)
         return (choose_bandwidth(problem, prepare, *scale),)
-    weighed = PRIOR_WEIGHT in asked and not given.admitted.prior.empty
+    weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
     if name in OF_DRIVES:
         stated = (ELEMENTS,) if study.element else ()
         what = [each for each in OF_DRIVES if each in asked and each not in stated]
