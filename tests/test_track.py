@@ -255,6 +255,37 @@ def write(path, q, tau, start=0):
         file.write("time,q_one,q_two,tau_one,tau_two\n" + rows)
 
 
+def test_python_follows_a_fit_as_the_command_does(desk, capfd):
+    fit = di.run_study(read_study("study.toml"))
+    fit.save("out", report=False)
+    assert run(["track", "run.csv", "--start", "out/result.json", "--every", "3"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    followed = di.track(fit, di.read_log("run.csv", fit.robot), every=3.0)
+    names = fit.base.names
+    assert lines[0].split(",")[: 2 + len(names)] == ["time", "samples", *names]
+    written = np.array([line.split(",")[: 2 + 2 * len(names)] for line in lines[1:]], dtype=float)
+    found = np.column_stack([followed.time, followed.beta, followed.std])
+    np.testing.assert_allclose(np.delete(written, 1, axis=1), found, rtol=1e-7)
+    assert followed.load.shape == (len(followed.rows), 2)
+    assert np.isnan(followed.load).all()
+    assert not followed.events
+    assert followed.theta is None
+    assert repr(followed).startswith("<Followed along run.csv: ")
+    bare = di.identify(di.Problem(fit.robot, fit.prepare(di.read_log("run.csv", fit.robot))))
+    assert di.track(bare, di.read_log("run.csv", fit.robot), consistent=True).theta.shape[1] > 20
+
+
+def test_what_python_cannot_follow_is_refused(desk):
+    fit = di.run_study(read_study("study.toml"))
+    log = di.read_log("run.csv", fit.robot)
+    with pytest.raises(InputError, match="unknown key 'evry'; did you mean 'every'"):
+        di.track(fit, log, evry=2.0)
+    with pytest.raises(InputError, match=r"track takes Fit, not Recording: dynident\.identify"):
+        di.track(log, fit)
+    with pytest.raises(InputError, match=r"track takes Recording, not str: dynident\.read_log"):
+        di.track(fit, "run.csv")
+
+
 def tracked(path=None, source=None, **options):
     """What a run writes, and its follower."""
     study = read_study("study.toml")

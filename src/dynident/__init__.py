@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dynident.study.simulate import simulate_study as simulate_study
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
+    from dynident.study.tracked import track as track
 
 
 __version__ = version.VERSION
@@ -103,6 +104,7 @@ _PUBLIC = {
     "select_blocks": "dynident.excitation.selection",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
+    "track": "dynident.study.tracked",
     "validate": "dynident.api",
 }
 """Public names and where they live, loaded on first use so that --help is quick."""

@@ -1,0 +1,153 @@
+"""A fit followed along a log, in Python: what ``dynident track LOG --start result.json`` writes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError, check_type
+from dynident.core.schema import validate_data
+from dynident.core.text import format_count
+from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import BaseParameters
+from dynident.fit.tables import build_frame
+from dynident.recording.recording import Recording
+from dynident.report.fit import Fit
+from dynident.study.channels import find_channels
+from dynident.study.fits import find_study
+from dynident.study.stream import stream_recording
+from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
+from dynident.study.track import Noticed, Row, begin_following, build_track_setting
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A fit's parameters along a log.
+
+    Attributes
+    ----------
+    name : str
+        Of the log.
+    base : BaseParameters
+        What beta are.
+    rows : tuple of Row
+        Estimates, every so often.
+    events : tuple of Noticed
+        When another load was noticed, and when that of the fit again.
+    """
+
+    name: str
+    base: BaseParameters
+    rows: tuple[Row, ...]
+    events: tuple[Noticed, ...]
+
+    @cached_property
+    def time(self) -> Array:
+        """Of the estimates, shape (instants,) [s]."""
+        return np.array([row.time for row in self.rows])
+
+    @cached_property
+    def beta(self) -> Array:
+        """Base parameters, shape (instants, base parameters)."""
+        return np.array([row.beta for row in self.rows]).reshape(len(self.rows), -1)
+
+    @cached_property
+    def std(self) -> Array:
+        """Their standard deviations, shape (instants, base parameters)."""
+        return np.array([row.std for row in self.rows]).reshape(len(self.rows), -1)
+
+    @cached_property
+    def load(self) -> Array:
+        """Mass of a load and its standard deviation, shape (instants, 2) [kg]; NaN of none."""
+        nothing = (np.nan, np.nan)
+        return np.array([row.load or nothing for row in self.rows]).reshape(-1, 2)
+
+    @cached_property
+    def theta(self) -> Array | None:
+        """Consistent standard parameters, shape (instants, parameters), where followed."""
+        found = [row.theta for row in self.rows if row.theta is not None]
+        return np.array(found) if found else None
+
+    def to_frame(self) -> DataFrame:
+        """Base parameters, their standard deviations and the load over time, as pandas has it.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed.
+        """
+        names = self.base.names
+        columns = {
+            **dict(zip(names, self.beta.T, strict=True)),
+            **{f"std_{name}": own for name, own in zip(names, self.std.T, strict=True)},
+            "load": self.load[:, 0],
+            "std_load": self.load[:, 1],
+        }
+        return build_frame(columns, self.time.tolist(), "time")
+
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        return (
+            f"<Followed along {self.name}: {format_count(len(self.base.names), 'parameter')} at "
+            f"{format_count(len(self.rows), 'instant')}, {format_count(len(self.events), 'event')}>"
+        )
+
+
+@limit_to_one_thread
+def track(fit: Fit, log: Recording, **options: Any) -> Followed:
+    """Follow a fit's base parameters, and what is carried, along a log.
+
+    Parameters
+    ----------
+    fit : Fit
+        What is known before the first sample, with its robot and preparation.
+    log : Recording
+        As `read_log` gives it.
+    **options
+        Keys of ``[track]``: every, cutoff, forgetting, drift, alarm, consistent, link, ...
+
+    Returns
+    -------
+    Followed
+        Estimates lag behind the samples by a causal filter, as they do on a robot.
+
+    Raises
+    ------
+    InputError
+        For options that are not known, logs of other joints or without torque, and fits without
+        error bars.
+
+    Examples
+    --------
+    >>> followed = di.track(fit, di.read_log("run2.csv", fit.robot), every=2.0)
+    >>> followed.to_frame().plot(y="load")
+    """
+    check_type("track", fit, Fit, "dynident.identify and read_result give one")
+    check_type("track", log, Recording, "dynident.read_log(files, robot) gives one")
+    study = find_study(fit)
+    if study is None:
+        given = {k: v for k, v in asdict(fit.preparation).items() if v is not None}
+        prepare = validate_data(PrepareSection, given, "preparation")
+        study = Study(robot=RobotSection(file=fit.robot.name), prepare=prepare)
+    told = study.track.model_dump(exclude_none=True)
+    section = validate_data(TrackSection, {**told, **options}, "track")
+    setting = build_track_setting(study.model_copy(update={"track": section}), None, fit)
+    channels = find_channels(fit.robot, log, setting.measured, whole=True)
+    follower = begin_following(setting, channels, log, None, log.rate)
+    found = [each for s in stream_recording(log, channels) for each in follower.feed(s)]
+    found += follower.rest()
+    if not follower.taken:
+        raise InputError(f"{log.name}: has no samples")
+    return Followed(
+        log.name,
+        follower.base,
+        tuple(each for each in found if isinstance(each, Row)),
+        tuple(each for each in found if isinstance(each, Noticed)),
+    )
