@@ -205,6 +205,8 @@ def look_at(fit: di.Fit) -> None:
         (fit.plot.torque(), equations),
         (fit.plot.residuals(), equations),
         (fit.plot.friction(), fit.robot.n),
+        (fit.plot.spectrum(), equations),
+        (fit.plot.excitation(), fit.robot.n),
         (fit.plot.diagnostics(), 4 * equations),
         (fit.plot.parameters(), 1),
         (fit.plot.correlation(), 1),

@@ -20,7 +20,8 @@ from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
-from dynident.plots.charts import thin_to_extremes
+from dynident.plots.charts import Rule, thin_to_extremes
+from dynident.plots.coverage import Range, build_coverage, estimate_density
 from dynident.plots.overview import find_step
 
 pytest.importorskip("pandas")
@@ -203,6 +204,49 @@ def test_friction_is_what_the_rigid_bodies_leave():
         assert np.median(np.abs(friction - expected)[fast]) < 0.1
     words = [text.get_text() for text in panels[0].get_legend().get_texts()]
     assert words == ["little load", "motor drives load", "load drives motor", "model"]
+
+
+def test_excitation_is_the_motion_with_what_is_fitted_and_the_limits():
+    fit = identified()
+    log = fit.samples[0]
+    for j, axes in enumerate(fit.plot.excitation(log=0)):
+        assert labels(axes) == ("position [rad]", "speed [rad/s]")
+        *limits, left, used = axes.lines
+        points = np.column_stack([np.concatenate([a.get_data()[k] for a in (left, used)])
+                                  for k in (0, 1)])  # fmt: skip
+        own = np.column_stack([log.q[:, j], log.dq[:, j]])
+        assert {*map(tuple, points)} <= {*map(tuple, own)}
+        fitted = np.zeros(len(own), dtype=bool)
+        for start, stop in log.segments:
+            fitted[start:stop] = log.moving[start:stop, j]
+        assert {*map(tuple, np.column_stack(used.get_data()))} <= {*map(tuple, own[fitted])}
+        assert not limits  # the toy arm states none
+    assert len(fit.plot.excitation(joints="joint_2")) == 1
+    with pytest.raises(InputError, match="joint 'joint_3' has nothing to draw; did you mean"):
+        fit.plot.excitation(joints=["joint_3"])
+    panel = build_coverage("a", True, *np.zeros((2, 3)), np.ones(3, bool), Range(-1.0, 2.0, 3.0))
+    rules = [(mark.at, mark.standing) for mark in panel.marks if isinstance(mark, Rule)]
+    assert rules == [(-1.0, True), (2.0, True), (-3.0, False), (3.0, False)]
+    assert panel.x == "position [m]"
+
+
+def test_spectra_are_densities():
+    step = 0.01
+    noise = 3.0 * np.random.default_rng(0).normal(size=100_000)
+    hz, density = estimate_density(noise, step, 400)
+    assert np.max(np.abs(density / (3.0 * np.sqrt(2.0 * step)) - 1.0)) < 0.2
+    assert np.sum(density**2) * (hz[1] - hz[0]) == pytest.approx(9.0, rel=0.02)
+    hz, density = estimate_density(
+        5.0 * np.sin(2 * np.pi * 7.0 * step * np.arange(5000)), step, 500
+    )
+    assert hz[np.argmax(density)] == pytest.approx(7.0, abs=0.3)
+    assert np.sum(density**2) * (hz[1] - hz[0]) == pytest.approx(12.5, rel=0.02)
+    assert len(estimate_density(np.zeros(5), step, 9)[0]) == 0
+    fit = identified()
+    for axes in fit.plot.spectrum():
+        assert labels(axes) == ("frequency [Hz]", "density [Nm/√Hz]")
+        torque, residual = (line.get_ydata() for line in axes.lines)
+        assert np.nanmax(torque) > 5.0 * np.nanmax(residual)
 
 
 def test_parameters_stand_in_a_forest_beside_the_files():

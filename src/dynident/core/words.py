@@ -94,3 +94,8 @@ def format_table(
             line = "  ".join([f"{name:<{first}}", *(column[row] for column in block)])
             lines.append(line.rstrip())
     return lines
+
+
+def raise_powers(unit: str) -> str:
+    """``kg m²`` for ``kg m^2``."""
+    return unit.replace("^2", "²").replace("^3", "³")

@@ -28,12 +28,14 @@ from dynident.plots.data import Channel, Positions, Torques
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 
-def build_torque_panels(series: Torques, column: int, unit: str) -> tuple[Panel, Panel, Panel]:
+def build_torque_panels(
+    series: Torques, column: int, channel: Channel
+) -> tuple[Panel, Panel, Panel]:
     """Measured and predicted torque of one channel, its parts, and the residual, over time.
 
     Filters' edges have no residual, as no error counts them.
     """
-    curve = prepare_curves(series.time)
+    curve, unit = prepare_curves(series.time), channel.unit
     both: list[Mark] = [
         curve(series.measured[:, column], PALE, 2.4, label=series.torque),
         curve(series.predicted[:, column], BLUE, 0.9, label="predicted"),
@@ -55,9 +57,9 @@ def build_torque_panels(series: Torques, column: int, unit: str) -> tuple[Panel,
     )
 
 
-def build_position_panels(series: Positions, column: int, unit: str) -> tuple[Panel, Panel]:
+def build_position_panels(series: Positions, column: int, channel: Channel) -> tuple[Panel, Panel]:
     """Measured and simulated position of one channel, and a thousand times their difference."""
-    curve = prepare_curves(series.time)
+    curve, unit = prepare_curves(series.time), channel.unit
     measured, simulated = series.measured[:, column], series.simulated[:, column]
     both = (
         curve(measured, PALE, 2.4, label="measured"),
@@ -101,7 +103,7 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
     Measured and predicted torque, its parts, and the residual.
     """
     return [
-        (each.name, Chart(build_torque_panels(series, j, each.unit), shared=True))
+        (each.name, Chart(build_torque_panels(series, j, each), shared=True))
         for j, each in enumerate(channels)
         if np.isfinite(series.measured[:, j]).any()
     ]
@@ -110,6 +112,6 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
 def chart_positions(channels: Sequence[Channel], series: Positions) -> list[tuple[str, Chart]]:
     """A joint's name and its chart: measured and simulated position, and their difference."""
     return [
-        (each.name, Chart(build_position_panels(series, j, each.unit), shared=True))
+        (each.name, Chart(build_position_panels(series, j, each), shared=True))
         for j, each in enumerate(channels)
     ]

@@ -136,7 +136,7 @@ def render_legend(title: str, marks: Sequence[Mark]) -> str:
         f"{escape(mark.label)}</span>"
         for mark in list_labelled(marks)
     )
-    head = f"<b>{escape(title)}</b>" if title else ""
+    head = f"<strong>{escape(title)}</strong>" if title else ""
     return f'<p class="legend">{head}{named}</p>' if head or named else ""
 
 

@@ -23,7 +23,7 @@ from dynident.plots.charts import (
     label_joint,
 )
 from dynident.plots.curves import measure_residuals
-from dynident.plots.data import Correlated, Torques
+from dynident.plots.data import Channel, Correlated, Torques
 
 DOTS = 1500
 """Of a cloud."""
@@ -86,7 +86,7 @@ def find_quantiles(error: Array) -> Dots:
 
 
 def build_diagnostics(
-    series: Torques, column: int, unit: str, residuals: Correlated | None
+    series: Torques, column: int, channel: Channel, residuals: Correlated | None
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Four views of one channel's error.
 
@@ -98,6 +98,7 @@ def build_diagnostics(
     residuals : Correlated, optional
         Of the rows that were fitted.
     """
+    unit = channel.unit
     predicted, error = series.predicted[:, column], measure_residuals(series)[:, column]
     against = scatter(predicted, predicted + error)  # without filters' edges
     normal = find_quantiles(error)

@@ -32,6 +32,7 @@ from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
 from dynident.plots.charts import Chart
+from dynident.plots.coverage import chart_spectra
 from dynident.plots.curves import chart_positions, chart_torques
 from dynident.plots.friction import chart_friction
 from dynident.plots.ground import chart_contact_forces, chart_footholds
@@ -40,6 +41,7 @@ from dynident.plots.parameters import chart_precision
 from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
+from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.comparison import (
     LEGEND,
     Candidate,
@@ -49,7 +51,6 @@ from dynident.report.comparison import (
     format_joint_columns,
     list_comparison_notes,
 )
-from dynident.report.forest import show_parameters
 from dynident.report.text import (
     build_error_columns,
     choose_headline,
@@ -84,14 +85,8 @@ SIMULATED = "Position of {}: measured and simulated, and their difference"
 FORCES = "Contact forces over time, and their sum against the weight"
 FOOTHOLDS = "Path of the base and footholds from above"
 """What charts show."""
-INERTIA_ENTRIES = {
-    "xx": (0, 0),
-    "xy": (0, 1),
-    "yy": (1, 1),
-    "xz": (0, 2),
-    "yz": (1, 2),
-    "zz": (2, 2),
-}
+INERTIA = ("xx", "xy", "yy", "xz", "yz", "zz")
+"""Entries of its lower triangle, row by row."""
 
 
 class Statement(NamedTuple):
@@ -191,6 +186,18 @@ def render_result_page(
             )
             if fitted
             else "",
+            coverage=""
+            if gone
+            else render_chart(
+                Chart(tuple(show_coverage(result, result.samples)), columns=3, together=True),
+                "Speed of each joint against its position, with their limits",
+            ),
+            spectrum=""
+            if not fitted
+            else render_chart(
+                chart_spectra(channels, fitted[0]),
+                "Amplitude densities of torques and residuals",
+            ),
             residual_plot=render_chart(
                 chart_autocorrelation(select_plotted_residuals(result)),
                 "Residual autocorrelation of each joint",
@@ -581,8 +588,7 @@ def build_link_table(result: Result) -> Table | None:
     for k, (link, phi, file) in enumerate(every):
         told = [math.nan] * 3 if shares is None else (100.0 * shares[k]).tolist()
         mass, com, inertia = to_com(phi)
-        entries = [inertia[at] for at in INERTIA_ENTRIES.values()]
-        values = [mass, *com, *entries]
+        values = [mass, *com, *inertia[np.tril_indices(3)]]
         eigenvalue = float(find_smallest_eigenvalue(phi))
         nominal = format_number(float(file[0]), 3) if file[0] > 0.0 else "-"
         # what the link does not have is left at rounding, which would read like a number
@@ -590,8 +596,8 @@ def build_link_table(result: Result) -> Table | None:
         texts = [format_with_error(v, float(s)) for v, s in zip(plain, std[k], strict=True)]
         data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
         rows.append(Row((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data)))
-    columns = ("link", "mass", "in file", "x", "y", "z", *INERTIA_ENTRIES, "min. eigenvalue")
-    columns += ("mass", "centre", "inertia")
+    found = ("mass", "in file", "x", "y", "z", *INERTIA, "min. eigenvalue")
+    columns = ("link", *found, "mass", "centre", "inertia")
     groups = (
         Group("", 1),
         Group("mass [kg]", 2),

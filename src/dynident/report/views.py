@@ -14,13 +14,14 @@ from dynident.fit.figures import Series
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
+from dynident.plots.coverage import build_spectrum
 from dynident.plots.curves import build_position_panels, build_torque_panels
 from dynident.plots.friction import LOADS, label_speed, scatter_friction, trace_friction
 from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
 from dynident.plots.parameters import draw_correlation
 from dynident.plots.residuals import build_diagnostics
 from dynident.regression.rows import RowGroup, list_position_groups, list_torque_groups
-from dynident.report.forest import show_parameters
+from dynident.report.charts import show_coverage, show_parameters
 
 if TYPE_CHECKING:
     from dynident.plots.panels import Given
@@ -150,6 +151,66 @@ class Plots:
             panels[0].legend(loc="upper left", markerscale=3.0, handlelength=1.0)
         return panels
 
+    def excitation(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log | None = None
+    ) -> Panels:
+        """Draw each joint's speed against its position, and the robot file's limits.
+
+        Parameters
+        ----------
+        axes : Axes or sequence of Axes, optional
+            One a joint.
+        joints : sequence of str, optional
+            All by default.
+        log : int or str, optional
+            Its place among the fitted ones and then those held out, or its name; all that are
+            fitted by default.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: position [rad or m], speed [rad/s or m/s]; blue where rows are fitted, grey
+            where they are not: at standstill, at edges of filters, or left out.
+
+        Raises
+        ------
+        InputError
+            For joints and logs that are not there, logs that cannot be read again, and axes of
+            another number.
+        """
+        logs = self.fit.samples
+        if log is not None:
+            every = (*logs, *self.fit.held_out)
+            logs = (every[find_log([each.name for each in every], log)],)
+        shown = {panel.title: panel for panel in show_coverage(self.fit, logs)}
+        asked = list(shown) if joints is None else select_names(list(shown), joints)
+        return draw_all(axes, [shown[name] for name in asked])
+
+    def spectrum(
+        self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
+    ) -> Panels:
+        """Draw at which frequencies the measured torque and the residual are.
+
+        Parameters
+        ----------
+        axes, joints, log
+            As of `torque`.
+
+        Returns
+        -------
+        tuple of Axes
+            One a joint: frequency [Hz], amplitude density [Nm or N by the root of Hz] by Welch's
+            method, of the longest run without a gap.
+
+        Raises
+        ------
+        InputError
+            As of `torque`.
+        """
+        series = self._find_series(log)
+        channels = self._list_channels(series, joints)
+        return draw_all(axes, [build_spectrum(series, *each) for each in channels])
+
     def positions(
         self, axes: Given = None, *, joints: Sequence[str] | None = None, log: Log = 0
     ) -> Panels:
@@ -179,7 +240,7 @@ class Plots:
         series = found[find_log([each.name for each in found], log)]
         groups = list_position_groups(self.fit.robot)[-self.fit.robot.n :]
         channels = select_channels(list(enumerate(groups)), joints)
-        own = [build_position_panels(series, column, group.unit)[0] for column, group in channels]
+        own = [build_position_panels(series, *each)[0] for each in channels]
         return draw_over_time(axes, channels, own)
 
     def parameters(self, axes: Given = None) -> Panels:
@@ -270,7 +331,7 @@ class Plots:
             for k, (column, group) in enumerate(channels):
                 own = panels[len(VIEWS) * k : len(VIEWS) * (k + 1)]
                 known = residuals.get(group.name)
-                views = build_diagnostics(series, column, group.unit, known)
+                views = build_diagnostics(series, column, group, known)
                 for place, view in zip(own, views, strict=True):
                     draw_panel(place, view)
                 title_panel(own[0], group.name)
@@ -282,7 +343,7 @@ class Plots:
         """Draw one of the panels of `build_torque_panels`."""
         series = self._find_series(log)
         channels = self._list_channels(series, joints)
-        own = [build_torque_panels(series, column, group.unit)[which] for column, group in channels]
+        own = [build_torque_panels(series, *each)[which] for each in channels]
         return draw_over_time(axes, channels, own)
 
     def _list_series(self) -> tuple[Series, ...]:
@@ -305,10 +366,20 @@ class Plots:
 
 def draw_over_time(axes: Given, channels: Sequence[Channel], shown: Sequence[Panel]) -> Panels:
     """Draw panels over the same time, one a channel."""
-    names = [group.name for _, group in channels]
-    with open_panels(axes, names, 1 if len(names) <= 3 else 2, share_x=True) as panels:
-        for panel, name, own in zip(panels, names, shown, strict=True):
-            draw_panel(panel, replace(own, title=name))
+    titled = [
+        replace(panel, title=group.name) for panel, (_, group) in zip(shown, channels, strict=True)
+    ]
+    return draw_all(axes, titled, 1 if len(titled) <= 3 else 2, 1.7, True)
+
+
+def draw_all(
+    axes: Given, shown: Sequence[Panel], columns: int = 3, height: float = 2.0, share: bool = False
+) -> Panels:
+    """Draw panels, each in axes of its own."""
+    names = [panel.title for panel in shown]
+    with open_panels(axes, names, min(columns, len(names)), height, share_x=share) as panels:
+        for place, panel in zip(panels, shown, strict=True):
+            draw_panel(place, panel)
     return panels
 
 
@@ -329,9 +400,14 @@ def select_channels(channels: Sequence[Channel], joints: Sequence[str] | None) -
     if joints is None:
         return list(channels)
     known = {group.name: (k, group) for k, group in channels}
-    asked = (joints,) if isinstance(joints, str) else joints
+    return [known[joint] for joint in select_names(list(known), joints)]
+
+
+def select_names(known: Sequence[str], joints: Sequence[str]) -> list[str]:
+    """Names that are asked for, all of them known."""
+    asked = [joints] if isinstance(joints, str) else list(joints)
     for joint in asked:
         if joint not in known:
             told = suggest_nearest(joint, known)
             raise InputError(f"joint {joint!r} has nothing to draw{told}")
-    return [known[joint] for joint in asked]
+    return asked

@@ -1,0 +1,121 @@
+"""Where a log went, and how fast, beside the limits; and at which frequencies errors are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.core.arrays import Array, Booleans
+from dynident.plots.charts import BLUE, ORANGE, PALE, RED, Chart, Curve, Dots, Mark, Panel, Rule
+from dynident.plots.curves import measure_residuals
+from dynident.plots.data import Channel, Torques
+
+DOTS = 800
+"""Of a joint's motion."""
+RESOLUTION = 150
+"""Frequencies, about, of a spectrum."""
+PARTS = 8
+"""Of a log, at least, whose periodograms are averaged; as many again overlap them."""
+DEEPEST = 1e-4
+"""Share of its greatest value below which a spectrum is not drawn."""
+
+
+class Range(NamedTuple):
+    """What a joint may do; infinite or NaN where nothing is known."""
+
+    lower: float
+    upper: float
+    speed: float
+
+
+def build_coverage(
+    name: str, straight: bool, q: Array, dq: Array, used: Booleans, allowed: Range
+) -> Panel:
+    """Speed of a joint against its position, with its limits.
+
+    Parameters
+    ----------
+    straight : bool
+        Whether it slides.
+    q, dq : ndarray, shape (samples,)
+        [rad or m], [rad/s or m/s]
+    used : ndarray of bool, shape (samples,)
+        Whether rows at a sample are fitted.
+    """
+    step = max(1, len(q) // DOTS)
+    q, dq, used = q[::step], dq[::step], used[::step]
+    marks: list[Mark] = [
+        Dots(q[~used], dq[~used], PALE, label="not fitted" if not used.all() else ""),
+        Dots(q[used], dq[used], BLUE, label="fitted"),
+    ]
+    ends = [Rule(at, RED, 0.8, True, standing=True) for at in allowed[:2] if math.isfinite(at)]
+    if math.isfinite(allowed.speed):
+        ends += [Rule(at, RED, 0.8, True) for at in (-allowed.speed, allowed.speed)]
+    unit = "m" if straight else "rad"
+    return Panel((*ends, *marks), name, f"position [{unit}]", f"speed [{unit}/s]")
+
+
+def chart_spectra(channels: Sequence[Channel], series: Torques) -> Chart:
+    """Spectra of all channels of which a log has torques."""
+    known = np.isfinite(series.measured)
+    own = [(j, each) for j, each in enumerate(channels) if known[:, j].any()]
+    return Chart(tuple(build_spectrum(series, *each) for each in own), columns=3, together=True)
+
+
+def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
+    """Amplitude densities of a channel's measured torque and of its residual."""
+    step = float(np.median(np.diff(series.time)))
+    left = measure_residuals(series)[:, column]
+    known = find_longest_run(np.isfinite(left))
+    both = [signal[known] - np.mean(signal[known]) for signal in (series.measured[:, column], left)]
+    length = (known.stop - known.start) // PARTS
+    # first as fine as the log allows, then as fine as can be seen where there is anything
+    for _ in range(2):
+        pairs = [estimate_density(signal, step, length) for signal in both]
+        floor = DEEPEST * max((float(np.max(each, initial=0.0)) for _, each in pairs), default=0.0)
+        heard = [hz[density > floor] for hz, density in pairs]
+        highest = max((float(hz.max()) for hz in heard if len(hz)), default=1.0)
+        length = min(length, round(RESOLUTION / (highest * step)))
+    looks = ((PALE, 2.4, series.torque), (ORANGE, 0.9, "residual"))
+    marks = tuple(
+        Curve(hz, np.where(density > floor, density, np.nan), colour, width, label=label)
+        for (hz, density), (colour, width, label) in zip(pairs, looks, strict=True)
+    )
+    return Panel(
+        marks,
+        channel.name,
+        "frequency [Hz]",
+        f"density [{channel.unit}/√Hz]",
+        flush=True,
+        x_range=(0.0, highest),
+        log=True,
+    )
+
+
+def find_longest_run(known: Booleans) -> slice:
+    """The longest run of what is known."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
+    runs = edges.reshape(-1, 2)
+    if not len(runs):
+        return slice(0, 0)
+    start, stop = runs[np.argmax(runs[:, 1] - runs[:, 0])].tolist()
+    return slice(start, stop)
+
+
+def estimate_density(signal: Array, step: float, length: int) -> tuple[Array, Array]:
+    """Amplitude density by Welch's method: frequencies [Hz], and units of the signal by sqrt(Hz).
+
+    Periodograms of so many samples under a Hann window, over halves that overlap, averaged;
+    one-sided. Empty where the signal is shorter.
+    """
+    if not 2 <= length <= len(signal):
+        return np.zeros(0), np.zeros(0)
+    window = np.hanning(length + 1)[:-1]
+    starts = range(0, len(signal) - length + 1, max(1, length // 2))
+    powers = [np.abs(np.fft.rfft(window * signal[a : a + length])) ** 2 for a in starts]
+    density = np.sqrt(2.0 * step * np.mean(powers, axis=0) / np.sum(window**2))
+    hz: Array = np.fft.rfftfreq(length, step).astype(np.float64)
+    return hz[1:], density[1:]
