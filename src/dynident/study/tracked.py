@@ -41,6 +41,14 @@ class Followed:
         Estimates, every so often.
     events : tuple of Noticed
         When another load was noticed, and when that of the fit again.
+    time : ndarray, shape (instants,)
+        Of the estimates [s].
+    beta, std : ndarray, shape (instants, base parameters)
+        Base parameters and their standard deviations.
+    load : ndarray, shape (instants, 2)
+        Mass of a load and its standard deviation [kg]; NaN where none is carried.
+    theta : ndarray, shape (instants, parameters), or None
+        Consistent standard parameters, where they are followed.
     """
 
     name: str
