@@ -33,6 +33,8 @@ UNITS = 10_000
 """Of a panel's width and of its height."""
 POINTS = 1600
 """Of a curve; of longer ones the lowest and the highest of each stretch are drawn."""
+STRAIGHT = 1.5
+"""Units by which a point may be off the line between its neighbours and is not drawn."""
 MARGIN = 0.05
 """Beside the marks, of their extent."""
 TICKS = 5
@@ -305,12 +307,27 @@ def trace_curve(x: Array, y: Array) -> str:
     for start, stop in runs:
         points = max(4, POINTS * (stop - start) // max(1, total))
         kept = thin_to_extremes(x[start:stop], y[start:stop], points)
-        both = np.rint(np.stack(kept, axis=1)).astype(np.int64)
+        both = np.rint(np.stack(drop_straight(*kept), axis=1)).astype(np.int64)
         steps = np.diff(both, axis=0)
         steps = steps[np.any(steps != 0, axis=1)]
         path.append(f"M{both[0, 0]} {both[0, 1]}")
         path.append("l" + " ".join(map(str, steps.ravel().tolist())) if len(steps) else "h0")
     return "".join(path).replace(" -", "-")
+
+
+def drop_straight(x: Array, y: Array) -> tuple[Array, Array]:
+    """The same points without those that lie between their neighbours to `STRAIGHT` units."""
+    for _ in range(3):  # half of what is straight goes each time
+        between = slice(1, len(x) - 1, 2)
+        before, after = (slice(k, len(x) - 1 + k, 2) for k in (0, 2))
+        m = len(x[between])
+        reach = x[after][:m] - x[before][:m]
+        share = (x[between] - x[before][:m]) / np.where(reach > 0.0, reach, 1.0)
+        line = y[before][:m] + share * (y[after][:m] - y[before][:m])
+        kept = np.ones(len(x), dtype=bool)
+        kept[between] = (np.abs(y[between] - line) > STRAIGHT) | (reach <= 0.0)
+        x, y = x[kept], y[kept]
+    return x, y
 
 
 def trace_bars(ends: Iterable[tuple[float, float, float]], lying: bool) -> str:
