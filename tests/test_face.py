@@ -318,6 +318,8 @@ def test_encoder_fits_draw_positions_and_no_torques(tmp_path):
     assert len(fit.plot.parameters()) == 1
     assert fit.drives().shape[0] == 3
     assert len(fit.to_frame()) == fit.base.count
+    units = dict(zip(fit.estimate.fitted.names, fit.estimate.fitted.units, strict=True))
+    assert (units["Ia1"], units["fv2"], units["fc3"]) == ("kg m^2", "Nm s/rad", "Nm")
 
 
 def test_a_notebook_shows_figures_that_pyplot_does_not():

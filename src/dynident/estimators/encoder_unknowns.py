@@ -20,6 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
 from dynident.estimators.closed_loop import Simulation
 from dynident.simulation.rollout import START_KINDS, LoopColumn
 
@@ -73,9 +74,14 @@ class Unknowns:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """As far as they are known: those of the loop."""
-        plain = len(self.columns)
-        return ("",) * plain + tuple(UNITS.get(each.kind, "") for each in self.own)
+        """Empty of what has none."""
+        idim = self.idim
+        return (
+            *(find_parameter_unit(idim, k) for k in range(self.first, len(idim.parameters))),
+            *(convert_unit_to_joint(shape.bounds.unit, idim.robot, shape.parameter.number)
+              for shape in idim.shape_parameters),
+            *(UNITS.get(each.kind, "") for each in self.own),
+        )  # fmt: skip
 
     @property
     def asked(self) -> int:

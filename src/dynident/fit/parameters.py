@@ -10,8 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
-from dynident.dynamics.idim import Idim
-from dynident.dynamics.parameters import SensorColumn
+from dynident.dynamics.units import find_parameter_unit
 from dynident.estimators.standard_errors import differentiate_body
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval
@@ -117,29 +116,6 @@ def list_file_parameters(result: Result) -> tuple[FileRow, ...]:
         FileRow(float(value) if own else math.nan, find_parameter_unit(idim, int(kept)))
         for value, own, kept in zip(values, told, base.kept, strict=True)
     )
-
-
-def find_parameter_unit(idim: Idim, index: int) -> str:
-    """Unit of a standard parameter, on its joint."""
-    symbol, number = idim.parameters[index].symbol, idim.parameters[index].number
-    if index < idim.inertial:
-        return "kg" if symbol == "m" else "kg m" if symbol[0] == "m" else "kg m^2"
-    column = idim.drive_columns[index - idim.inertial]
-    if isinstance(column, SensorColumn):
-        return column.unit
-    if column.friction is None:
-        return "kg" if idim.robot.joints[number - 1].kind == "prismatic" else "kg m^2"
-    model = idim.frictions[column.friction].model
-    if column.term is not None:
-        return convert_unit_to_joint(model.parameters[column.term].unit, idim.robot, number)
-    shape = model.shape[column.shape or 0]
-    return convert_unit_to_joint(shape.unit, idim.robot, number)
-
-
-def convert_unit_to_joint(unit: str, robot: Robot, number: int) -> str:
-    """A unit of a revolute joint, as a joint has it by its 1-based number."""
-    straight = robot.joints[number - 1].kind == "prismatic"
-    return unit.replace("rad", "m").replace("Nm", "N") if straight else unit
 
 
 def list_drive_errors(result: Result) -> list[dict[str, float]]:

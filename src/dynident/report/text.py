@@ -25,10 +25,10 @@ from dynident.core.words import (
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
+from dynident.dynamics.units import convert_unit_to_joint
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
 from dynident.fit.floor import describe_floor
 from dynident.fit.parameters import (
-    convert_unit_to_joint,
     find_body_errors,
     list_base_parameters,
     list_drive_errors,
