@@ -15,8 +15,8 @@ import dynident as di
 
 TOP = Path(__file__).resolve().parents[2]
 PICTURE = Path(__file__).resolve().with_name("tx40.png")
-SIZE = (1100, 1400)
-LEFT_OUT = "nav, #facts, #errors, h3, .hint, .caption, details:not([open]) { display: none }"
+SIZE = (1100, 1030)
+LEFT_OUT = "nav, h3, .hint, .caption, details:not([open]) { display: none }"
 
 
 def main() -> None:
