@@ -1,4 +1,4 @@
-"""Writes `options.md` from the fields of the options.
+"""Writes `options.md`, and the types of the same keywords, from the fields of the options.
 
 Run it after an option was added or said otherwise: ``.venv/bin/python docs/make_options.py``.
 """
@@ -21,7 +21,7 @@ from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
-from dynident.methods.options import list_all_options, name_methods_with_option
+from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
@@ -33,6 +33,23 @@ from dynident.study.study import TRACKING
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "options.md"
+SOURCE = HERE.parent / "src" / "dynident"
+TYPES: dict[Any, str] = {
+    bool: "bool",
+    int: "int",
+    float: "float",
+    tuple: "Sequence[float] | npt.NDArray[Any]",
+    Mapping: "Mapping[str, Any]",
+    str: "str",
+}
+"""How what an option may be is written as a type."""
+OBJECTS = {
+    "constraints": "Sequence[Constraint]",
+    "simulation": "Simulation",
+    "loop": "str | Sequence[str]",
+    "mount": "str | Sequence[str]",
+}
+"""The same of objects, and of lists of names."""
 VALUES: dict[Any, str] = {
     bool: "`true`, `false`",
     int: "a whole number",
@@ -306,5 +323,81 @@ def flags(option: Option) -> str:
     return f"`{'`, `'.join(list_flag_spellings(option)).replace('/', '`, `')}`"
 
 
+def keywords(
+    name: str,
+    what: str,
+    options: Iterable[Option],
+    imports: Sequence[str],
+    beside: Sequence[str] = (),
+) -> str:
+    """A module with the types of keywords, by which editors complete and mypy refuses."""
+    types = {each.name: typed(each) for each in options}
+    types |= {key: OBJECTS[key] for key in beside}
+    body = [f"    {key}: {kind} | None" for key, kind in sorted(types.items())]
+    return "\n".join(
+        [
+            f'"""{what}: made by docs/make_options.py from the fields of the options."""',
+            "",
+            "from __future__ import annotations",
+            "",
+            *imports,
+            "",
+            "",
+            f"class {name}(TypedDict, total=False):",
+            f'    """{what}."""',
+            "",
+            *body,
+            "",
+        ]
+    )
+
+
+def typed(option: Option) -> str:
+    """What an option may be, as a type."""
+    if option.name in OBJECTS:
+        return OBJECTS[option.name]
+    words = [f"Literal[{', '.join(map(repr, option.choices))}]"] if option.choices else []
+    kinds = [k for k in TYPES if k in option.kinds and not (k is str and words)]
+    return " | ".join([*words, *(TYPES[kind] for kind in kinds)]).replace("'", '"')
+
+
+COLLECTIONS = "from collections.abc import Mapping, Sequence"
+
+
+def modules() -> dict[Path, str]:
+    """The modules with types of keywords, by where they are."""
+    common = [
+        "from typing import Any, Literal, TypedDict",
+        "",
+        "import numpy.typing as npt",
+    ]
+    objects = [
+        "",
+        "from dynident.consistency.constraints import Constraint",
+        "from dynident.estimators.closed_loop import Simulation",
+    ]
+    every = (list_all_options() | collect_options(EVERY_METHOD)).values()
+    prepared = (o for o in collect_options([Preparation]).values() if o.name != "bandwidth")
+    of_methods = keywords(
+        "IdentifyOptions",
+        "Options of `dynident.identify`",
+        every,
+        [COLLECTIONS, *common, *objects],
+        [SIMULATION],
+    )
+    of_preparation = keywords(
+        "PrepareOptions",
+        "Options of `dynident.prepare`",
+        prepared,
+        [COLLECTIONS.replace("Mapping, ", ""), *common],
+    )
+    return {
+        SOURCE / "methods" / "keywords.py": of_methods,
+        SOURCE / "recording" / "keywords.py": of_preparation,
+    }
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    for place, text in modules().items():
+        place.write_text(text, encoding="utf-8")

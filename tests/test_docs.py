@@ -322,6 +322,37 @@ def made() -> Any:
     return module
 
 
+def test_keywords_have_the_types_of_the_options():
+    for path, text in made().modules().items():
+        assert path.read_text(encoding="utf-8") == text, "run docs/make_options.py"
+
+
+CLIENT = """import dynident as di
+
+
+def fit(problem: di.Problem, log: di.Recording) -> None:
+    di.prepare(log, 5.0, drop_below=[0.1, 0.2], period=2.0)
+    di.identify(problem, "wls", bootstrap=0, rows="all", covariance="hac", doctor=False)
+    di.prepare(log, 5.0, drop_bellow=0.1)
+    di.prepare(log, 5.0, median="3")
+    di.identify(problem, "wls", bootstrp=0)
+    di.identify(problem, "wls", covariance="hacc")
+"""
+TOLD = {7: "drop_bellow", 8: '"median"', 9: "bootstrp", 10: "hacc"}
+"""By the lines that are wrong."""
+
+
+@pytest.mark.slow
+def test_a_typed_client_is_told_of_what_is_no_option(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    path = tmp_path / "client.py"
+    path.write_text(CLIENT)
+    said, _, _ = mypy.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(path)])
+    errors = {int(line.split(":")[1]): line for line in said.splitlines() if ": error:" in line}
+    assert set(errors) == set(TOLD), said
+    assert all(word in errors[line] for line, word in TOLD.items())
+
+
 def spec_keys(model: type) -> set[str]:
     """Keys of a table of a TOML file and of the tables in it, but those made of options."""
     from dynident.core.schema import Spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -58,6 +58,7 @@ from dynident.fit.warnings import (
     warn_of_weak_excitation,
 )
 from dynident.methods import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
+from dynident.methods.keywords import IdentifyOptions
 from dynident.methods.options import (
     SIMULATION,
     check_options,
@@ -112,7 +113,7 @@ def identify(
     decided: Sequence[str] = (),
     searched: Projected | None = None,
     progress: Progress = ignore_progress,
-    **options: Any,
+    **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a model and measure it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, Unpack
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -21,6 +21,7 @@ from dynident.filters.filters import (
 )
 from dynident.recording.clock import SHORTEST
 from dynident.recording.floating import BaseMotion, filter_base_motion
+from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, average_periods
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.drives import Drives
@@ -324,7 +325,9 @@ class Samples:
 
 
 def prepare(
-    recording: Recording, bandwidth: float | Sequence[float] | Array | None = None, **options: Any
+    recording: Recording,
+    bandwidth: float | Sequence[float] | Array | None = None,
+    **options: Unpack[PrepareOptions],
 ) -> Samples:
     """Filter and differentiate a recording.
 
