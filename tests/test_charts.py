@@ -156,6 +156,16 @@ def test_colours_have_a_name_in_the_style_sheet_by_day_and_by_night():
         assert len(re.findall(rf"--{name}: #", style)) == 2, name
 
 
+def test_a_common_legend_names_what_any_panel_shows_once():
+    none, some = np.zeros(0), np.ones(1)
+    first = Panel((Dots(none, none, RED, label="weak"), Dots(some, some, BLUE, label="known")))
+    second = Panel((Dots(some, some, RED, label="weak"), Dots(some, some, BLUE, label="known")))
+    nothing = Panel((Dots(none, none, GREY, label="gone"),))
+    root = ET.fromstring(render_chart(Chart((first, second, nothing), together=True), "legend"))
+    words = [" ".join("".join(each.itertext()).split()) for each in root.findall("p/span")]
+    assert words == ["● known", "● weak"]
+
+
 def test_maps_keep_their_shape():
     points = np.array([0.0, 4.0]), np.array([0.0, 1.0])
     text = render_chart(Chart((Panel((Curve(*points, BLUE),), equal=True),)), "map")

@@ -6,7 +6,7 @@ matplotlib, `page` as elements of a page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -162,7 +162,7 @@ class Chart:
     shared : bool
         Whether all have the same x: what is enlarged in one is in all.
     together : bool
-        Whether one legend, of the first panel, is all panels'.
+        Whether one legend is that of all panels.
     """
 
     panels: tuple[Panel, ...]
@@ -171,9 +171,15 @@ class Chart:
     together: bool = False
 
 
-def list_labelled(marks: Sequence[Mark]) -> list[Curve | Dots | Rule]:
-    """What a legend names."""
-    return [each for each in marks if isinstance(each, (Curve, Dots, Rule)) and each.label]
+def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:
+    """What a legend names, each name once, and nothing of which there are no points."""
+    found: dict[str, Curve | Dots | Rule] = {}
+    for each in marks:
+        if isinstance(each, (Bars, Band)) or not each.label:
+            continue
+        if not isinstance(each, Dots) or len(each.x):
+            found.setdefault(each.label, each)
+    return list(found.values())
 
 
 def label_joint(joint: int, name: str) -> str:

@@ -57,7 +57,8 @@ def render_chart(chart: Chart, name: str) -> str:
     joint = share_x(chart.panels) if chart.shared else None
     kind = "chart shared" if chart.shared else "chart"
     columns = min(chart.columns, len(chart.panels))
-    head = render_legend("", chart.panels[0].marks) if chart.together else ""
+    every = (mark for panel in chart.panels for mark in panel.marks)
+    head = render_legend("", every) if chart.together else ""
     below = len(chart.panels) - columns
     panels = "".join(
         render_panel(panel, joint, not chart.together, not chart.shared or k >= below)
@@ -131,7 +132,7 @@ def write_number(axis: str, side: str, where: float, word: str) -> str:
     return f'<i class="{axis}" style="{side}:{100 * where:.2f}%">{word}</i>'
 
 
-def render_legend(title: str, marks: Sequence[Mark]) -> str:
+def render_legend(title: str, marks: Iterable[Mark]) -> str:
     """A title, and what the colours are of."""
     named = "".join(
         f'<span><i style="color:{paint(mark.colour)}">{choose_glyph(mark)}</i> '
