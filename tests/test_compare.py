@@ -37,6 +37,7 @@ from dynident.report.html import render_comparison_page
 from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
 from dynident.study.study import Study, read_study
 
+FILES = Path(__file__).parents[1] / "docs" / "files"
 RATE = 500.0
 VALUES = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fr": 4.0}
 STUDY = """[robot]
@@ -332,6 +333,20 @@ def test_curves_of_friction_are_the_models(place):
     fast = np.abs(speed) > 0.5
     model = 0.5 + 2.0 * speed + np.sign(speed) * (3.0 + 4.0 * np.abs(speed) ** (1.0 / 3.0))
     assert np.abs(friction - model)[fast].max() < 0.1 * np.abs(model).max()
+
+
+def test_shapes_that_a_log_does_not_tell_spoil_no_block(tmp_path, monkeypatch):
+    """Where a shape changes next to nothing, a step of any length is a small one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("arm.urdf", "make_logs.py"):
+        (tmp_path / name).write_bytes((FILES / name).read_bytes())
+    exec(compile(Path("make_logs.py").read_text(), "make_logs.py", "exec"), {})
+    Path("study.toml").write_text(
+        '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "run1.csv"\n[prepare]\nbandwidth = 5.0\n'
+    )
+    found = compare(read_study("study.toml"), ["pc-idim-ls"], ["coulomb-viscous", "stribeck"])
+    plain, shaped = (each.held_out.percent()[0] for each in found.candidates)
+    assert shaped < 1.05 * plain
 
 
 def test_a_robot_at_rest_has_a_figure_too(place):

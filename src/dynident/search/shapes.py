@@ -45,6 +45,8 @@ LEAST = 0.1
 """Size of a shape near zero: a step doubles a shape at most, or halves it."""
 CLOSE = 1e-2
 """Change of an estimate, in standard deviations of white errors, below which it has settled."""
+FAR = 0.1
+"""Change of a shape, of itself or `LEAST`, that is no small step, however little it changes."""
 DESCENTS = 60
 SIGMAS = 30
 """Renewals of the sigmas at given shapes."""
@@ -108,9 +110,14 @@ def estimate_with_shapes(
         beyond = find_shapes_beyond_bounds(here, walk.theta, new)
         change, left = measure_estimate_change(here, rough)
         if not beyond and change < CLOSE:
-            estimate = method(here)
-            new = expand_to_full_set(here, estimate)
-            return here.settled(new), convert_from_linearised(here, estimate, new, held)
+            # of a column that is almost nothing any step is small: the model would not follow it
+            gone = find_shapes_gone_far(here, walk.theta, new)
+            if not gone:
+                estimate = method(here)
+                new = expand_to_full_set(here, estimate)
+                return here.settled(new), convert_from_linearised(here, estimate, new, held)
+            held = {**held, **gone}
+            continue
         walk = walk.on(new, here, sigma)
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
@@ -222,6 +229,16 @@ def find_shapes_beyond_bounds(problem: Problem, old: Array, new: Array) -> dict[
         if shape.name in problem.base.names
         and find_bound_side(shape, old[k]) * (new[k] - old[k]) >= 0.0
         if find_bound_side(shape, old[k])
+    }
+
+
+def find_shapes_gone_far(problem: Problem, old: Array, new: Array) -> dict[str, str]:
+    """Shapes that a step changes by more than `FAR` of themselves, and why they are held."""
+    places = range(problem.idim.plain, len(new))
+    return {
+        shape.name: UNDETERMINED
+        for shape, k in zip(problem.idim.shape_parameters, places, strict=True)
+        if shape.name in problem.base.names and abs(new[k] - old[k]) > FAR * max(abs(old[k]), LEAST)
     }
 
 
