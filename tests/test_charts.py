@@ -206,7 +206,7 @@ def test_a_browser_enlarges_a_stretch_and_tells_values(tmp_path):
     assert at == pytest.approx(4.0 + 0.02 * 8.0 * 0.7 ** len(keys), abs=1e-3)
     assert predicted.startswith("predicted ")
     value = float(predicted.removeprefix("predicted "))
-    assert value == pytest.approx(3.0 + 20.0 * np.sin(at), abs=0.15)
+    assert value == pytest.approx(3.0 + 20.0 * np.sin(at), abs=0.05)
     assert [line.text for line in second.findall(".//output/span")] == [predicted]
     numbers = [float(each.text) for each in second.find_class("x")]
     assert 2 <= len(numbers) <= 6

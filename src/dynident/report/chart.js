@@ -47,10 +47,12 @@ function curves(panel) {
   return panel.curves;
 }
 
-function nearest(x, at) {
+// The value of a curve at a place, between its points.
+function read({ x, y }, at) {
   let low = 0, high = x.length - 1;
   while (high - low > 1) { const middle = (low + high) >> 1; if (x[middle] > at) high = middle; else low = middle; }
-  return Math.abs(x[high] - at) < Math.abs(x[low] - at) ? high : low;
+  const width = x[high] - x[low], share = width > 0 ? Math.min(1, Math.max(0, (at - x[low]) / width)) : 0;
+  return share === 0 ? y[low] : y[low] + share * (y[high] - y[low]);
 }
 
 function ticks(low, high) {
@@ -96,9 +98,9 @@ function tell(panel, group, at) {
     const share = (at - each.seen[0]) / (each.seen[1] - each.seen[0]);
     each.cursor.style.left = `${100 * share}%`;
     each.cursor.hidden = false;
-    const lines = curves(each).flatMap(({ label, colour, x, y }) => {
-      const value = y[nearest(x, at)];
-      return value === value ? [[colour, `${label} ${Number(value.toPrecision(4))}`]] : [];
+    const lines = curves(each).flatMap((curve) => {
+      const value = read(curve, at);
+      return value === value ? [[curve.colour, `${curve.label} ${Number(value.toPrecision(4))}`]] : [];
     });
     if (each === panel) lines.unshift(["", `${group.at(-1).root.querySelector(".below")?.textContent ?? ""} ${Number(at.toPrecision(5))}`]);
     each.told.replaceChildren(...lines.map(([colour, words]) => {
