@@ -153,9 +153,23 @@ ALWAYS = {
 }
 
 
+SLOW = {
+    (method, friction, "")
+    for method in ("clie", "pc-clie")
+    for friction in ("bompos", "sigmoid", "tanh-sech")
+}
+"""Ten seconds each: other methods with these laws, and these methods with others, are run."""
+
+
+def mark(pair: tuple[str, str, str]) -> tuple[pytest.MarkDecorator, ...]:
+    """When a pair is run."""
+    if pair in SLOW:
+        return (pytest.mark.slow,)
+    return () if pair in ALWAYS else (pytest.mark.long,)
+
+
 @pytest.mark.parametrize(
-    ("method", "friction", "element"),
-    [pytest.param(*p, marks=() if p in ALWAYS else pytest.mark.long) for p in PAIRS],
+    ("method", "friction", "element"), [pytest.param(*p, marks=mark(p)) for p in PAIRS]
 )
 def test_pairs_work_or_say_why_not(method: str, friction: str, element: str) -> None:
     options = dict(QUICK.get(method, {}))
