@@ -21,8 +21,9 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
 from dynident.plots.charts import Rule, thin_to_extremes
-from dynident.plots.coverage import Range, build_coverage, estimate_density
+from dynident.plots.coverage import Range, build_coverage, build_spectrum, estimate_density
 from dynident.plots.overview import find_step
+from dynident.regression.rows import list_torque_groups
 
 pytest.importorskip("pandas")
 TWO = ("joint_1", "joint_2")
@@ -242,6 +243,10 @@ def test_spectra_are_densities():
     assert hz[np.argmax(density)] == pytest.approx(7.0, abs=0.3)
     assert np.sum(density**2) * (hz[1] - hz[0]) == pytest.approx(12.5, rel=0.02)
     assert len(estimate_density(np.zeros(5), step, 9)[0]) == 0
+    series = identified().series()[0]
+    short = replace(series, scored=np.arange(len(series.time)) < 9)
+    panel = build_spectrum(short, 0, list_torque_groups(identified().robot)[0])
+    assert (panel.marks, panel.note) == ((), "no run is long enough")
     fit = identified()
     for axes in fit.plot.spectrum():
         assert labels(axes) == ("frequency [Hz]", "density [Nm/√Hz]")

@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from scipy.sparse.linalg import splu
 
 from dynident.control.reference import Move, Reference, sum_moves
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, find_runs
 from dynident.core.errors import ComputationError, InputError
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
 
@@ -237,9 +237,8 @@ class _Motion:
 
 def _find_windows(pace: Array, rest: float) -> list[tuple[int, int, int, int]]:
     """Pieces in motion: the middle of the stop before, first and last sample, middle after."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], pace >= rest, [False]])))
     # what hardly leaves the band of rest is the end of a motion or noise, not a move
-    spans = [(a, b) for a, b in edges.reshape(-1, 2) if pace[a:b].max() > 3.0 * rest]
+    spans = [(a, b) for a, b in find_runs(pace >= rest) if pace[a:b].max() > 3.0 * rest]
     found = []
     for k, (first, last) in enumerate(spans):
         margin = max(2, (last - first) // 2)

@@ -76,3 +76,9 @@ def _is_frozen(array: npt.NDArray[np.generic]) -> bool:
             return False
         owner = owner.base
     return owner is None
+
+
+def find_runs(known: Booleans) -> list[tuple[int, int]]:
+    """Where what is true begins and ends, run by run."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]])))
+    return [(start, stop) for start, stop in edges.reshape(-1, 2).tolist()]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, find_runs
 from dynident.plots.charts import BLUE, ORANGE, PALE, RED, Chart, Curve, Dots, Mark, Panel, Rule
-from dynident.plots.curves import measure_residuals
+from dynident.plots.curves import list_measured, measure_residuals
 from dynident.plots.data import Channel, Torques
 
 DOTS = 800
@@ -48,7 +48,7 @@ def build_coverage(
     step = max(1, len(q) // DOTS)
     q, dq, used = q[::step], dq[::step], used[::step]
     marks: list[Mark] = [
-        Dots(q[~used], dq[~used], PALE, label="not fitted" if not used.all() else ""),
+        Dots(q[~used], dq[~used], PALE, label="not fitted"),
         Dots(q[used], dq[used], BLUE, label="fitted"),
     ]
     ends = [Rule(at, RED, 0.8, True, standing=True) for at in allowed[:2] if math.isfinite(at)]
@@ -60,18 +60,23 @@ def build_coverage(
 
 def chart_spectra(channels: Sequence[Channel], series: Torques) -> Chart:
     """Spectra of all channels of which a log has torques."""
-    known = np.isfinite(series.measured)
-    own = [(j, each) for j, each in enumerate(channels) if known[:, j].any()]
-    return Chart(tuple(build_spectrum(series, *each) for each in own), columns=3, together=True)
+    panels = (build_spectrum(series, *each) for each in list_measured(channels, series))
+    return Chart(tuple(panels), columns=3, together=True)
 
 
 def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
     """Amplitude densities of a channel's measured torque and of its residual."""
     step = float(np.median(np.diff(series.time)))
     left = measure_residuals(series)[:, column]
-    known = find_longest_run(np.isfinite(left))
-    both = [signal[known] - np.mean(signal[known]) for signal in (series.measured[:, column], left)]
-    length = (known.stop - known.start) // PARTS
+    axes = channel.name, "frequency [Hz]", f"density [{channel.unit}/√Hz]"
+    runs = find_runs(np.isfinite(left))
+    start, stop = max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
+    length = (stop - start) // PARTS
+    if length < 2:
+        return Panel((), *axes, note="no run is long enough")
+    both = [
+        part - np.mean(part) for part in (series.measured[start:stop, column], left[start:stop])
+    ]
     # first as fine as the log allows, then as fine as can be seen where there is anything
     for _ in range(2):
         pairs = [estimate_density(signal, step, length) for signal in both]
@@ -84,25 +89,7 @@ def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
         Curve(hz, np.where(density > floor, density, np.nan), colour, width, label=label)
         for (hz, density), (colour, width, label) in zip(pairs, looks, strict=True)
     )
-    return Panel(
-        marks,
-        channel.name,
-        "frequency [Hz]",
-        f"density [{channel.unit}/√Hz]",
-        flush=True,
-        x_range=(0.0, highest),
-        log=True,
-    )
-
-
-def find_longest_run(known: Booleans) -> slice:
-    """The longest run of what is known."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
-    runs = edges.reshape(-1, 2)
-    if not len(runs):
-        return slice(0, 0)
-    start, stop = runs[np.argmax(runs[:, 1] - runs[:, 0])].tolist()
-    return slice(start, stop)
+    return Panel(marks, *axes, flush=True, x_range=(0.0, highest), log=True)
 
 
 def estimate_density(signal: Array, step: float, length: int) -> tuple[Array, Array]:

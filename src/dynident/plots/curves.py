@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from dynident.plots.charts import (
 )
 from dynident.plots.data import Channel, Positions, Torques
 
+C = TypeVar("C")
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 
@@ -104,9 +106,14 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
     """
     return [
         (each.name, Chart(build_torque_panels(series, j, each), shared=True))
-        for j, each in enumerate(channels)
-        if np.isfinite(series.measured[:, j]).any()
+        for j, each in list_measured(channels, series)
     ]
+
+
+def list_measured(channels: Sequence[C], series: Torques) -> list[tuple[int, C]]:
+    """Columns of which a log has torques, and whose they are."""
+    known = np.isfinite(series.measured)
+    return [(j, each) for j, each in enumerate(channels) if known[:, j].any()]
 
 
 def chart_positions(channels: Sequence[Channel], series: Positions) -> list[tuple[str, Chart]]:

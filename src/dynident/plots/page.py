@@ -13,7 +13,7 @@ from html import escape
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, find_runs
 from dynident.plots.charts import (
     COLOURS,
     Band,
@@ -301,8 +301,7 @@ def stroke(path: str, colour: str, width: float, kind: str, more: str = "") -> s
 def trace_curve(x: Array, y: Array) -> str:
     """A path through points, in steps from one to the next; broken where a number is NaN."""
     known = np.isfinite(x) & np.isfinite(y)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
-    runs = edges.reshape(-1, 2).tolist()
+    runs = find_runs(known)
     total = sum(stop - start for start, stop in runs)
     path = []
     for start, stop in runs:

@@ -176,7 +176,8 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
             axes.plot(mark.x, mark.y, label=mark.label or None, **look)
         case Dots():
             look = {"color": mark.colour, "ms": mark.size, "ls": "", **SHAPES[mark.shape]}
-            axes.plot(mark.x, mark.y, label=mark.label or None, **look)
+            label = (mark.label or None) if len(mark.x) else None
+            axes.plot(mark.x, mark.y, label=label, **look)
         case Bars():
             draw = axes.hlines if mark.lying else axes.vlines
             draw(mark.place, mark.low, mark.high, colors=mark.colours, lw=mark.width)

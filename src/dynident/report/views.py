@@ -15,7 +15,7 @@ from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
 from dynident.plots.coverage import build_spectrum
-from dynident.plots.curves import build_position_panels, build_torque_panels
+from dynident.plots.curves import build_position_panels, build_torque_panels, list_measured
 from dynident.plots.friction import LOADS, label_speed, scatter_friction, trace_friction
 from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
 from dynident.plots.parameters import draw_correlation
@@ -359,8 +359,7 @@ class Plots:
 
     def _list_channels(self, series: Series, joints: Sequence[str] | None) -> list[Channel]:
         """Columns of which a log has torques, or some of them by name."""
-        every = list(enumerate(list_torque_groups(self.fit.robot)))
-        known = [(k, g) for k, g in every if np.isfinite(series.measured[:, k]).any()]
+        known = list_measured(list_torque_groups(self.fit.robot), series)
         return select_channels(known, joints)
 
 
