@@ -11,6 +11,8 @@ import pytest
 
 # before numpy is loaded; the matrices are small, and threads would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# two processes are at work already
+os.environ.setdefault("DYNIDENT_COMPILE_ALONE", "1")
 
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"

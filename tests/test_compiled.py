@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -20,12 +21,13 @@ import pytest
 from numba.core import event
 
 import dynident
-from dynident.core import compiled
+from dynident.core import beside, compiled
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.jit import jit
 from dynident.core.progress import Progress, ignore_progress
 from dynident.friction import kernel, memoryless
+from dynident.simulation import rehearsal
 
 SOURCE = Path(dynident.__file__).parent
 
@@ -362,3 +364,83 @@ def test_kernels_read_bundles_as_the_tuples_that_they_are_made_of():
     assert keep_bundle(parts) is keep_bundle(parts)
     with pytest.raises(TypeError, match="not contiguous"):
         Bundle(parts._replace(matrix=parts.matrix.T))
+
+
+class Meanwhile(event.Listener):
+    """Has another process ask for a function that this one compiles, and takes its time."""
+
+    def __init__(self, *argv: str) -> None:
+        self.argv = argv
+        self.other: subprocess.Popen[str] | None = None
+
+    def on_start(self, event: object) -> None:
+        self.other = subprocess.Popen(self.argv, stdout=subprocess.PIPE, text=True)
+        assert self.other.stdout is not None
+        assert self.other.stdout.readline() == "asks\n"
+        time.sleep(0.3)
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+ASKING = """
+import importlib, sys
+from dynident.core import compiled
+sys.path.insert(0, sys.argv[1])
+add = compiled.make_compiler()(importlib.import_module("adding").add)
+print("asks", flush=True)
+print(add(2), compiled.COMPILATIONS.count)
+"""
+
+
+def test_what_one_process_compiles_others_wait_for(
+    uncompiled: Callable[[int], int], tmp_path: Path
+) -> None:
+    listener = Meanwhile(sys.executable, "-c", ASKING, str(tmp_path))
+    with event.install_listener("numba:compile", listener):
+        assert uncompiled(2) == 3
+    assert listener.other is not None
+    assert listener.other.communicate()[0] == "3 0\n"
+    assert not [*tmp_path.rglob("*.claim")]
+
+
+def test_what_cannot_be_compiled_is_nobodys(
+    uncompiled: Callable[[object], object], tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with pytest.raises(compiled.numba.TypingError):
+            uncompiled("a")
+        assert not beside.CLAIMS
+    assert not [*tmp_path.rglob("*.claim")]
+
+
+def test_a_process_compiles_beside_another_and_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beside, "count_processors", lambda: 2)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "waiting.py").write_text(
+        "import os, sys, time\nopen(sys.argv[1] + '.txt', 'w').close()\ntime.sleep(99)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    beside.compile_beside("waiting", (4, 5, 6))
+    assert not beside.HELPERS  # as in this suite, which fills two processors
+    monkeypatch.delenv(beside.ALONE)
+    for _ in range(2):
+        beside.compile_beside("waiting", (4, 5, 6))
+    helpers = [*beside.HELPERS]
+    assert len(helpers) == 2
+    while len([*tmp_path.glob("*.txt")]) < 2:
+        time.sleep(0.01)
+    beside.end_helpers()
+    assert {path.stem for path in tmp_path.glob("*.txt")} == {"4", "5"}
+    assert [helper.returncode for helper in helpers] == [-signal.SIGTERM] * 2
+
+
+def test_what_is_compiled_beside_a_rollout_is_what_the_rollout_asks_for() -> None:
+    rehearsal.compile_part(0)
+    before = compiled.COMPILATIONS.count
+    loop = rehearsal.build_pendulum()
+    for function, arguments in rehearsal.list_steps(loop, rehearsal.choose_parameters(loop)):
+        compiled.compile_for(function, *arguments)
+    assert compiled.COMPILATIONS.count == before

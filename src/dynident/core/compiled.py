@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, wraps
 from importlib import import_module
 from inspect import getfile, signature
@@ -28,6 +28,7 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 
 from dynident.core import quicker  # noqa: F401
+from dynident.core.beside import claim_function, give_up_claim
 from dynident.core.files import DAMAGE
 from dynident.core.progress import Progress
 
@@ -65,9 +66,14 @@ def make_compiler(*, wide: bool = False, **options: Any) -> Decorator:
 def compile_callback(function: Any, signature: Any, **options: Any) -> Any:
     """``numba.cfunc`` with that cache."""
     callback = CFunc(function, sigutils.normalize_signature(signature), {}, options)
+    kept = None
     if getfile(function).endswith(".py"):  # not as at a prompt: there is nothing to keep it beside
-        callback._cache = find_cache(function)  # type: ignore[attr-defined]
-    callback.compile()
+        kept = callback._cache = find_cache(function)  # type: ignore[attr-defined]
+    try:
+        callback.compile()
+    finally:
+        if isinstance(kept, MachineCode):
+            kept.give_up(signature)
     return callback
 
 
@@ -178,7 +184,7 @@ def is_there(symbol: str, module: str, name: str, sig: Any) -> bool:
     if dispatcher is None:
         return False
     dispatcher.compile(sig)
-    now = dispatcher.overloads[tuple(sigutils.normalize_signature(sig)[0])]
+    now = dispatcher.overloads[find_arguments(sig)]
     return bool(now.fndesc.llvm_func_name == symbol)
 
 
@@ -193,6 +199,11 @@ class MachineCode(caching.FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=self._impl.locator.get_source_stamp(),
         )
+        self._claims: dict[Any, Path] = {}
+
+    def is_empty(self) -> bool:
+        """Whether no variant of the function is kept."""
+        return not self._cache_file._load_index()
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         # Numba's own entries, and those of other lengths, hold something else
@@ -209,9 +220,14 @@ class MachineCode(caching.FunctionCache):
             return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, context: Any) -> Any:
-        found = self._cache_file.load(self._index_key(sig, context.codegen()))
+        key = self._index_key(sig, context.codegen())
+        found = self._cache_file.load(key)
         if found is None:
-            return None
+            self._claim(sig, key)
+            found = self._cache_file.load(key)  # another process may have compiled it meanwhile
+            if found is None:
+                return None
+            self.give_up(sig)
         needs, called, payload = found
         if not all(is_there(*each) for each in needs):
             return None
@@ -220,6 +236,26 @@ class MachineCode(caching.FunctionCache):
         if called:
             cres.library.called = called
         return cres
+
+    def _claim(self, sig: Any, key: Any) -> None:
+        with suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            claim = claim_function(Path(self._cache_path), self._impl.filename_base, key)
+            if claim is not None:
+                self._claims[find_arguments(sig)] = claim
+
+    def give_up(self, sig: Any) -> None:
+        """Let other processes compile a variant, or load it."""
+        claim = self._claims.pop(find_arguments(sig), None)
+        if claim is not None:
+            give_up_claim(claim)
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Keep the code of a signature, for other processes, too, that may wait for it."""
+        try:
+            super().save_overload(sig, cres)  # type: ignore[no-untyped-call]
+        finally:
+            self.give_up(sig)
 
     def _save_overload(self, sig: Any, cres: Any) -> None:
         mark_as_called(self._function, sig, cres)
@@ -233,6 +269,22 @@ class MachineCode(caching.FunctionCache):
             self._impl.reduce(cres),
         )
         self._cache_file.save(self._index_key(sig, cres.codegen), data)
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether any variant of a compiled function is there or kept."""
+    cache = function._cache
+    return bool(function.overloads) or not (isinstance(cache, MachineCode) and cache.is_empty())
+
+
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile a function for such arguments, or load it, without calling it."""
+    function.compile(tuple(numba.typeof(each) for each in arguments))
+
+
+def find_arguments(sig: Any) -> tuple[Any, ...]:
+    """Types of the arguments of a signature, or of such a tuple of types."""
+    return tuple(sigutils.normalize_signature(sig)[0])
 
 
 @cache
@@ -340,8 +392,12 @@ class Compilations(event.Listener):
         for progress in self.told[-1:]:
             progress(f"compiling functions for the first time, {self.count} so far", 0.0)
 
-    def on_end(self, event: object) -> None:
-        """It is done."""
+    def on_end(self, event: Any) -> None:
+        """It is done; what failed is nobody's any more."""
+        cache = event.data["dispatcher"]._cache
+        failed = event._exc_details is not None  # Numba's `is_failed` tells the contrary
+        if failed and isinstance(cache, MachineCode):
+            cache.give_up(event.data["args"])
 
 
 def find_top_directory(place: Path) -> Path:

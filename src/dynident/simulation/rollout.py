@@ -9,7 +9,9 @@ import numpy as np
 
 from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Integers
+from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
+from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
@@ -29,7 +31,7 @@ from dynident.simulation.law import (
 from dynident.simulation.loop import Loop
 from dynident.simulation.mount import mount_model
 from dynident.simulation.plant import Plant, build_plant
-from dynident.simulation.ports import Inputs, Outputs, State, build_scratch
+from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
 from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 
 BASE = 7 + 6 + 6
@@ -120,6 +122,22 @@ class Stretch:
 SENSITIVITIES = ("q", "dq", "ddq", "tau")
 
 
+def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
+    """Have what a rollout needs compiled in processes of their own, unless that has been done.
+
+    It takes half a minute. That a method simulates is known when a study is read: what is done
+    until its first rollout, and the other processors, are time for it.
+
+    Parameters
+    ----------
+    parts : tuple of int
+        0 is a rollout from its beginning, which who rolls out compiles anyway; 1 its longest
+        functions.
+    """
+    if not is_compiled(advance_rollout):
+        compile_beside("dynident.simulation.rehearsal", parts)
+
+
 def rollout(
     loop: Loop, theta: Array, progress: Callable[[str, float], None] | None = None
 ) -> Motion:
@@ -193,22 +211,10 @@ def sensitive_rollout(
                 f"sensitivity {name!r} is not known{suggest_nearest(name, SENSITIVITIES)}"
             )
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
-    assert loop.width is not None
-    plant = build_plant(idim, theta, loop.width, columns, loop.elements)
-    law = build_law(loop, own, len(columns))
-    state = build_initial_state(loop, law, plant, c)
-    inputs = Inputs(
-        reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
-        forward=predict_feed_forward(loop),
-        external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
-        noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
-        counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
-        period=1.0 / loop.rate,
-        base=align_base_motion(loop),
-    )
+    prepare_rollouts(parts=(1,))
+    plant, law, inputs, state, room = build_parts(loop, theta, columns, own)
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
-    room = build_scratch(idim.tree, plant, state, len(scheme.b), loop.base is not None)
     given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
     held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
@@ -234,6 +240,33 @@ def sensitive_rollout(
             )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
         yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+
+
+def build_parts(
+    loop: Loop,
+    theta: Array,
+    columns: Sequence[int] | Integers = (),
+    own: Sequence[LoopColumn] = (),
+) -> tuple[Plant, Law, Inputs, State, Scratch]:
+    """What a rollout is given and carries along, for `sensitive_rollout`'s arguments."""
+    idim = loop.idim
+    n, dof, c = idim.robot.n, idim.robot.dof, len(columns) + len(own)
+    assert loop.width is not None
+    plant = build_plant(idim, theta, loop.width, columns, loop.elements)
+    law = build_law(loop, own, len(columns))
+    state = build_initial_state(loop, law, plant, c)
+    inputs = Inputs(
+        reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
+        forward=predict_feed_forward(loop),
+        external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
+        noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
+        counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
+        period=1.0 / loop.rate,
+        base=align_base_motion(loop),
+    )
+    stages = len(INTEGRATORS[loop.integrator].b)
+    room = build_scratch(idim.tree, plant, state, stages, loop.base is not None)
+    return plant, law, inputs, state, room
 
 
 def roll_out_mounted(

@@ -15,6 +15,7 @@ from dynident.decide.decision import Deciding
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import SIMULATION, check_options, list_option_names
 from dynident.report.fit import Fit
+from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
 from dynident.study.study import (
@@ -51,6 +52,8 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         study.controller is not None and SIMULATION in list_option_names(chosen.method)
     ) or None
     check_options(chosen.method, {**of_method, SIMULATION: simulates})
+    if simulates:
+        prepare_rollouts()
     progress("reading", 0.0)
     robot = load_study_robot(study)
     watch.lap("robot")

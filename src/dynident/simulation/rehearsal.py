@@ -1,0 +1,80 @@
+"""What `dynident.simulation.rollout.prepare_rollouts` has other processes compile."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from dynident.control.controller import pd
+from dynident.control.reference import Reference
+from dynident.core.arrays import Array
+from dynident.core.bundle import Bundle
+from dynident.core.compiled import compile_for
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.spatial import gather_subtrees, move_bodies
+from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
+from dynident.robot.drives import Drives
+from dynident.robot.model import Joint, Robot
+from dynident.simulation.implicit import solve_implicit_stage
+from dynident.simulation.loop import Loop
+from dynident.simulation.plant import average_inertia
+from dynident.simulation.rollout import build_parts, rollout
+from dynident.simulation.state import step_element_states
+
+Call = tuple[Any, tuple[Any, ...]]
+
+
+def build_pendulum() -> Loop:
+    """A loop of one joint: what is compiled for it serves every robot on a fixed base."""
+    joint = Joint("joint", "link", "revolute", 0, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+    robot = Robot("pendulum", (joint,), np.zeros((1, 10)), Drives.direct(1))
+    motion = np.zeros((2, 1))
+    return Loop(
+        build_idim(robot), pd(1.0, 1.0), Reference(100.0, motion, motion, motion), width=np.ones(1)
+    )
+
+
+def choose_parameters(loop: Loop) -> Array:
+    """Parameters with which the pendulum has an inertia."""
+    return np.array([1.0, *np.zeros(8), 1.0, *np.ones(len(loop.idim.parameters) - 10)])
+
+
+def list_steps(loop: Loop, theta: Array) -> list[Call]:
+    """The longest functions of a rollout with arguments, in the order in which they are missed."""
+    tree = loop.idim.tree
+    plant, law, _, state, room = build_parts(loop, theta, [0])
+    s, w, bodies = Bundle(room), Bundle(room.bodies), Bundle(tree)
+    q, dq, memory, SQ, SV, SM = state.q, state.dq, state.memory, state.SQ, state.SV, state.SM
+    moved = q, dq, memory, SQ, SV, SM
+    laws = plant.gears, plant.width, plant.rough, Bundle(plant.elements)
+    return [
+        (move_bodies, (bodies, plant.phi, q, dq, w)),
+        (gather_subtrees, (bodies, w, room.M, room.tau)),
+        (linearise_dynamics, (bodies, w, room.K, room.D)),
+        (fill_inertial_columns, (bodies, plant.slot, w, room.W)),
+        (step_element_states, (*laws, s, 0.1, *moved)),
+        (
+            solve_implicit_stage,
+            (bodies, Bundle(plant), Bundle(law), s, 0.1, *moved, room.kq[0], room.kv[0]),
+        ),
+    ]
+
+
+def compile_part(part: int) -> None:
+    """Compile a rollout, or its longest functions and what its motion is judged by."""
+    loop = build_pendulum()
+    theta = choose_parameters(loop)
+    if part:
+        for function, arguments in list_steps(loop, theta):
+            compile_for(function, *arguments)
+        motion = np.zeros((2, 1))
+        average_inertia(loop.idim, theta, motion)
+        loop.idim.torque(theta, motion, motion, motion)
+    else:
+        rollout(loop, theta)
+
+
+if __name__ == "__main__":
+    compile_part(int(sys.argv[1]))
