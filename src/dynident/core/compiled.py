@@ -272,9 +272,9 @@ class MachineCode(caching.FunctionCache):
 
 
 def is_compiled(function: Any) -> bool:
-    """Whether any variant of a compiled function is there or kept."""
-    cache = function._cache
-    return bool(function.overloads) or not (isinstance(cache, MachineCode) and cache.is_empty())
+    """Whether any variant of a function is there or kept, or it is compiled never or every time."""
+    cache = getattr(function, "_cache", None)
+    return not isinstance(cache, MachineCode) or bool(function.overloads) or not cache.is_empty()
 
 
 def compile_for(function: Any, *arguments: Any) -> None:
