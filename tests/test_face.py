@@ -16,6 +16,7 @@ from test_encoder import fitted
 from test_report import identified
 
 import dynident as di
+from dynident.cli.output import paint_verdict
 from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
@@ -522,3 +523,15 @@ def test_short_signals_are_drawn_as_they_are():
     assert kept[1] is signal
     _, kept = thin_to_extremes(np.arange(1000.0), np.sin(np.arange(1000.0)), 100)
     assert len(kept) <= 100
+
+
+def test_a_verdict_is_in_colour_on_a_terminal_that_wants_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "consistent  yes\n\nverdict     doubtful: a verdict is refuted"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert paint_verdict(text) == text
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert paint_verdict(text) == text.replace("doubtful", "\x1b[33m\x1b[1mdoubtful\x1b[0m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint_verdict(text) == text

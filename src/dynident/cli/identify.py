@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
 from dynident.study.study import IDENTIFYING, MethodSection, Study
@@ -45,7 +45,9 @@ def identify(
         bool,
         typer.Option("--as-given", help="Decide nothing from the logs: --decide nothing."),
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Print all base parameters.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print all that is known: parameters, tests, proofs.")
+    ] = False,
     json: JsonFlag = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where the verdict is refuted.")
@@ -84,7 +86,7 @@ def identify(
     if json:
         print_json(serialise_result(result, output))
     else:
-        typer.echo(result.summary(full=full))
+        typer.echo(paint_verdict(result.summary(full=full)))
     say("note", (*notes, *(f"removed {path} of an earlier result" for path in gone)))
     say_written(output, write_study)
     if strict and result.verdict.state == "refuted":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,21 @@ def print_json(
     from dynident.fit.json import replace_nonfinite, to_json
 
     typer.echo(to_json(replace_nonfinite(document), indent), nl=False)
+
+
+COLOURS = {
+    "trusted": typer.colors.GREEN,
+    "doubtful": typer.colors.YELLOW,
+    "refuted": typer.colors.RED,
+}
+
+
+def paint_verdict(summary: str) -> str:
+    """A summary with its verdict in colour, where a terminal shows it and `NO_COLOR` is not set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return summary
+    state = re.compile(rf"^(verdict +)({'|'.join(COLOURS)})\b", re.MULTILINE)
+    return state.sub(lambda m: m[1] + typer.style(m[2], fg=COLOURS[m[2]], bold=True), summary)
 
 
 def say(kind: str, lines: Iterable[str]) -> None:

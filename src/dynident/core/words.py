@@ -37,12 +37,12 @@ def format_with_error(value: float | None, std: float) -> str:
     decimals = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
     tail = f"e{power:+03d}" if power else ""
     digits = f"{error * 10.0**decimals:.0f}"
-    return f"{scaled:.{decimals}f}({digits}){tail}"
+    return f"{scaled:z.{decimals}f}({digits}){tail}"
 
 
-def format_percent(value: float) -> str:
-    """A percentage with as many digits as its size asks for."""
-    if not math.isfinite(value):
+def format_percent(value: float | None) -> str:
+    """A percentage with as many digits as its size asks for; a dash where there is none."""
+    if value is None or not math.isfinite(value):
         return "-"
     if 0.0 < abs(value) < 0.01 or abs(value) >= 1e5:
         return f"{value:.1e}"

@@ -25,7 +25,7 @@ from dynident.regression.statistics import (
     compute_wald_statistic,
 )
 from dynident.report.text import (
-    FEW,
+    MORE,
     describe_test_result,
     format_free_errors,
     format_torque_errors,
@@ -41,6 +41,9 @@ BOTH = ("A", "B")
 """What the two are called."""
 SAME = 1e-6
 """Of placements [m], axes and cosines, below which they differ by rounding alone."""
+
+FEW = 12
+"""Parameters that are printed without being asked for."""
 
 Pair = tuple[ValidationFigures, ValidationFigures]
 """Errors of both on one log."""
@@ -368,8 +371,7 @@ def format_parameters(found: Difference, full: bool) -> list[str]:
     if len(rows) < len(found.parameters):
         lines += format_entry(
             f"  {len(rows)} of {len(found.parameters)}",
-            "that differ most in joint standard deviations; --full or summary(full=True) "
-            "prints all",
+            f"that differ most in joint standard deviations; all with {MORE}",
         )
     return lines
 

@@ -75,7 +75,7 @@ class Fit(Result):
         return render_fit_card(self)
 
     def summary(self, full: bool = False) -> str:
-        """The result as plain text of at most 80 columns; `full` adds all base parameters."""
+        """The result as plain text of at most 80 columns: its answer on a screen, or all of it."""
         return summarise_result(self, full)
 
     def compare(self, other: Result) -> Difference:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import takewhile
@@ -14,7 +13,6 @@ from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
-    WIDTH,
     format_common_values,
     format_entry,
     format_number,
@@ -27,7 +25,7 @@ from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.dynamics.units import convert_unit_to_joint
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
-from dynident.fit.floor import describe_floor
+from dynident.fit.floor import UNKNOWN, describe_floor
 from dynident.fit.parameters import (
     find_body_errors,
     list_base_parameters,
@@ -46,8 +44,12 @@ if TYPE_CHECKING:
 
 TORQUE_ERRORS = {"measured": "torque error %", "law": "law's torque %"}
 """Errors of torques, by what they are of: one that a log has, or that its law commands."""
-FEW = 12
-"""Base parameters that are printed without being asked for."""
+FEW = 3
+"""Warnings and reasons that are printed without being asked for."""
+MANY = 12
+"""Base parameters that are printed only when asked for."""
+MORE = "--full or summary(full=True)"
+"""What prints the others."""
 
 
 Column = tuple[str, list[str]]
@@ -68,32 +70,26 @@ class ErrorColumn(NamedTuple):
 
 
 def summarise_result(result: Result, full: bool = False) -> str:
-    """A result as plain text.
+    """A result in lines of at most 80 columns: its answer on a screen, what to think of it last.
 
-    Parameters
-    ----------
-    full : bool
-        Print the base parameters too, even where they are more than `FEW`.
-
-    Returns
-    -------
-    str
-        Lines of at most 80 columns, without colours.
+    In `full` base parameters, shapes, tests, proofs, and all columns, warnings and reasons, too.
     """
+    floor = [words for words in list_floor_words(result) if full or words != UNKNOWN]
     sections = [
         format_free_errors(result.robot.joint_names, list_free_errors(result)),
-        format_header(result),
+        format_header(result, full),
         format_fitted_values(result),
         format_base_parameters(result, full),
-        format_drives(result),
-        format_shape_parameters(result),
+        format_drives(result, full),
+        format_shape_parameters(result) if full else [],
         format_sensors(result),
-        format_links(result),
+        format_links(result, full),
         [
             *format_torque_errors(build_error_columns(result), result.torque_source),
-            *(line for words in list_floor_words(result) for line in format_entry("floor", words)),
+            *(line for words in floor for line in format_entry("floor", words)),
         ],
-        format_quality(result),
+        format_quality(result, full),
+        format_verdict(result, full),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -176,11 +172,7 @@ def describe_consistency(result: Result) -> str:
 def describe_certificate(result: Result) -> str:
     """The solver's certificate."""
     proof = result.estimate.certificate
-    return (
-        "none: this method solves no cone problem"
-        if proof is None
-        else describe_proof(**asdict(proof))
-    )
+    return describe_proof(**asdict(proof)) if proof else "none: this method solves no cone problem"
 
 
 def describe_proof(primal: float, dual: float, gap: float) -> str:
@@ -320,24 +312,24 @@ def tabulate_drives(result: Result) -> list[Column]:
     ]
 
 
-def format_header(result: Result) -> list[str]:
+def format_header(result: Result, full: bool) -> list[str]:
     """What was identified, from what, and how."""
     logs = [log for log in result.log_words if log.use == "identify"]
     joints = format_count(result.robot.n, "joint")
     lines = [
-        *format_verdict(result),
         *format_entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
         *format_entry("method", f"{result.method}: {result.estimate.message}"),
         *format_entry("logs", ", ".join(log.words for log in logs)),
-        *format_entry("rows", describe_row_count(result)),
+        *(format_entry("rows", describe_row_count(result)) if full else []),
         *format_equations(result),
     ]
-    for words in dict.fromkeys(log.cutoffs for log in logs):
+    for words in dict.fromkeys(log.cutoffs for log in logs if full):
         lines += format_entry("cutoffs", words)
     for words in describe_decisions(result):
         lines += format_entry("decided", words)
-    lines += format_entry("prior", result.estimate.prior or "none")
-    lines += format_entry("covariance", result.estimate.covariance.name)
+    if full:
+        lines += format_entry("prior", result.estimate.prior or "none")
+        lines += format_entry("covariance", result.estimate.covariance.name)
     return lines
 
 
@@ -392,12 +384,14 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
     return words
 
 
-def format_verdict(result: Result) -> list[str]:
-    """Whether to trust the result, why not, and what repairs the log."""
-    lines = format_entry("verdict", result.verdict.words)
-    for found in result.findings:
-        lines += format_entry("finding", found.words)
-    return lines
+def format_verdict(result: Result, full: bool) -> list[str]:
+    """What repairs the log, whether to trust the result, and what decides that."""
+    words, (first, *rest) = result.verdict.words, result.verdict.reasons or (None,)
+    if first and rest and not full:
+        more = format_count(len(rest), "more reason")
+        words = f"{first.state}: {first.words}; {more} with {MORE}"
+    lines = [line for each in result.findings for line in format_entry("finding", each.words)]
+    return [*lines, *format_entry("verdict", words)]
 
 
 def format_trust(result: Result) -> str:
@@ -406,14 +400,14 @@ def format_trust(result: Result) -> str:
 
 
 def format_base_parameters(result: Result, full: bool) -> list[str]:
-    """The base parameters, or how many there are."""
+    """The base parameters; in short those of a method that gives nothing else, unless many."""
     every = list_base_parameters(result)
+    if not full and (result.phi is not None or len(every) > MANY):
+        return []
     rows = [row for row in every if row.essential]
     note = format_count(len(every), "base parameter")
     if len(rows) < len(every):
         note += f", {len(every) - len(rows)} of them eliminated (not essential)"
-    if not full and len(every) > FEW:
-        return textwrap.wrap(f"{note}; --full or summary(full=True) prints them", WIDTH)
     columns = [
         ("value", [format_number(row.value, 5) for row in rows]),
         ("std", [format_number(row.std, 3) for row in rows]),
@@ -424,12 +418,16 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     return [*format_table("base parameter", [row.name for row in rows], columns), note]
 
 
-def format_drives(result: Result) -> list[str]:
-    """Rotor inertia and friction of each drive."""
+def format_drives(result: Result, full: bool) -> list[str]:
+    """Rotor inertia and friction of each drive; in short the columns that have room."""
     columns = tabulate_drives(result)
     if not columns:
         return []
     lines = format_table("drive", result.robot.joint_names, columns)
+    if not full:
+        lines = lines[: result.robot.n + 1]
+        left = [symbol for symbol, _ in columns if symbol not in lines[0].split()]
+        lines += format_entry("  and", f"{', '.join(left)} with {MORE}") if left else []
     regrouped = "; ".join(list_regrouped_drives(result))
     return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
@@ -469,8 +467,8 @@ def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     return convert_unit_to_joint(shape.bounds.unit, result.robot, shape.parameter.number)
 
 
-def format_links(result: Result) -> list[str]:
-    """Mass and centre of mass of each link, and what of it the logs tell, not the robot file."""
+def format_links(result: Result, full: bool) -> list[str]:
+    """Mass and centre of mass of each link; in full, what of it the logs tell, not the file."""
     if result.phi is None:
         return []
     shares, std = result.estimate.informed, find_body_errors(result)
@@ -481,12 +479,13 @@ def format_links(result: Result) -> list[str]:
         for k, title in enumerate(("mass", "x", "y", "z"))
     ]
     columns.insert(1, ("file", file))
-    if shares is not None:
+    words = "standard deviations of the last digits"
+    if full and shares is not None:
+        words += "; %: of mass, centre and inertia, from the logs"
         columns += [
             (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
             for k, part in enumerate(("m %", "c %", "I %"))
         ]
-    words = "standard deviations of the last digits; %: of mass, centre and inertia, from the logs"
     return [*format_table("link", result.robot.links, columns), *format_entry("  (12)", words)]
 
 
@@ -496,25 +495,13 @@ def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[st
         return []
     names = list_error_names(columns)
     cells = [
-        (
-            column.key,
-            [
-                *(
-                    "-" if e is None else format_percent(e.relative_percent)
-                    for e in column.errors(names)
-                ),
-                format_percent(column.figure.overall_percent),
-            ],
-        )
-        for column in columns
+        (each.key, [format_percent(e.relative_percent if e else None) for e in each.errors(names)])
+        for each in columns
     ]
+    for each, (_, cell) in zip(columns, cells, strict=True):
+        cell.append(format_percent(each.figure.overall_percent))
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
-    cells.append(
-        (
-            "rmse",
-            [*("-" if e is None else format_number(e.rmse, 3) for e in best.errors(names)), ""],
-        )
-    )
+    cells.append(("rmse", [*(format_number(e and e.rmse, 3) for e in best.errors(names)), ""]))
     lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
     for column in columns:
         lines += format_entry(f"  {column.key}", column.title)
@@ -547,22 +534,26 @@ def format_regroupings(base: BaseParameters) -> str:
     return "\n".join(lines)
 
 
-def format_quality(result: Result) -> list[str]:
-    """Excitation, consistency, certificate, constraints, warnings and time."""
-    estimate = result.estimate
-    lines = format_entry("excitation", describe_excitation(result))
-    lines += format_entry("consistent", describe_consistency(result))
+def format_quality(result: Result, full: bool) -> list[str]:
+    """Excitation, consistency, certificate, constraints, warnings and time; the first in short."""
+    estimate, warnings = result.estimate, list(result.warnings)
+    lines = format_entry("consistent", describe_consistency(result))
     for figure in result.simulated:
         lines += format_entry("simulation", describe_simulation(figure))
-    for test in estimate.tests:
-        lines += format_entry("test", describe_test_result(test))
-    for words in describe_gyrations(estimate.gyrations):
-        lines += format_entry("gyration", words)
-    if estimate.certificate is not None:
-        lines += format_entry("certificate", describe_certificate(result))
-        lines += format_entry("active", ", ".join(estimate.active) or "no constraint")
-    if estimate.restriction is not None:
-        lines += format_entry("restriction", estimate.restriction.verdict)
-    for warning in result.warnings:
+    if full:
+        lines += format_entry("excitation", describe_excitation(result))
+        for test in estimate.tests:
+            lines += format_entry("test", describe_test_result(test))
+        for words in describe_gyrations(estimate.gyrations):
+            lines += format_entry("gyration", words)
+        if estimate.certificate is not None:
+            lines += format_entry("certificate", describe_certificate(result))
+            lines += format_entry("active", ", ".join(estimate.active) or "no constraint")
+        if estimate.restriction is not None:
+            lines += format_entry("restriction", estimate.restriction.verdict)
+    elif len(warnings) > FEW:
+        rest = format_count(len(warnings) - FEW, "more warning")
+        warnings = [*warnings[:FEW], f"{rest} with {MORE}"]
+    for warning in warnings:
         lines += format_entry("warning", warning)
-    return lines + format_entry("time", describe_timings(result))
+    return lines + (format_entry("time", describe_timings(result)) if full else [])
