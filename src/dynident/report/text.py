@@ -501,7 +501,9 @@ def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[st
     for each, (_, cell) in zip(columns, cells, strict=True):
         cell.append(format_percent(each.figure.overall_percent))
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
-    cells.append(("rmse", [*(format_number(e and e.rmse, 3) for e in best.errors(names)), ""]))
+    cells.append(
+        ("rmse", [*(format_number(e.rmse if e else None, 3) for e in best.errors(names)), ""])
+    )
     lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
     for column in columns:
         lines += format_entry(f"  {column.key}", column.title)
