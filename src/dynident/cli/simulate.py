@@ -42,8 +42,11 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")
     ] = False,
+    times: Annotated[
+        bool, typer.Option("--times", help="Computing times as well, the paper's beside ours.")
+    ] = False,
 ) -> None:
-    """Repeat a paper's experiment on its simulated robot, its tables beside ours."""
+    """Repeat a paper's experiment, its tables beside ours: simulated, and on a measured log."""
     from dynident.cli.progress import show_progress
     from dynident.core.text import suggest_nearest
     from dynident_papers import REPRODUCTIONS
@@ -51,5 +54,5 @@ def reproduce(
     if name not in REPRODUCTIONS:
         raise InputError(f"paper {name!r} is not known{suggest_nearest(name, REPRODUCTIONS)}")
     with show_progress() as progress:
-        found = REPRODUCTIONS[name](progress=progress, reduced=quick)
+        found = REPRODUCTIONS[name](progress=progress, reduced=quick, timed=times)
     typer.echo(found.text())
