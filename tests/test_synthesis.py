@@ -13,6 +13,7 @@ from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.study.simulate import simulate_study
 from dynident.study.study import read_study
+from dynident_papers.report import Reproduction
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 
@@ -182,6 +183,20 @@ def test_a_stored_result_can_be_simulated(folder, capsys):
     one = np.genfromtxt(folder / "loop.csv", delimiter=",", names=True)
     two = np.genfromtxt(folder / "again.csv", delimiter=",", names=True)
     assert np.abs(one["q_shoulder"] - two["q_shoulder"]).max() < 1e-3
+
+
+def test_reproduce_hands_its_flags_on(capsys, monkeypatch):
+    asked = []
+
+    def made(progress, reduced, timed):
+        asked.append((reduced, timed))
+        return Reproduction("As it was", ())
+
+    monkeypatch.setattr("dynident_papers.REPRODUCTIONS", {"brunot2019": made})
+    for flags in ([], ["--quick"], ["--times"]):
+        assert run(["reproduce", "brunot2019", *flags]) == 0
+    assert asked == [(False, False), (True, False), (False, True)]
+    assert "As it was" in capsys.readouterr().out
 
 
 def test_reproduce_refuses_unknown_papers(capsys):

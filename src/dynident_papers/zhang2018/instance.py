@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident import Fit
 from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.report.fit import Fit
 from dynident_papers.measured import read_tx40_log
 
 MODELS = {
