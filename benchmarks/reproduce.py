@@ -12,6 +12,7 @@ from common import FIGURES
 
 from dynident.cli.progress import show_progress
 from dynident_papers import REPRODUCTIONS
+from dynident_papers.picture import draw_panels
 
 
 def main() -> None:
@@ -24,6 +25,7 @@ def main() -> None:
     text = found.text()
     if not chosen.reduced:
         (FIGURES / f"{chosen.name}.md").write_text(f"```text\n{text}```\n")
+        (FIGURES / f"{chosen.name}.png").write_bytes(draw_panels(found.panels))
     sys.stdout.write(text)
 
 

@@ -12,6 +12,7 @@ module          content
 `zhang2018`     a survey's methods on an arm of its robot's class
 `routes`        other routes from a log to standard parameters
 `report`        tables and remarks as plain text
+`picture`       figures as PNG
 =============== ================================================================
 
 A paper's package has `simulated` (the robot and its logs), `estimated` (which methods on

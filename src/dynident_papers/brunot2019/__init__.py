@@ -11,6 +11,7 @@ measured  the log of a TX40 under references that are rebuilt
 estimated the methods on every sample and on decimated rows, case by case
 tables    the tables
 remarks   what the run shows, in sentences
+figures   the figures
 ========= ======================================================================
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident_papers.brunot2019.estimated import Results, estimate_all
+from dynident_papers.brunot2019.figures import draw_figures
 from dynident_papers.brunot2019.remarks import collect_remarks
 from dynident_papers.brunot2019.tables import tabulate_results
 from dynident_papers.report import Reproduction
@@ -58,4 +60,5 @@ def build_reproduction(found: Results, timed: bool = False) -> Reproduction:
         "Brunot et al. 2019, Output Error Methods for Robot Identification, on a TX40 and its twin",
         tabulate_results(found, timed),
         collect_remarks(found),
+        draw_figures(found),
     )

@@ -21,7 +21,7 @@ from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all, measure_belief_error
 from dynident_papers.zhang2018.instance import METHOD, MODELS
-from dynident_papers.zhang2018.tables import tabulate_results
+from dynident_papers.zhang2018.tables import draw_figure_4, tabulate_results
 
 
 @limit_to_one_thread
@@ -68,6 +68,7 @@ def build_reproduction(found: Results, timed: bool = False) -> Reproduction:
             describe_best_model(found),
             *(f"No answer: {failure}" for failure in found.failures),
         ),
+        draw_figure_4(found),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident_papers.picture import Panel
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
@@ -234,6 +235,22 @@ def tabulate_tracking(found: Results) -> Table:
             rows.append((f"{each.shape}, {describe_method(method)}", *cells))
     header = ("beta_3 [Nm s/rad]", "true at the end", "found there", "rms, second half")
     return Table("Figure 4, viscous friction that grows by half", header, tuple(rows))
+
+
+def draw_figure_4(found: Results) -> tuple[tuple[Panel, ...], ...]:
+    """Figure 4: the viscous friction that changes, and what methods follow of it."""
+    return (
+        tuple(
+            Panel(
+                f"Figure 4, {each.shape}",
+                "time [s]",
+                "beta_3 [Nm s/rad]",
+                each.time,
+                {"true": each.truth, **{describe_method(m): v for m, v in each.found.items()}},
+            )
+            for each in found.tracked
+        ),
+    )
 
 
 def tabulate_levels(found: Results) -> Table:
