@@ -412,7 +412,7 @@ def describe_essential_set(found: Results) -> str | None:
 
 
 def describe_log_whiteness(found: Results) -> str | None:
-    """Whether decimation makes the log's residuals white, as the paper's Figure 3 has them."""
+    """Whether decimation makes the log's residuals white, as the paper's third figure has them."""
     shares = {
         m: float(np.mean(answer.inside))
         for m, answer in select_measured(found).items()
@@ -424,7 +424,7 @@ def describe_log_whiteness(found: Results) -> str | None:
     return (
         f"Whiteness: on decimated rows of the log {format_range(shares.values(), '.2f')} of the "
         f"autocorrelations of CLIE and DIDIM are within two sigma, of the twin "
-        f"{format_range(twin.values(), '.2f')} (Table 8); the paper's Figure 3 has nearly all of "
+        f"{format_range(twin.values(), '.2f')} (Table 8); the paper's figure of DIDIM has nearly all of "
         "its robot's. Standard deviations by the paper's formula are too small for the log."
     )
 
