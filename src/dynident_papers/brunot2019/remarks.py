@@ -424,8 +424,9 @@ def describe_log_whiteness(found: Results) -> str | None:
     return (
         f"Whiteness: on decimated rows of the log {format_range(shares.values(), '.2f')} of the "
         f"autocorrelations of CLIE and DIDIM are within two sigma, of the twin "
-        f"{format_range(twin.values(), '.2f')} (Table 8); the paper's figure of DIDIM has nearly all of "
-        "its robot's. Standard deviations by the paper's formula are too small for the log."
+        f"{format_range(twin.values(), '.2f')} (Table 8); the paper's figure of DIDIM has nearly "
+        "all of its robot's. Standard deviations by the paper's formula, which counts rows as "
+        "independent, are no measure on the log."
     )
 
 
