@@ -215,12 +215,15 @@ class LogResults:
     bench : LogBench or None
     outcomes : dict of str to Outcome
         By the scenario's label.
+    compared : dict
+        Of scenario 1: fits by method and the name of their `KNOWLEDGE`.
     missing : str
         Why there are none.
     """
 
     bench: LogBench | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    compared: dict[tuple[str, str], Fit] = field(default_factory=dict)
     missing: str = ""
 
 
@@ -334,8 +337,10 @@ def estimate_log(reduced: bool = False) -> LogResults:
     except InputError as error:
         return LogResults(missing=str(error))
     methods = (*FEW, *(() if reduced else ("pi-didim",)), *CONSTRAINED)
+    outcomes = {s.label: estimate_scenario(bench, s, methods, bootstrap=0) for s in OF_LOG}
+    asked = ("pc-idim-iv",) if reduced else CONSTRAINED
     return LogResults(
-        bench, {s.label: estimate_scenario(bench, s, methods, bootstrap=0) for s in OF_LOG}
+        bench, outcomes, compare_constraints(bench, outcomes[ACTUAL.label], asked, bootstrap=0)
     )
 
 
@@ -387,7 +392,7 @@ def estimate_scenario(
 
 
 def compare_constraints(
-    bench: Bench, outcome: Outcome, methods: Sequence[str], bootstrap: int = REPLICATES
+    bench: Experiment, outcome: Outcome, methods: Sequence[str], bootstrap: int = REPLICATES
 ) -> dict[tuple[str, str], Fit]:
     """Constrained methods under each of `KNOWLEDGE`, on one scenario."""
     simulation = bench.simulation(outcome.scenario)

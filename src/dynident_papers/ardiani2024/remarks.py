@@ -194,6 +194,23 @@ def describe_log_controller(found: Results, third: Third) -> str | None:
     )
 
 
+def describe_log_constraints(found: Results, third: Third) -> str | None:
+    """What constraints cost on the log."""
+    priced = {
+        name: fit.restriction.p_value
+        for (method, name), fit in found.log.compared.items()
+        if method == "pc-idim-iv" and fit.restriction is not None
+    }
+    if not priced:
+        return None
+    told = join_words([f"{name} p = {p:.1g}" for name, p in priced.items()])
+    refused = [name for name, p in priced.items() if p < SIGNIFICANCE]
+    verdict = (
+        f"the log contradicts {join_words(refused)}" if refused else "the log contradicts none"
+    )
+    return f"Constraints on the log, price of PC-IV in chi-squared: {told}; {verdict}."
+
+
 def describe_gain_update(found: Results, third: Third) -> str | None:
     """What gains that follow the estimate do from rotors alone."""
     if not found.started:
@@ -755,6 +772,7 @@ REMARKS: tuple[Callable[[Results, Third], str | None], ...] = (
     describe_log,
     describe_log_encoders,
     describe_log_controller,
+    describe_log_constraints,
     describe_gain_update,
     describe_coarse_encoders,
     describe_in_sample_errors,

@@ -25,7 +25,7 @@ from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test
-from dynident_papers.brunot2019.measured import Bench, load_bench
+from dynident_papers.brunot2019.measured import OTHERS, Bench, load_bench
 from dynident_papers.brunot2019.simulated import (
     COULOMB,
     FULL,
@@ -47,6 +47,9 @@ METHODS = ("ols", "clie", "cloe", "didim")
 SIMULATING = METHODS[1:]
 WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
 KINDS = {"all": "every sample", "decimated": "decimated"}
+
+OF_LOOPS = ("clie", "cloe")
+"""What is estimated under other loops that are assumed of the log."""
 
 LAGS = 50
 LOW_PASS = 20.0
@@ -126,6 +129,8 @@ class MeasuredResults:
         Of the 28.
     chatter : dict of (str, bool) to str
         Why ode3 could not simulate CLOE's estimate, decimated; empty where it could.
+    loops : dict of str to dict of str to Answer or str
+        By the label of an `AssumedLoop`: answers by method, of the 28 on decimated rows.
     missing : str
         Why there are none of these.
     """
@@ -134,7 +139,12 @@ class MeasuredResults:
     bench: Bench | None = field(default=None, repr=False)
     test: TestResult | None = None
     chatter: dict[tuple[str, bool], str] = field(default_factory=dict)
+    loops: dict[str, dict[str, Answer | str]] = field(default_factory=dict, repr=False)
     missing: str = ""
+
+    def count(self, essential: bool) -> int:
+        """How many parameters are estimated."""
+        return len(NAMES) if essential or self.bench is None else self.bench.full.base.count
 
     def answer(
         self, reference: str, essential: bool, kind: str, method: str
@@ -211,6 +221,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     chosen = FEW if reduced else MISMATCHES
     keys = [(kind, method) for kind in KINDS for method in METHODS]
     total = 1 + len(keys) + len(chosen) + len(NOISES) + len(list_measured_cases(reduced))
+    total += 0 if reduced else len(OTHERS)
     steps = iter(range(1, total + 1))
 
     def made_a_step() -> None:
@@ -251,7 +262,7 @@ def estimate_measured_log(
     reduced : bool
         The first seconds, decimated, with the 28 parameters and one reference alone.
     made_a_step : callable
-        Called after each of `list_measured_cases`.
+        Called after each of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
     """
     try:
         bench = load_bench(twin, reduced)
@@ -272,7 +283,12 @@ def estimate_measured_log(
             chatter[reference, essential] = explain_chatter(case, cloe.estimate.beta)
         made_a_step()
     test = evaluate_essential_test(bench.case(ASKED, essential=True))
-    return MeasuredResults(answers, bench, test, chatter)
+    loops = {}
+    for loop in () if reduced else OTHERS:
+        case = bench.case(ASKED, essential=True, loop=loop)
+        loops[loop.label] = {m: estimate_case(case, "decimated", m) for m in OF_LOOPS}
+        made_a_step()
+    return MeasuredResults(answers, bench, test, chatter, loops)
 
 
 def explain_chatter(case: Case, beta: Array) -> str:

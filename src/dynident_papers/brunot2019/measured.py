@@ -8,7 +8,7 @@ follow; the implicit one can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
@@ -23,6 +23,34 @@ from dynident_papers.twin import Twin
 INTEGRATOR = "sdirk2"
 SHORT = 15000
 """Samples of the reduced form."""
+
+
+@dataclass(frozen=True)
+class AssumedLoop:
+    """What is assumed of the robot's loop.
+
+    Attributes
+    ----------
+    label : str
+    scale : float
+        Of the twin's bandwidth.
+    delay : float
+        Of the controllers' output [s].
+    """
+
+    label: str
+    scale: float = 1.0
+    delay: float = 0.0
+
+
+TWINS = AssumedLoop("as the twin's")
+OTHERS = (
+    AssumedLoop("band x 0.5", scale=0.5),
+    AssumedLoop("band x 0.7", scale=0.7),
+    AssumedLoop("band x 2", scale=2.0),
+    AssumedLoop("delay of 0.4 ms", delay=4e-4),
+)
+"""Loops that may be the robot's as well."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +70,7 @@ class Bench:
     recording: Recording
     full: Problem
 
-    def case(self, reference: str, essential: bool) -> Case:
+    def case(self, reference: str, essential: bool, loop: AssumedLoop = TWINS) -> Case:
         """The log under a reference.
 
         Parameters
@@ -51,12 +79,16 @@ class Bench:
             A name in `dynident_papers.measured.REFERENCES`.
         essential : bool
             Whether the 28 parameters alone are estimated.
+        loop : AssumedLoop
+            The reference is rebuilt under it.
         """
+        scale = loop.scale
+        twin = replace(self.twin, kp=scale**2 * self.twin.kp, kd=scale * self.twin.kd)
         simulation = Simulation(
-            build_twin_controller(self.twin),
+            replace(build_twin_controller(twin), delay=loop.delay),
             start="rotors",
             integrator=INTEGRATOR,
-            references=(REFERENCES[reference](self.twin, self.recording),),
+            references=(REFERENCES[reference](twin, self.recording),),
         )
         few = select_essential(self.full)
         return Case(few if essential else self.full, self.full, simulation)

@@ -374,6 +374,30 @@ def describe_references(found: Results) -> str | None:
     )
 
 
+def describe_assumed_loops(found: Results) -> str | None:
+    """What gains and delays do to the log's figures."""
+    loops = found.measured.loops
+    pairs = {k: (a["clie"], a["cloe"]) for k, a in loops.items()}
+    known = {
+        k: (clie, cloe)
+        for k, (clie, cloe) in pairs.items()
+        if isinstance(clie, Answer) and isinstance(cloe, Answer)
+    }
+    if not known:
+        return None
+    clie, cloe = ([pair[j] for pair in known.values()] for j in (0, 1))
+    theirs = BRUNOT_ERRORS["cloe"][1]
+    nearest = min(known, key=lambda k: abs(known[k][1].slow_torque - theirs))
+    return (
+        f"Gains and delays of the log (Table 3c): of the loops that were tried CLIE leaves "
+        f"{format_range([a.torque for a in clie])} % of the torques and "
+        f"{format_range([a.slow_torque for a in clie])} % below {LOW_PASS:g} Hz, so that none "
+        f"makes the difference to the paper; CLOE has {format_range([a.torque for a in cloe])} and "
+        f"{format_range([a.slow_torque for a in cloe])} %, nearest the paper's {theirs:g} % with "
+        f"{nearest}."
+    )
+
+
 def describe_inverted_matrices(found: Results) -> str | None:
     """Whose singular values the paper's are."""
     if found.measured.bench is None:
@@ -443,6 +467,7 @@ REMARKS: tuple[Callable[[Results], str | None], ...] = (
     describe_log,
     describe_torque_errors,
     describe_references,
+    describe_assumed_loops,
     describe_inverted_matrices,
     describe_essential_set,
     describe_log_whiteness,

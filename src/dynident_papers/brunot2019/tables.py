@@ -19,6 +19,7 @@ from dynident_papers.brunot2019.estimated import (
     LAGS,
     LOW_PASS,
     METHODS,
+    OF_LOOPS,
     SIMULATING,
     WORDS,
     Answer,
@@ -28,6 +29,7 @@ from dynident_papers.brunot2019.estimated import (
     take_beta_or_nan,
     take_values_or_nan,
 )
+from dynident_papers.brunot2019.measured import TWINS
 from dynident_papers.brunot2019.simulated import COULOMB, NAMES, select_essential
 from dynident_papers.experiment import average_twin_inertia
 from dynident_papers.measured import ASKED
@@ -45,8 +47,6 @@ from dynident_papers.published import (
 from dynident_papers.report import Table, blank_repeats, format_digits
 
 PAPER_NAMES = tuple(BRUNOT_NAMES.values())
-LOG_WORDS = {True: f"log, {len(NAMES)}", False: "log, 60"}
-"""Columns of the log, whether the essential parameters alone are estimated."""
 SHARES_ABOVE = (20.0, 100.0, 500.0)
 """Frequencies above which torques are looked at [Hz]."""
 
@@ -66,6 +66,7 @@ def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
         tabulate_singular_values(found, "Table 2", "all", timed),
         tabulate_simulated_errors(found),
         tabulate_torque_spectrum(found),
+        *tabulate_assumed_loops(found),
         *tabulate_estimates(found, "Table 4", "decimated"),
         tabulate_singular_values(found, "Table 5", "decimated", timed),
         tabulate_mismatches(found),
@@ -166,10 +167,10 @@ def tabulate_loop(found: Results) -> Table:
 def list_columns(found: Results, kind: str, method: str) -> dict[str, Answer | str]:
     """What stands beside the paper's column: the log, then the twin."""
     columns: dict[str, Answer | str] = {}
-    for essential, words in LOG_WORDS.items():
+    for essential in (True, False):
         answer = found.measured.answer(ASKED, essential, kind, method)
         if answer is not None:
-            columns[words] = answer
+            columns[f"log, {found.measured.count(essential)}"] = answer
     columns["twin"] = found.answers[kind, method]
     return columns
 
@@ -205,7 +206,7 @@ def describe_columns(columns: Mapping[str, Answer | str]) -> tuple[str, ...]:
     """What the columns of a table are, and why some have failed."""
     return (
         "In brackets the relative standard deviation [%] by the paper's formula. log: the TX40's, "
-        f"with the {len(NAMES)} parameters alone and among its 60.",
+        "with so many parameters.",
         *(f"{name}: {answer}." for name, answer in columns.items() if isinstance(answer, str)),
     )
 
@@ -285,7 +286,7 @@ def tabulate_simulated_errors(found: Results) -> Table:
         for method in SIMULATING
     ]
     sources = [
-        (f"log, {reference}", str(len(NAMES) if essential else 60), answers)
+        (f"log, {reference}", str(found.measured.count(essential)), answers)
         for (reference, essential), answers in found.measured.answers.items()
     ]
     for source, count, answers in (*sources, ("twin", str(len(NAMES)), found.answers)):
@@ -300,10 +301,11 @@ def tabulate_simulated_errors(found: Results) -> Table:
         ("", "parameters", "fitted", "", "position", "torque", f"below\n{LOW_PASS:g} Hz"),
         blank_repeats(rows, 1, 1, 1),
         (
-            "Every sample is compared, whatever rows were fitted. Below 20 Hz: simulated and "
-            "logged torques low-passed. LS has the torques of the inverse model along the filtered "
-            "motion. log, of what its reference is made: moves through the motion, moves through "
-            "the demand with which the assumed law gives the logged torques, or that demand.",
+            f"Every sample is compared, whatever rows were fitted. Below {LOW_PASS:g} Hz: torques "
+            "low-passed, simulated and logged. LS has those of the inverse model along the "
+            "filtered motion. log, of what its reference is made: moves through the motion, moves "
+            "through the demand with which the assumed law gives the logged torques, or that "
+            "demand.",
         ),
     )
 
@@ -338,6 +340,42 @@ def describe_times(timed: bool) -> str:
     )
 
 
+def tabulate_assumed_loops(found: Results) -> list[Table]:
+    """What the log's figures are under other loops; nothing where none was tried."""
+    own = found.measured.answers.get((ASKED, True), {})
+    ls = own.get(("decimated", "ols"))
+    if not found.measured.loops or not isinstance(ls, Answer):
+        return []
+    twins = {m: own["decimated", m] for m in OF_LOOPS}
+    rows = []
+    for label, answers in {TWINS.label: twins, **found.measured.loops}.items():
+        for method, answer in answers.items():
+            cells = ["failed", "", "", ""]
+            if isinstance(answer, Answer):
+                cells = [f"{answer.position:.4f}", f"{answer.torque:.2f}"]
+                cells.append(f"{answer.slow_torque:.2f}")
+                cells.append(f"{measure_coulomb_bias(answer.value, ls.value):.1f}")
+            rows.append((label, WORDS[method], *cells))
+    return [
+        Table(
+            "Table 3c. The log under other loops that may be its robot's [%]",
+            ("assumed", "", "position", "torque", f"below\n{LOW_PASS:g} Hz", "Coulomb"),
+            blank_repeats(rows, 1),
+            (
+                f"{len(NAMES)} parameters, decimated rows, {ASKED} (rebuilt under each). Coulomb: "
+                "100 sum |difference from LS| / sum fc; the paper's CLIE and CLOE have "
+                f"{' and '.join(f'{measure_published_bias(m):.1f}' for m in OF_LOOPS)}.",
+            ),
+        )
+    ]
+
+
+def measure_published_bias(method: str) -> float:
+    """The same of the paper's estimates, decimated."""
+    reference = list_published_values("decimated", "ols")
+    return measure_coulomb_bias(list_published_values("decimated", method), reference)
+
+
 def measure_share_above(log: Samples, cutoff: float) -> Array:
     """``100 ||tau - low-passed tau|| / ||tau||``, shape (n,)."""
     used, torque = slice(*log.segments[0]), log.joint_torque
@@ -350,13 +388,10 @@ def tabulate_mismatches(found: Results) -> Table:
     rows = []
     for setting, _, _ in found.mismatches:
         rows.append((setting.label, *map(format_percent, found.biases(setting).values())))
-    reference = list_published_values("decimated", "ols")
-    paper = [
-        measure_coulomb_bias(list_published_values("decimated", m), reference) for m in SIMULATING
-    ]
+    paper = [measure_published_bias(m) for m in SIMULATING]
     rows += [
         (
-            f"log, {reference}, {len(NAMES) if essential else 60} parameters",
+            f"log, {reference}, {found.measured.count(essential)} parameters",
             "",
             *map(format_percent, measure_log_biases(answers)),
         )
@@ -425,7 +460,7 @@ def tabulate_whiteness(found: Results) -> Table:
     rows = []
     cases: list[tuple[str, TestResult | None, Answers]] = [
         (
-            f"log, {len(NAMES) if essential else 60} parameters",
+            f"log, {found.measured.count(essential)} parameters",
             found.measured.test if essential else None,
             own,
         )
