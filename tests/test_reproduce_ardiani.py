@@ -666,7 +666,7 @@ def test_an_estimator_that_gives_up_leaves_its_reason(monkeypatch):
 def test_progress_reaches_the_end(monkeypatch):
     outcome = estimated.Outcome(ACTUAL, None, None, {}, None, 0.0, 0.0)
     monkeypatch.setattr(estimated, "estimate_scenario", lambda *args, **kwargs: outcome)
-    monkeypatch.setattr(estimated, "compare_constraints", lambda *args: {})
+    monkeypatch.setattr(estimated, "compare_constraints", lambda *args, **kwargs: {})
     monkeypatch.setattr(estimated, "estimate_method", lambda *args, **kwargs: None)
     monkeypatch.setattr(estimated, "compare_starts", lambda benches: {})
     monkeypatch.setattr(simulated.Bench, "validations", lambda *args: ())
