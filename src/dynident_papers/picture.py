@@ -25,6 +25,8 @@ class Panel:
         By their names in the legend.
     band : float
         Dashed lines stand at plus and minus this; none where it is zero.
+    shown : tuple of float, optional
+        Ends of the ordinate, where curves leave what is worth a look.
     """
 
     title: str
@@ -33,6 +35,7 @@ class Panel:
     x: Array
     curves: Mapping[str, Array]
     band: float = 0.0
+    shown: tuple[float, float] | None = None
 
 
 def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:
@@ -55,6 +58,8 @@ def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:
                 place.plot(panel.x, values, linewidth=0.9, label=name)
             for level in (-panel.band, panel.band) if panel.band else ():
                 place.axhline(level, color="0.3", linestyle="--", linewidth=0.8)
+            if panel.shown is not None:
+                place.set_ylim(*panel.shown)
             place.set_title(panel.title, fontsize=9)
             place.set_xlabel(panel.x_label, fontsize=8)
             place.set_ylabel(panel.y_label, fontsize=8)

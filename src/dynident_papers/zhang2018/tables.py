@@ -247,6 +247,8 @@ def draw_figure_4(found: Results) -> tuple[tuple[Panel, ...], ...]:
                 "beta_3 [Nm s/rad]",
                 each.time,
                 {"true": each.truth, **{describe_method(m): v for m, v in each.found.items()}},
+                # at first little is known of it
+                shown=(0.7 * float(each.truth.min()), 1.3 * float(each.truth.max())),
             )
             for each in found.tracked
         ),
