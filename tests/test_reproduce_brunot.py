@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -199,6 +200,17 @@ def test_on_the_log_torques_are_fitted_and_positions_lose_coulomb_friction(found
     assert cloe.position < clie.position
     assert cloe.torque > 1.5 * clie.torque
     assert np.max(cloe.estimate.singular_values) < 1e-3 * np.max(clie.estimate.singular_values)
+
+
+def test_the_paper_s_finding_is_the_log_s_and_not_the_twin_s(found):
+    log, twin = found.measured.answers[ASKED, True], found.answers
+    counts, known = tables.count_within_of_ls(log), tables.count_within_of_ls(twin)
+    assert min(counts["clie"], counts["didim"]) >= 26
+    assert counts["cloe"] <= 16  # of the paper's
+    assert min(known.values()) >= 26
+    assert f"CLOE {counts['cloe']}" in remarks.describe_headline(found)
+    text = tables.tabulate_intervals(found).text()
+    assert re.search(r"paper +28 +16 +28", text)
 
 
 def test_half_of_the_log_s_torque_error_is_above_the_robot_s_frequencies(found):

@@ -32,6 +32,8 @@ from dynident_papers.brunot2019.tables import (
     compute_loop_figures,
     compute_published_ratios,
     compute_singular_ratios,
+    count_within,
+    count_within_of_ls,
     list_published_values,
     measure_log_biases,
     measure_share_above,
@@ -39,6 +41,7 @@ from dynident_papers.brunot2019.tables import (
 from dynident_papers.measured import ASKED, EXACT, FOLLOWED, REFERENCES
 from dynident_papers.published import (
     BANDWIDTHS,
+    BRUNOT,
     BRUNOT_ERRORS,
     BRUNOT_SAMPLES,
     BRUNOT_SINGULAR,
@@ -318,6 +321,24 @@ def describe_log(found: Results) -> str:
     )
 
 
+def describe_headline(found: Results) -> str | None:
+    """What the paper says of CLOE, on the log and on the twin."""
+    log, twin = found.measured.answers.get((ASKED, True)), count_within_of_ls(found.answers)
+    counts = {} if log is None else count_within_of_ls(log)
+    if not counts or not twin:
+        return None
+    reference = BRUNOT["decimated", "ols"].values()
+    centre, std = (np.array([getattr(e, kind) for e in reference]) for kind in ("value", "std"))
+    theirs = count_within(list_published_values("decimated", "cloe"), centre, std)
+    return (
+        f"The paper's finding (Table 10): of {len(NAMES)} estimates CLIE and DIDIM have "
+        f"{format_range([counts['clie'], counts['didim']], '.0f')} within three sigma of LS on the "
+        f"log, CLOE {counts['cloe']} (the paper's {theirs}), and all of them "
+        f"{format_range(twin.values(), '.0f')} on the twin, whose reference and gains the "
+        "estimators know."
+    )
+
+
 def describe_torque_errors(found: Results) -> str | None:
     """Why the logged torques are further from any model than the paper's."""
     answers = select_measured(found)
@@ -465,6 +486,7 @@ def select_measured(found: Results) -> dict[str, Answer]:
 
 REMARKS: tuple[Callable[[Results], str | None], ...] = (
     describe_log,
+    describe_headline,
     describe_torque_errors,
     describe_references,
     describe_assumed_loops,

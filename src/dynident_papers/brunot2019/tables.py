@@ -47,6 +47,8 @@ from dynident_papers.published import (
 from dynident_papers.report import Table, blank_repeats, format_digits
 
 PAPER_NAMES = tuple(BRUNOT_NAMES.values())
+HALF_DIGIT = 0.005
+"""Of the paper's values."""
 SHARES_ABOVE = (20.0, 100.0, 500.0)
 """Frequencies above which torques are looked at [Hz]."""
 
@@ -73,6 +75,7 @@ def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
         tabulate_coulomb_changes(found),
         tabulate_whiteness(found),
         tabulate_true_errors(found),
+        tabulate_intervals(found),
     )
 
 
@@ -492,6 +495,50 @@ def tabulate_whiteness(found: Results) -> Table:
             f"{ASKED}; all else is the twin's.",
         ),
     )
+
+
+def tabulate_intervals(found: Results) -> Table:
+    """How many estimates lie within three sigma of LS, as the paper says of CLIE and DIDIM."""
+    centre = list_published_values("decimated", "ols")
+    std = np.array([entry.std for entry in BRUNOT["decimated", "ols"].values()])
+    theirs = (count_within(list_published_values("decimated", m), centre, std) for m in SIMULATING)
+    rows = [("paper", "", *map(str, theirs))]
+    sources = {
+        f"log, {ASKED}, {found.measured.count(own)} parameters": answers
+        for (reference, own), answers in found.measured.answers.items()
+        if reference == ASKED
+    }
+    for source, answers in {**sources, "twin": found.answers}.items():
+        ls = answers["decimated", "ols"]
+        if isinstance(ls, Answer):
+            counts = count_within_of_ls(answers)
+            near = count_within(ls.value, centre, std)
+            rows.append((source, str(near), *(str(counts[m]) for m in SIMULATING)))
+    return Table(
+        f"Table 10. Of the {len(NAMES)} estimates, those within three sigma of LS",
+        ("decimated", "LS, of\nthe paper's", *(f"{WORDS[m]}, of\nits LS" for m in SIMULATING)),
+        tuple(rows),
+        (
+            "Sigma is that of LS by the paper's formula, and half a digit of what is printed. The "
+            "paper has CLIE and DIDIM within them (section 5.2).",
+        ),
+    )
+
+
+def count_within(value: Array, centre: Array, std: Array) -> int:
+    """How many values are within three standard deviations, and the rounding of a table."""
+    return int(np.sum(np.abs(value - centre) <= 3.0 * std + HALF_DIGIT))
+
+
+def count_within_of_ls(answers: Answers) -> dict[str, int]:
+    """How many decimated estimates of each method are within three sigma of LS; none without."""
+    ls = answers["decimated", "ols"]
+    if isinstance(ls, str):
+        return {}
+    return {
+        m: count_within(take_values_or_nan(answers["decimated", m]), ls.value, ls.std)
+        for m in SIMULATING
+    }
 
 
 def tabulate_true_errors(found: Results) -> Table:
