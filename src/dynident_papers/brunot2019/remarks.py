@@ -412,8 +412,8 @@ def describe_assumed_loops(found: Results) -> str | None:
     return (
         f"Gains and delays of the log (Table 3c): of the loops that were tried CLIE leaves "
         f"{format_range([a.torque for a in clie])} % of the torques and "
-        f"{format_range([a.slow_torque for a in clie])} % below {LOW_PASS:g} Hz, so that none "
-        f"makes the difference to the paper; CLOE has {format_range([a.torque for a in cloe])} and "
+        f"{format_range([a.slow_torque for a in clie])} % below {LOW_PASS:g} Hz; CLOE "
+        f"has {format_range([a.torque for a in cloe])} and "
         f"{format_range([a.slow_torque for a in cloe])} %, nearest the paper's {theirs:g} % with "
         f"{nearest}."
     )
