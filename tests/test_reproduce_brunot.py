@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from dynident.simulation.plant import average_inertia
 from dynident.simulation.record import record_rollout
 from dynident.simulation.rollout import rollout
 from dynident_papers import experiment
-from dynident_papers.brunot2019 import build_reproduction, estimated, remarks, simulated
+from dynident_papers.brunot2019 import build_reproduction, estimated, remarks, simulated, tables
+from dynident_papers.brunot2019 import measured as measured_cases
 from dynident_papers.brunot2019.estimated import (
     FEED_FORWARD,
     KINDS,
@@ -25,6 +27,15 @@ from dynident_papers.brunot2019.estimated import (
     measure_coulomb_bias,
 )
 from dynident_papers.brunot2019.simulated import NAMES, SIDE, simulate_case
+from dynident_papers.measured import (
+    ASKED,
+    EXACT,
+    FOLLOWED,
+    REFERENCES,
+    find_tx40_folder,
+    read_tx40_log,
+    solve_demand,
+)
 from dynident_papers.published import (
     BANDWIDTHS,
     BRUNOT,
@@ -166,6 +177,75 @@ def test_errors_have_the_size_of_the_papers(found):
     squared = [float(error @ error) for error in residuals.error]
     torques = found.main.problem.factors.squared_torques
     assert 3.0 < 100.0 * np.mean(np.sqrt(squared / torques)) < 8.0
+
+
+# ---- on the log of a TX40
+
+
+def on_log(found, reference, essential, kind, method):
+    answer = found.measured.answer(reference, essential, kind, method)
+    assert not isinstance(answer, str), answer
+    return answer
+
+
+def test_on_the_log_torques_are_fitted_and_positions_lose_coulomb_friction(found):
+    ls, clie, cloe, didim = (on_log(found, ASKED, True, "decimated", m) for m in METHODS)
+    assert np.all(np.abs(clie.value - didim.value) < 3.0 * np.minimum(clie.std, didim.std))
+    bias = {
+        m: measure_coulomb_bias(a.value, ls.value)
+        for m, a in (("clie", clie), ("cloe", cloe), ("didim", didim))
+    }
+    assert max(bias["clie"], bias["didim"]) < 10.0
+    assert bias["cloe"] > 2.0 * max(bias["clie"], bias["didim"])
+    assert cloe.position < clie.position
+    assert cloe.torque > 1.5 * clie.torque
+    assert np.max(cloe.estimate.singular_values) < 1e-3 * np.max(clie.estimate.singular_values)
+
+
+def test_the_paper_s_finding_is_the_log_s_and_not_the_twin_s(found):
+    log, twin = found.measured.answers[ASKED, True], found.answers
+    counts, known = tables.count_within_of_ls(log), tables.count_within_of_ls(twin)
+    assert min(counts["clie"], counts["didim"]) >= 26
+    assert counts["cloe"] <= 16  # of the paper's
+    assert min(known.values()) >= 26
+    assert f"CLOE {counts['cloe']}" in remarks.describe_headline(found)
+    text = tables.tabulate_intervals(found).text()
+    assert re.search(r"paper +28 +16 +28", text)
+
+
+def test_half_of_the_log_s_torque_error_is_above_the_robot_s_frequencies(found):
+    for method in ("ols", "clie", "didim"):
+        answer = on_log(found, ASKED, True, "decimated", method)
+        assert answer.torque > 1.5 * answer.slow_torque
+        assert 0.7 * 6.95 < answer.slow_torque < 1.4 * 6.95
+    log = found.measured.bench.full.samples[0]
+    assert np.max(tables.measure_share_above(log, 500.0)) > 5.0
+
+
+def test_the_log_rejects_that_the_28_are_all(found):
+    assert found.measured.test.rejected
+    assert found.measured.test.distribution.startswith("F(32, ")
+    assert "rejects" in remarks.describe_essential_set(found)
+
+
+def test_the_whole_log_run_tells_reference_and_inverted_matrix(found):
+    if (EXACT, True) not in found.measured.answers:  # of the reduced form
+        assert remarks.describe_references(found) is None
+        assert remarks.describe_inverted_matrices(found) is None
+        return
+    error = {r: on_log(found, r, True, "decimated", "clie").position for r in REFERENCES}
+    assert error[EXACT] < 0.5 * error[ASKED] < 0.25 * error[FOLLOWED]
+    same, other = (on_log(found, EXACT, False, "decimated", m) for m in ("clie", "cloe"))
+    assert np.all(np.abs(same.value - other.value) < 3.0 * (same.std + other.std))
+    assert "nearest those of 60" in remarks.describe_inverted_matrices(found)
+
+
+def test_without_the_log_the_report_says_so(found):
+    text = build_reproduction(
+        replace(found, measured=estimated.MeasuredResults(missing="x"))
+    ).text()
+    assert "Log: left out: x." in text
+    assert "log, 28" not in text
 
 
 # ---- where it does not hold
@@ -342,6 +422,35 @@ def test_a_record_is_what_its_sensors_see(twin):
     assert np.all(np.std(seen.motion.tau - motion.tau, axis=0) > 0.0)
 
 
+def test_the_demand_of_a_log_is_what_its_controller_was_asked_for(twin):
+    reference = experiment.build_tx40_reference(twin, 5000.0, 0.9)
+    loop = Loop(
+        twin.idim,
+        experiment.build_twin_controller(twin),
+        reference,
+        width=0.01 * experiment.list_top_speeds(twin),
+    )
+    log = record_rollout(loop, twin.theta, experiment.build_encoders(twin)).recording
+    follows = np.sqrt(np.mean((log.q - reference.q) ** 2, axis=0))
+    found = np.sqrt(np.mean((solve_demand(twin, log) - reference.q) ** 2, axis=0))
+    assert np.all(found < 0.05 * follows)
+    # and what is made of moves is nearer the reference where it is of the demand
+    asked, followed, exact = (
+        np.sqrt(np.mean((REFERENCES[name](twin, log).q - reference.q) ** 2))
+        for name in (ASKED, FOLLOWED, EXACT)
+    )
+    assert asked < 0.5 * followed
+    assert exact < followed
+
+
+def test_the_measured_log_is_the_example_s(tmp_path):
+    log = read_tx40_log(1000)
+    assert log.recording.q.shape == log.recording.tau.shape == (1000, 6)
+    assert log.recording.rate == 5000.0
+    with pytest.raises(InputError, match="the source distribution has it"):
+        find_tx40_folder(tmp_path)
+
+
 def test_inside_counts_what_white_residuals_keep():
     rng = np.random.default_rng(0)
     white = rng.standard_normal(5000)
@@ -403,8 +512,11 @@ def test_a_method_that_fails_is_printed(found):
 
 def test_progress_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
-        estimated, "simulate_case", lambda twin, setting, scale: simulated.Case(*[None] * 4)
+        estimated,
+        "simulate_case",
+        lambda twin, setting, scale: simulated.SimulatedCase(*[None] * 4),
     )
+    monkeypatch.setattr(measured_cases.Bench, "case", lambda *args, **kwargs: None)
     monkeypatch.setattr(estimated, "estimate_case", lambda *args, **kwargs: "not tried")
     monkeypatch.setattr(estimated, "evaluate_essential_test", lambda case: None)
     for reduced in (True, False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -10,9 +11,11 @@ import pytest
 
 from dynident.core.inertia import find_smallest_eigenvalue, is_consistent, to_com
 from dynident.core.progress import ignore_progress
+from dynident.dynamics.base import base_parameters
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
+    ZHANG_LEVELS,
     ZHANG_MODELS,
     ZHANG_NAMES,
     ZHANG_POSITIONS,
@@ -27,6 +30,7 @@ from dynident_papers.zhang2018.estimated import (
     build_undecimated_problem,
     estimate_all,
     grade_error,
+    judge_parameters,
     list_link_parameters,
     make_method_solver,
     measure_estimate_errors,
@@ -57,9 +61,12 @@ def results() -> Results:
 def test_published_tables_are_of_one_size():
     assert all(len(column) == len(ZHANG_NAMES) for column in ZHANG.values())
     assert all(len(column) == len(ZHANG_STRIBECK_NAMES) for column in ZHANG_STRIBECK.values())
-    for e_d, e_f, J_e, *noise in (*ZHANG_ERRORS.values(), *ZHANG_STRIBECK_ERRORS.values()):
-        assert J_e == pytest.approx(e_d + e_f, abs=0.01)
-        assert noise[3] == pytest.approx((noise[2] - J_e) / J_e, abs=1e-3)
+    for column in (*ZHANG_ERRORS.values(), *ZHANG_STRIBECK_ERRORS.values()):
+        for part in (column[:5], column[5:10]):
+            assert part[4] == pytest.approx(sum(part[:4]), abs=2e-3)
+        assert column[10] == pytest.approx((column[9] - column[4]) / column[4], abs=1e-3)
+    for levels in ZHANG_LEVELS.values():
+        assert re.fullmatch(r"([ABC] ){4}[ABC]", levels)
     for filtered, raw, change in ZHANG_POSITIONS.values():
         assert change == pytest.approx((raw - filtered) / filtered, abs=1e-3)
 
@@ -169,6 +176,37 @@ def test_forgetting_tracks_closer(k):
     tracked = results().tracked[k]
     assert tracked.truth[-1] > 1.45 * tracked.truth[0]
     assert tracked.error("rls") < 0.7 * tracked.error("kf")
+
+
+def test_errors_do_not_hang_on_the_rounding_of_a_mass_that_is_zero():
+    arm = load_arm()
+    reference = choose_trajectory(arm, 1)
+    friction = arm.idim.split(arm.theta)[1].reshape(6, -1).T
+    found = []
+    for rounding in (1e-16, -3e-14):
+        theta = arm.theta.copy()
+        theta[:10] = rounding * np.arange(1.0, 11.0)
+        found.append(judge_parameters(arm, arm.idim, reference, theta, 0.0, 0.0, friction))
+    assert found[0].inertial == pytest.approx(found[1].inertial, rel=1e-9)
+    assert found[0].inertial == pytest.approx(1.0 / 6.0, rel=1e-9)  # of six links one has no mass
+    assert np.isnan(list_link_parameters(np.zeros(10))[1:]).all()
+
+
+def test_what_a_motion_determines_is_judged_apart():
+    arm = load_arm()
+    reference = choose_trajectory(arm, 1)
+    base = base_parameters(arm.idim)
+    least = np.linalg.pinv(base.matrix) @ (base.matrix @ arm.theta)
+    friction = arm.idim.split(least)[1].reshape(6, -1).T
+    same = judge_parameters(arm, arm.idim, reference, least, 0.0, 0.0, friction)
+    assert same.inertial > 10.0
+    assert same.base < 1e-9
+    assert same.torque < 1e-9
+    assert max(map(abs, same.joint_torque)) < 1e-7
+    # a heavier arm is seen in both
+    more = judge_parameters(arm, arm.idim, reference, 1.1 * arm.theta, 0.0, 0.0, friction)
+    assert more.base == pytest.approx(0.1)
+    assert more.joint_torque[1] > 1.0
 
 
 def test_levels_are_those_of_the_survey():

@@ -13,6 +13,8 @@ from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.study.simulate import simulate_study
 from dynident.study.study import read_study
+from dynident_papers.picture import Panel
+from dynident_papers.report import Reproduction
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 
@@ -182,6 +184,34 @@ def test_a_stored_result_can_be_simulated(folder, capsys):
     one = np.genfromtxt(folder / "loop.csv", delimiter=",", names=True)
     two = np.genfromtxt(folder / "again.csv", delimiter=",", names=True)
     assert np.abs(one["q_shoulder"] - two["q_shoulder"]).max() < 1e-3
+
+
+def test_reproduce_hands_its_flags_on(capsys, monkeypatch):
+    asked = []
+
+    def made(progress, reduced, timed):
+        asked.append((reduced, timed))
+        return Reproduction("As it was", ())
+
+    monkeypatch.setattr("dynident_papers.REPRODUCTIONS", {"brunot2019": made})
+    for flags in ([], ["--quick"], ["--times"]):
+        assert run(["reproduce", "brunot2019", *flags]) == 0
+    assert asked == [(False, False), (True, False), (False, True)]
+    assert "As it was" in capsys.readouterr().out
+
+
+def test_reproduce_draws_the_papers_figures(tmp_path, monkeypatch):
+    x = np.linspace(0.0, 1.0, 5)
+    panel = Panel("a figure", "x", "y", x, {"one": x, "two": x**2}, band=0.5)
+    drawn = Reproduction("As it was", (), panels=((panel, panel), (panel,)))
+    monkeypatch.setattr(
+        "dynident_papers.REPRODUCTIONS", {"brunot2019": lambda progress, reduced, timed: drawn}
+    )
+    picture = tmp_path / "figures.png"
+    assert run(["reproduce", "brunot2019", "--picture", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for refused in (tmp_path, tmp_path / "figures.pdf"):
+        assert run(["reproduce", "brunot2019", "--picture", str(refused)]) == 2
 
 
 def test_reproduce_refuses_unknown_papers(capsys):

@@ -1,16 +1,18 @@
-"""Experiments of papers repeated on simulated robots, their tables beside ours.
+"""Experiments of papers repeated on simulated robots and a measured log, their tables beside ours.
 
 =============== ================================================================
 module          content
 =============== ================================================================
 `published`     every number of a paper that ours stand beside, once
 `twin`          the simulated TX40, whose parameters are known (two TOML files)
+`measured`      the log of a TX40, and references rebuilt for it
 `experiment`    its references, controllers, encoders and random torques
 `brunot2019`    output error methods: CLIE, CLOE and DIDIM beside least squares
 `ardiani2024`   instrumental variables and constraints, five scenarios
 `zhang2018`     a survey's methods on an arm of its robot's class
 `routes`        other routes from a log to standard parameters
 `report`        tables and remarks as plain text
+`picture`       figures as PNG
 =============== ================================================================
 
 A paper's package has `simulated` (the robot and its logs), `estimated` (which methods on
@@ -29,4 +31,4 @@ REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
     "brunot2019": brunot2019.reproduce_paper,
     "zhang2018": zhang2018.reproduce_paper,
 }
-"""Experiments by name; each takes ``progress`` and ``reduced``."""
+"""Experiments by name; each takes ``progress``, ``reduced`` and ``timed``."""

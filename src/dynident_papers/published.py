@@ -300,19 +300,31 @@ ZHANG: dict[str, tuple[float, ...]] = _parse_columns(
 """,
 )
 """Table 5 of zhang2018, by method; its gradient descent stands beside ``nls``."""
+ZHANG_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
+    (("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
+    """
+-0.0001 -0.0066 0.0323 0.2568 0.2725 0.0029
+0.0001 0.2903 0.2210 0.6332 0.8545 0.8825
+""",
+)
+"""Table 5: mean and standard deviation of joint 3's torque error [Nm]."""
 ZHANG_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
     (("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
     """
 279.8642 256.6049 255.1294 0.3839 0.8657 0.6336
 0.0000 0.0135 0.0080 0.0032 0.0061 0.0185
+0.0000 0.0000 0.0001 0.0001 0.0006 0.0001
+0.0000 0.0007 0.0005 0.0006 0.0012 0.0010
 279.8642 256.6191 255.1380 0.3879 0.8736 0.6532
 289.2396 261.2449 260.0939 0.9258 1.0587 0.9754
 0.0585 0.0289 0.0314 0.1136 0.1147 0.1258
+0.0016 0.0005 0.0005 0.0013 0.0008 0.0010
+0.0219 0.0203 0.0203 0.0203 0.0209 0.0204
 289.3216 261.2945 260.1460 1.0610 1.1951 1.1225
 0.0338 0.0182 0.0196 1.7352 0.3680 0.7184
 """,
 )
-"""Table 8 of zhang2018: e_d, e_f and J_e without and then with noise, and Delta J_e."""
+"""Table 8 of zhang2018: e_d, e_f, e_T, e_T-Std and J_e, without and then with noise; Delta J_e."""
 ZHANG_STRIBECK_NAMES = ("Fc", "Fs", "qs", "beta")
 """Rows of friction in Table 6."""
 ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _parse_columns(
@@ -325,19 +337,41 @@ ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _parse_columns(
 """,
 )
 """Friction of joint 3 in Table 6 of zhang2018."""
+ZHANG_STRIBECK_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
+    (("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
+    """
+0.0355 0.0314 2.8462 -0.0209 0.0062
+1.9688 1.9705 1.2125 0.6137 0.2182
+""",
+)
+"""Table 6: mean and standard deviation of joint 3's torque error [Nm]."""
 ZHANG_STRIBECK_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
     (("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
     """
 71.7454 72.6643 0.2243 0.8152 0.7340
 3.0663 3.4116 0.0681 0.0376 0.0182
+0.0001 0.0001 0.0014 0.0001 0.0001
+0.0061 0.0060 0.0019 0.0013 0.0007
 74.8180 76.0820 0.2956 0.8541 0.7530
 74.0046 74.4194 0.8248 0.8351 0.8438
 48.4565 54.6694 0.1287 0.1776 0.1493
+0.0004 0.0004 0.0005 0.0008 0.0006
+0.0212 0.0211 0.0197 0.0207 0.0197
 122.4827 129.1102 0.9737 1.0343 1.0135
 0.6371 0.6970 2.2936 0.2110 0.3459
 """,
 )
 """Table 9 of zhang2018, in the order of `ZHANG_ERRORS`."""
+ZHANG_LEVELS = {
+    "ols": "C A A C A",
+    "kf": "C A A C A",
+    "ekf": "C B A C B",
+    "rls": "C B A C B",
+    "nls": "B A A A C",
+    "ga": "B A A A B",
+    "pf": "B A A A B",
+}
+"""Table 11 of zhang2018: e_d, e_f, e_T, J_e and Delta J_e; `rls` stands for its forgetting."""
 ZHANG_TIMES = {"ols": "< 1 s", "nls": "30 min", "ga": "> 1 h", "pf": "30 min"}
 """Section 6.3 of zhang2018."""
 ZHANG_POSITIONS = {"ols": (411.5920, 1911.7927, 3.6449), "iv": (412.3433, 446.4756, 0.0828)}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dynident.core.errors import InputError
+from dynident_papers.picture import Panel
 
 WIDTH = 80
 """Columns of a page."""
@@ -75,11 +76,14 @@ class Reproduction:
     tables : tuple of Table
     remarks : tuple of str
         Where and why the repetition departs from the paper.
+    panels : tuple of tuple of Panel
+        The paper's figures, a row of panels each.
     """
 
     title: str
     tables: tuple[Table, ...]
     remarks: tuple[str, ...] = ()
+    panels: tuple[tuple[Panel, ...], ...] = ()
 
     def text(self) -> str:
         """The whole report as plain text.

@@ -104,7 +104,7 @@ COMMANDS = {
     ),
     "reproduce": Command(
         "dynident.cli.simulate",
-        "Repeat a paper's experiment on its simulated robot.",
+        "Repeat a paper's experiment, simulated and on a measured log.",
         "dynident reproduce brunot2019",
     ),
     "track": Command(

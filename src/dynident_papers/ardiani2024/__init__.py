@@ -8,10 +8,12 @@ module     content
 ========== =====================================================================
 simulated  scenarios: robot, controller, references, logs
 estimated  which methods on which scenario, and what their estimates are worth
+measured   the scenarios on the log of a TX40
 scenario3  the third scenario: bounds, problem (47)
 prediction eq. (44) and (45): constrained estimates from unconstrained ones
 tables     the tables
 remarks    what the run shows, in sentences
+figures    the figures
 ========== =====================================================================
 """
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident_papers.ardiani2024.estimated import Results, estimate_all
+from dynident_papers.ardiani2024.figures import draw_figures
 from dynident_papers.ardiani2024.remarks import collect_remarks
 from dynident_papers.ardiani2024.scenario3 import Third, estimate_third_scenario
 from dynident_papers.ardiani2024.tables import tabulate_results
@@ -60,4 +63,5 @@ def build_reproduction(found: Results, third: Third, timed: bool = False) -> Rep
         "Ardiani, Janot, Benoussaad 2024: IDIM-IV, DIDIM and constraints on the TX40",
         tabulate_results(found, third, timed),
         collect_remarks(found, third),
+        draw_figures(found),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import process_time
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.bootstrap import REPLICATES, Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.instrument_tests import run_identity_test
@@ -29,6 +30,7 @@ from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
 from dynident.regression.weighted import TOLERANCE, estimate_group_sigma
+from dynident_papers.ardiani2024.measured import LogBench, load_log_bench
 from dynident_papers.ardiani2024.simulated import COARSE, Bench, Scenario, build_bench
 from dynident_papers.experiment import COUNT
 
@@ -47,6 +49,8 @@ FEW = ("wls", "idim-iv", "didim")
 """Those of the variants."""
 CONSTRAINED = ("pc-idim-ls", "pc-idim-iv", "pc-didim")
 """The same under constraints."""
+ITERATED = ("idim-iv", "didim", "pc-idim-iv", "pc-didim")
+"""Those that simulate, whose gains can follow the estimate."""
 KNOWLEDGE = {
     "(27)": Knowledge(consistency="base"),
     "(19)": Knowledge(prior="none", gyration=0.0),
@@ -92,6 +96,20 @@ LOST = (WEAK[2], WEAK[6])
 SMOOTH = tuple(replace(s, label=f"{s.label}, no fc") for s in (*WEAK[1:3], *WEAK[4:7], BIASED))
 """Of a robot without Coulomb friction."""
 MAIN = (ACTUAL, DOWNGRADED, IN_LOOP, CONTROLLER, STRIBECK)
+OF_LOG = (ACTUAL, DOWNGRADED, CONTROLLER)
+"""Those that are repeated on the log of a TX40."""
+LOG, TWIN = "log", "twin"
+"""What is estimated from, as words of tables."""
+
+
+class Experiment(Protocol):
+    """What scenarios are made of: the twin's `Bench`, or the `LogBench`."""
+
+    def problem(self, scenario: Scenario) -> Problem:
+        """What a scenario's estimators are given."""
+
+    def simulation(self, scenario: Scenario) -> Simulation:
+        """How they simulate the loop."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,7 @@ class Fit:
     failure : str
         Empty where there is an estimate.
     seconds : float
+        Processor time.
     tests : tuple of TestResult
     sigma : ndarray, shape (6,), or None
         Of the joints' rows [Nm].
@@ -173,6 +192,9 @@ class Outcome:
         Of Pi = I at the IV estimate.
     shift : float
         Largest ``|Pi beta - beta|`` in standard deviations of IV.
+    apart : float
+        ``100 ||(Z - X) beta|| / ||y||`` of IV: torques along the simulated motion less those along
+        the measured one [%].
     """
 
     scenario: Scenario
@@ -181,6 +203,28 @@ class Outcome:
     fits: dict[str, Fit]
     identity: TestResult | None
     shift: float
+    apart: float
+
+
+@dataclass(frozen=True)
+class LogResults:
+    """What the methods find on the log of a TX40.
+
+    Attributes
+    ----------
+    bench : LogBench or None
+    outcomes : dict of str to Outcome
+        By the scenario's label.
+    compared : dict
+        Of scenario 1: fits by method and the name of their `KNOWLEDGE`.
+    missing : str
+        Why there are none.
+    """
+
+    bench: LogBench | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    compared: dict[tuple[str, str], Fit] = field(default_factory=dict)
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,6 +241,10 @@ class Results:
         Cross-validations of scenarios 1, 2 and 4.
     compared : dict of str to dict
         Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
+    log : LogResults
+    started : dict of (str, str, bool) to dict of str to Fit
+        By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow
+        the estimate: fits by method.
     """
 
     bench: Bench
@@ -204,6 +252,8 @@ class Results:
     outcomes: dict[str, Outcome]
     checks: dict[str, tuple[Problem, ...]]
     compared: dict[str, dict[tuple[str, str], Fit]]
+    log: LogResults
+    started: dict[tuple[str, str, bool], dict[str, Fit]]
 
     def bench_of(self, scenario: Scenario) -> Bench:
         """The robot of a scenario."""
@@ -244,7 +294,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         lost = (*FEW, "pc-idim-iv")
         jobs += [(rough, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
         jobs += [(smooth, s, FEW) for s in SMOOTH]
-    steps, outcomes = len(jobs) + 2, {}
+    steps, outcomes = len(jobs) + 4, {}
     for k, (robot, scenario, methods) in enumerate(jobs, start=1):
         outcomes[scenario.label] = estimate_scenario(robot, scenario, methods)
         progress("ardiani2024", k / steps)
@@ -263,20 +313,66 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
             compared[s.label] = {
                 ("pc-idim-iv", "(19)"): estimate_method(outcomes[s.label].problem, *own)
             }
+    progress("ardiani2024", (steps - 3) / steps)
+    log = estimate_log(reduced)
+    progress("ardiani2024", (steps - 2) / steps)
+    started = {} if reduced else compare_starts({LOG: log.bench, TWIN: rough})
     progress("ardiani2024", (steps - 1) / steps)
     checks = {s.label: rough.validations(s) for s in (ACTUAL, DOWNGRADED)}
     checks[CONTROLLER.label] = checks[ACTUAL.label]  # the robot is the same
     progress("ardiani2024", 1.0)
-    return Results(rough, smooth, outcomes, checks, compared)
+    return Results(rough, smooth, outcomes, checks, compared, log, started)
+
+
+def estimate_log(reduced: bool = False) -> LogResults:
+    """The methods on the log, where it is there.
+
+    Parameters
+    ----------
+    reduced : bool
+        On its first seconds, without the corrected DIDIM.
+    """
+    try:
+        bench = load_log_bench(reduced)
+    except InputError as error:
+        return LogResults(missing=str(error))
+    methods = (*FEW, *(() if reduced else ("pi-didim",)), *CONSTRAINED)
+    outcomes = {s.label: estimate_scenario(bench, s, methods, bootstrap=0) for s in OF_LOG}
+    asked = ("pc-idim-iv",) if reduced else CONSTRAINED
+    return LogResults(
+        bench, outcomes, compare_constraints(bench, outcomes[ACTUAL.label], asked, bootstrap=0)
+    )
+
+
+def compare_starts(
+    benches: Mapping[str, Experiment | None],
+) -> dict[tuple[str, str, bool], dict[str, Fit]]:
+    """The iterated methods from `STARTS`, with the simulated gains as they are and following."""
+    found = {}
+    for source, bench in benches.items():
+        for scenario in () if bench is None else STARTS:
+            assert bench is not None
+            problem, simulation = bench.problem(scenario), bench.simulation(scenario)
+            for update in (False, True):
+                found[source, scenario.label, update] = {
+                    method: estimate_method(
+                        problem, simulation, method, bootstrap=0, search=Search(gain_update=update)
+                    )
+                    for method in ITERATED
+                }
+    return found
 
 
 def estimate_scenario(
-    bench: Bench, scenario: Scenario, methods: Sequence[str] = tuple(METHODS)
+    bench: Experiment,
+    scenario: Scenario,
+    methods: Sequence[str] = tuple(METHODS),
+    bootstrap: int = REPLICATES,
 ) -> Outcome:
     """All methods on one scenario; one that fails leaves its reason."""
     problem, simulation = bench.problem(scenario), bench.simulation(scenario)
-    fits = {method: estimate_method(problem, simulation, method) for method in methods}
-    along, identity, shift = None, None, np.nan
+    fits = {m: estimate_method(problem, simulation, m, bootstrap=bootstrap) for m in methods}
+    along, identity, shift, apart = None, None, np.nan, np.nan
     iv = fits.get("idim-iv")
     if iv is not None and iv.beta is not None and iv.std is not None and iv.sigma is not None:
         along = build_auxiliary_model(problem, simulation).simulated(iv.beta)
@@ -285,13 +381,18 @@ def estimate_scenario(
         moving = [k for k, name in enumerate(names) if not name.startswith("off")]
         pair = problem.only(moving).with_instruments(along.only(moving))
         identity = run_identity_test(pair.instrument_factors.weighted(iv.sigma))
-        Pi = problem.with_instruments(along).instrument_factors.weighted(iv.sigma).Pi
+        factors = problem.with_instruments(along).instrument_factors
+        Pi = factors.weighted(iv.sigma).Pi
         shift = float(np.max(np.abs(Pi @ iv.beta - iv.beta) / iv.std))
-    return Outcome(scenario, problem, along, fits, identity, shift)
+        plain = factors.weighted(problem.factors.ones)
+        z = plain.instruments
+        difference = (plain.R[:, :z] - plain.R[:, z:-1]) @ iv.beta
+        apart = 100.0 * float(np.linalg.norm(difference) / np.linalg.norm(plain.R[:, -1]))
+    return Outcome(scenario, problem, along, fits, identity, shift, apart)
 
 
 def compare_constraints(
-    bench: Bench, outcome: Outcome, methods: Sequence[str], bootstrap: int = REPLICATES
+    bench: Experiment, outcome: Outcome, methods: Sequence[str], bootstrap: int = REPLICATES
 ) -> dict[tuple[str, str], Fit]:
     """Constrained methods under each of `KNOWLEDGE`, on one scenario."""
     simulation = bench.simulation(outcome.scenario)
@@ -310,6 +411,7 @@ def estimate_method(
     method: str,
     knowledge: Knowledge = KNOWLEDGE[OF_THE_PAPER],
     bootstrap: int = REPLICATES,
+    search: Search = Search(),
 ) -> Fit:
     """One method on one problem; where it fails, its reason.
 
@@ -323,23 +425,23 @@ def estimate_method(
         Of a constrained method.
     bootstrap : int
         Its replicates where constraints are active; 0 for standard deviations on their faces.
+    search : Search
+        How a method that simulates goes on.
     """
-    begin = perf_counter()
+    begin = process_time()
     try:
         if method == "pi-didim":
             fit = estimate_corrected_didim(problem, simulation)
         else:
-            loop = () if method in ("wls", "pc-idim-ls") else (simulation,)
+            known: dict[str, Any] = {}
             if method in CONSTRAINED:
-                found = ESTIMATORS[method](
-                    problem, *loop, knowledge, bootstrap=Bootstrap(bootstrap)
-                )
-            else:
-                found = ESTIMATORS[method](problem, *loop)
-            fit = summarise_estimate(found)
+                known = {"knowledge": knowledge, "bootstrap": Bootstrap(bootstrap)}
+            if method not in ("wls", "pc-idim-ls"):
+                known |= {"simulation": simulation, "search": search}
+            fit = summarise_estimate(ESTIMATORS[method](problem, **known))
     except (ComputationError, np.linalg.LinAlgError) as error:
         fit = Fit(None, None, 0, str(error))
-    return replace(fit, seconds=perf_counter() - begin)
+    return replace(fit, seconds=process_time() - begin)
 
 
 def summarise_estimate(found: Estimate) -> Fit:

@@ -141,6 +141,120 @@ def describe_iterations(found: Results, third: Third) -> str:
     )
 
 
+# ---- the log
+
+
+def describe_log(found: Results, third: Third) -> str:
+    """The measured log, or why there is none."""
+    bench = found.log.bench
+    if bench is None:
+        return f"Log: left out: {found.log.missing}."
+    recording = bench.log.recording
+    return (
+        f"Log: the first {len(recording.q) / recording.rate:g} s of the TX40's of the examples. "
+        "Its loop is assumed: the law and the gains that come with the twin, along moves from stop "
+        "to stop through the demand with which they give the logged torques. CAD values are the "
+        "inertials of its file with the drives that then fit. Standard deviations are those on "
+        "active faces."
+    )
+
+
+def describe_log_encoders(found: Results, third: Third) -> str | None:
+    """Scenario 2 on the log."""
+    before, after = (measure_log_errors(found, s) for s in (ACTUAL, DOWNGRADED))
+    if not before or before.keys() != after.keys():
+        return None
+    change = max(np.abs(after[m] - before[m]).max() for m in before)
+    return (
+        f"Scenario 2 on the log: counts of {DOWNGRADED.stored:g} degrees change the direct errors "
+        f"by {change:.1f} points at most; LS has {format_range(after['wls'])} % where Table III "
+        f"has {format_range(ARDIANI['III']['wls'])}. The filters of II-C at the log's rate leave "
+        "as little of the rounding here as on the twin."
+    )
+
+
+def describe_log_controller(found: Results, third: Third) -> str | None:
+    """Scenario 4 on the log."""
+    errors = measure_log_errors(found, CONTROLLER, ("idim-iv", "pc-idim-iv", "pc-didim"))
+    wrong = found.log.outcomes.get(CONTROLLER.label)
+    good = found.log.outcomes.get(ACTUAL.label)
+    if len(errors) < 3 or wrong is None or good is None:
+        return None
+    didim = wrong.fits["didim"]
+    lost = "fails" if didim.beta is None else f"settles in {didim.iterations} simulations"
+    return (
+        f"Scenario 4 on the log: {CONTROLLER.bandwidth:g} of the band leaves IV "
+        f"{format_range(errors['idim-iv'])} % and PC-IV {format_range(errors['pc-idim-iv'])} %, as "
+        f"the paper has it; DIDIM {lost}, and "
+        f"PC-DIDIM has {format_range(errors['pc-didim'])} %, the paper's "
+        f"{format_range(ARDIANI['V']['pc-didim'])} %. The torques of IV along the simulated motion "
+        f"are {wrong.apart:.1f} % off those along the measured one ({good.apart:.1f} in scenario "
+        "1; Z - X of the tests): where the reference's velocity is fed forward, a slower loop "
+        "still follows, and DIDIM's errors can grow by little more than that."
+    )
+
+
+def describe_log_constraints(found: Results, third: Third) -> str | None:
+    """What constraints cost on the log."""
+    priced = {
+        name: fit.restriction.p_value
+        for (method, name), fit in found.log.compared.items()
+        if method == "pc-idim-iv" and fit.restriction is not None
+    }
+    if not priced:
+        return None
+    told = join_words([f"{name} p = {p:.1g}" for name, p in priced.items()])
+    refused = [name for name, p in priced.items() if p < SIGNIFICANCE]
+    verdict = (
+        f"the log contradicts {join_words(refused)}" if refused else "the log contradicts none"
+    )
+    return f"Constraints on the log, price of PC-IV in chi-squared: {told}; {verdict}."
+
+
+def describe_gain_update(found: Results, third: Third) -> str | None:
+    """What gains that follow the estimate do from rotors alone."""
+    if not found.started:
+        return None
+    off, on = (
+        [
+            fit
+            for (*_, update), fits in found.started.items()
+            if update is own
+            for fit in fits.values()
+        ]
+        for own in (False, True)
+    )
+    pairs = [
+        (a.iterations, b.iterations)
+        for a, b in zip(off, on, strict=True)
+        if a.beta is not None and b.beta is not None
+    ]
+    fewer, more = (sum(sign * (b - a) > 0 for a, b in pairs) for sign in (-1, 1))
+    return (
+        f"gain_update from rotors alone: of {len(off)} runs {count_failures(off)} fail without "
+        f"and {count_failures(on)} with it; of the {len(pairs)} that settle both ways {fewer} take "
+        f"fewer simulations with it and {more} take more."
+    )
+
+
+def count_failures(fits: Sequence[Fit]) -> int:
+    """How many have no estimate."""
+    return sum(fit.beta is None for fit in fits)
+
+
+def measure_log_errors(
+    found: Results, scenario: Scenario, methods: Sequence[str] = FEW
+) -> dict[str, Array]:
+    """Direct errors of the joints on the log by method, without those that failed [%]."""
+    outcome = found.log.outcomes.get(scenario.label)
+    fits = {} if outcome is None else {m: outcome.fits[m].beta for m in methods}
+    return {
+        m: measure_joint_errors(outcome.problem, b)
+        for m, b in fits.items()
+        if b is not None and outcome is not None
+    }
+
+
 # ---- scenario 2
 
 
@@ -655,6 +769,11 @@ REMARKS: tuple[Callable[[Results, Third], str | None], ...] = (
     describe_random_errors,
     describe_slow_rows,
     describe_iterations,
+    describe_log,
+    describe_log_encoders,
+    describe_log_controller,
+    describe_log_constraints,
+    describe_gain_update,
     describe_coarse_encoders,
     describe_in_sample_errors,
     describe_weaker_filters,

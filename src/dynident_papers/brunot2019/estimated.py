@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from time import process_time
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
     build_auxiliary_model,
-    compare_with_simulation,
+    compute_percent_error,
+    warn_of_chatter,
 )
 from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
+from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
+from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test
+from dynident_papers.brunot2019.measured import OTHERS, Bench, load_bench
 from dynident_papers.brunot2019.simulated import (
     COULOMB,
     FULL,
@@ -29,8 +36,10 @@ from dynident_papers.brunot2019.simulated import (
     Case,
     Scale,
     Setting,
+    SimulatedCase,
     simulate_case,
 )
+from dynident_papers.measured import ASKED, REFERENCES
 from dynident_papers.published import Column, build_published_sums
 from dynident_papers.twin import Twin, load_twin
 
@@ -39,7 +48,12 @@ SIMULATING = METHODS[1:]
 WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
 KINDS = {"all": "every sample", "decimated": "decimated"}
 
+OF_LOOPS = ("clie", "cloe")
+"""What is estimated under other loops that are assumed of the log."""
+
 LAGS = 50
+LOW_PASS = 20.0
+"""Of torques that are compared without ripple, the paper's omega_Fp [Hz]."""
 
 MAIN = Setting("random torques on the joints", plant_width=SHARP)
 FEED_FORWARD = Setting("Coulomb feed-forward of 12 %", feed_forward=0.12)
@@ -79,8 +93,11 @@ class Answer:
         eq. (10) and (32), and by the estimate's own covariance.
     inside : ndarray, shape (n,)
         Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
-    position, torque : float
-        Mean over the joints of Table 3's figures [%]; not a number of LS.
+    position, torque, slow_torque : float
+        Mean over the joints of Table 3's figures, and of the torque's low-passed at `LOW_PASS`
+        [%]; LS, which simulates nothing, has those of the torque along the measured motion.
+    seconds : float
+        Processor time of the estimate.
     """
 
     estimate: Estimate = field(repr=False)
@@ -88,12 +105,52 @@ class Answer:
     std: Array
     robust: Array
     inside: Array
-    position: float
-    torque: float
+    position: float = np.nan
+    torque: float = np.nan
+    slow_torque: float = np.nan
+    seconds: float = np.nan
 
 
 Answers = dict[Column, Answer | str]
 """A method that fails leaves its reason."""
+
+
+@dataclass(frozen=True)
+class MeasuredResults:
+    """What the methods find on the log of a TX40.
+
+    Attributes
+    ----------
+    answers : dict of (str, bool) to Answers
+        By the reference, a name in `dynident_papers.measured.REFERENCES`, and whether the 28
+        parameters alone were estimated. Of references but `ASKED` the decimated rows.
+    bench : Bench or None
+    test : TestResult or None
+        Of the 28.
+    chatter : dict of (str, bool) to str
+        Why ode3 could not simulate CLOE's estimate, decimated; empty where it could.
+    loops : dict of str to dict of str to Answer or str
+        By the label of an `AssumedLoop`: answers by method, of the 28 on decimated rows.
+    missing : str
+        Why there are none of these.
+    """
+
+    answers: dict[tuple[str, bool], Answers] = field(default_factory=dict, repr=False)
+    bench: Bench | None = field(default=None, repr=False)
+    test: TestResult | None = None
+    chatter: dict[tuple[str, bool], str] = field(default_factory=dict)
+    loops: dict[str, dict[str, Answer | str]] = field(default_factory=dict, repr=False)
+    missing: str = ""
+
+    def count(self, essential: bool) -> int:
+        """How many parameters are estimated."""
+        return len(NAMES) if essential or self.bench is None else self.bench.full.base.count
+
+    def answer(
+        self, reference: str, essential: bool, kind: str, method: str
+    ) -> Answer | str | None:
+        """An answer; None where it was not asked for."""
+        return self.answers.get((reference, essential), {}).get((kind, method))
 
 
 @dataclass(frozen=True)
@@ -105,22 +162,24 @@ class Results:
     twin : Twin
     scale, side : Scale
         Of the main case, and of the settings beside it.
-    main : Case
+    main : SimulatedCase
     answers : Answers
         Of the main case.
     mismatches : tuple of (Setting, true values, dict of method to Answer or str)
         Without random errors, decimated.
     noises : tuple of (Setting, TestResult, Answers)
         With the F-test that the parameters left out are zero.
+    measured : MeasuredResults
     """
 
     twin: Twin
     scale: Scale
     side: Scale
-    main: Case
+    main: SimulatedCase
     answers: Answers
     mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
     noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
+    measured: MeasuredResults
 
     @property
     def truth(self) -> Array:
@@ -161,7 +220,8 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
     chosen = FEW if reduced else MISMATCHES
     keys = [(kind, method) for kind in KINDS for method in METHODS]
-    total = 1 + len(keys) + len(chosen) + len(NOISES)
+    total = 1 + len(keys) + len(chosen) + len(NOISES) + len(list_measured_cases(reduced))
+    total += 0 if reduced else len(OTHERS)
     steps = iter(range(1, total + 1))
 
     def made_a_step() -> None:
@@ -187,30 +247,111 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         few: Answers = {(k, m): estimate_case(case, k, m, start="least-squares") for k, m in pairs}
         noises.append((setting, evaluate_essential_test(case), few))
         made_a_step()
-    return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises))
+    measured = estimate_measured_log(twin, reduced, made_a_step)
+    return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured)
+
+
+def estimate_measured_log(
+    twin: Twin, reduced: bool = False, made_a_step: Callable[[], None] = lambda: None
+) -> MeasuredResults:
+    """The methods on the log, where it is there.
+
+    Parameters
+    ----------
+    twin : Twin
+    reduced : bool
+        The first seconds, decimated, with the 28 parameters and one reference alone.
+    made_a_step : callable
+        Called after each of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
+    """
+    try:
+        bench = load_bench(twin, reduced)
+    except InputError as error:
+        return MeasuredResults(missing=str(error))
+    answers: dict[tuple[str, bool], Answers] = {}
+    chatter: dict[tuple[str, bool], str] = {}
+    for reference, essential in list_measured_cases(reduced):
+        case = bench.case(reference, essential)
+        kinds = KINDS if reference == ASKED and not reduced else ("decimated",)
+        answers[reference, essential] = {
+            (kind, method): estimate_case(case, kind, method)
+            for kind in kinds
+            for method in METHODS
+        }
+        cloe = answers[reference, essential]["decimated", "cloe"]
+        if not isinstance(cloe, str):
+            chatter[reference, essential] = explain_chatter(case, cloe.estimate.beta)
+        made_a_step()
+    test = evaluate_essential_test(bench.case(ASKED, essential=True))
+    loops = {}
+    for loop in () if reduced else OTHERS:
+        case = bench.case(ASKED, essential=True, loop=loop)
+        loops[loop.label] = {m: estimate_case(case, "decimated", m) for m in OF_LOOPS}
+        made_a_step()
+    return MeasuredResults(answers, bench, test, chatter, loops)
+
+
+def explain_chatter(case: Case, beta: Array) -> str:
+    """Why an explicit integrator at the log's clock could not follow an estimate, or nothing."""
+    explicit = replace(case.simulation, integrator="ode3")
+    auxiliary = build_auxiliary_model(case.problem, explicit)
+    return " ".join(warn_of_chatter(auxiliary, case.problem.base.standard(beta)))
+
+
+def list_measured_cases(reduced: bool) -> list[tuple[str, bool]]:
+    """References of the log, and whether the 28 parameters alone are estimated."""
+    if reduced:
+        return [(ASKED, True)]
+    return [(reference, essential) for reference in REFERENCES for essential in (True, False)]
 
 
 def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
     """One method on one kind of rows, or why it failed."""
     problem = ROWS[kind](case.problem)
     simulation = replace(case.simulation, start=start)
+    begin = process_time()
     try:
         if method == "ols":
             estimate = ESTIMATORS[method](problem)
-            return convert_to_paper_terms(estimate, problem.factors.weighted(estimate.sigma))
+            system = problem.factors.weighted(estimate.sigma)
+            found = convert_to_paper_terms(estimate, system, problem.base.names)
+            torques = measure_inverse_torque_errors(problem, estimate.beta)
+            return replace(found, torque=torques[0], slow_torque=torques[1])
         estimate = ESTIMATORS[method](problem, simulation)
+        seconds = process_time() - begin
         auxiliary = build_auxiliary_model(problem, simulation)
-        figure = compare_with_simulation(auxiliary, auxiliary.problem.base.standard(estimate.beta))[
-            0
-        ]
+        errors = measure_simulated_errors(auxiliary, estimate.beta)
     except ComputationError as error:
         return str(error)
-    found = convert_to_paper_terms(estimate, build_inverted_system(auxiliary, method, estimate))
-    return replace(
-        found,
-        position=float(np.mean(figure.position_percent)),
-        torque=float(np.mean(figure.torque_percent)),
-    )
+    inverted = build_inverted_system(auxiliary, method, estimate)
+    found = convert_to_paper_terms(estimate, inverted, problem.base.names)
+    position, torque, slow = errors
+    return replace(found, position=position, torque=torque, slow_torque=slow, seconds=seconds)
+
+
+def measure_simulated_errors(auxiliary: Auxiliary, beta: Array) -> tuple[float, float, float]:
+    """Errors of simulated positions, torques and low-passed torques, means of the joints [%]."""
+    (motion,) = auxiliary.motions(auxiliary.problem.base.standard(beta))
+    (log,) = auxiliary.problem.samples
+    used = slice(*log.segments[0])
+    error = compute_percent_error((log.measured - motion.q)[used], log.measured[used])
+    return float(np.mean(error)), *measure_torque_errors(log, motion.joint_torque)
+
+
+def measure_inverse_torque_errors(problem: Problem, beta: Array) -> tuple[float, float]:
+    """Errors of the torques and low-passed torques of the inverse model along the motion [%]."""
+    (log,) = problem.samples
+    theta = problem.base.standard(beta)
+    return measure_torque_errors(log, problem.idim.torque(theta, log.q, log.dq, log.ddq))
+
+
+def measure_torque_errors(log: Samples, found: Array) -> tuple[float, float]:
+    """Errors of torques, and low-passed at `LOW_PASS`: means over the joints [%]."""
+    used, torque = slice(*log.segments[0]), log.joint_torque
+    plain = compute_percent_error((torque - found)[used], torque[used])
+    torque, found = (filter_zero_phase(each, LOW_PASS, log.rate) for each in (torque, found))
+    slow = compute_percent_error((torque - found)[used], torque[used])
+    return float(np.mean(plain)), float(np.mean(slow))
 
 
 def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
@@ -221,9 +362,10 @@ def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate)
     return linear.factors.weighted(measure_error_sigma(linear, estimate.beta))
 
 
-def convert_to_paper_terms(estimate: Estimate, system: System) -> Answer:
-    """An estimate and its standard deviations, summed as the paper sums them."""
-    sums, root = build_published_sums(NAMES), system.inverse()
+def convert_to_paper_terms(estimate: Estimate, system: System, names: Sequence[str]) -> Answer:
+    """The 28 of an estimate and their standard deviations, summed as the paper sums them."""
+    chosen = [names.index(name) for name in NAMES]
+    sums, root = build_published_sums(names)[chosen], system.inverse()
     robust = sums @ estimate.covariance.matrix @ sums.T
     return Answer(
         estimate,
@@ -231,8 +373,6 @@ def convert_to_paper_terms(estimate: Estimate, system: System) -> Answer:
         np.linalg.norm(sums @ root, axis=1),
         np.sqrt(np.maximum(np.diag(robust), 0.0)),
         np.array([measure_white_share(error) for error in estimate.residuals.error]),
-        np.nan,
-        np.nan,
     )
 
 
@@ -255,6 +395,11 @@ def evaluate_essential_test(case: Case) -> TestResult:
     rss = [float(f.weighted(sigma).rest) for f in (small, large)]
     dropped = large.parameters - small.parameters
     return run_f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
+
+
+def take_values_or_nan(answer: Answer | str) -> Array:
+    """The estimate in the paper's terms, not a number where there is none."""
+    return np.full(len(NAMES), np.nan) if isinstance(answer, str) else answer.value
 
 
 def take_beta_or_nan(answer: Answer | str) -> Array:

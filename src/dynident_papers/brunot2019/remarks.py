@@ -13,6 +13,7 @@ from dynident.core.arrays import Array
 from dynident_papers.brunot2019.estimated import (
     FEED_FORWARD,
     KINDS,
+    LOW_PASS,
     MAIN,
     METHODS,
     MISMATCHES,
@@ -24,16 +25,24 @@ from dynident_papers.brunot2019.estimated import (
     Results,
     take_beta_or_nan,
 )
+from dynident_papers.brunot2019.measured import INTEGRATOR
 from dynident_papers.brunot2019.simulated import COULOMB, CUTOFF, DISTURBANCE, NAMES, SLOW
 from dynident_papers.brunot2019.tables import (
     compute_condition_numbers,
     compute_loop_figures,
     compute_published_ratios,
     compute_singular_ratios,
+    count_within,
+    count_within_of_ls,
     list_published_values,
+    measure_log_biases,
+    measure_share_above,
 )
+from dynident_papers.measured import ASKED, EXACT, FOLLOWED, REFERENCES
 from dynident_papers.published import (
     BANDWIDTHS,
+    BRUNOT,
+    BRUNOT_ERRORS,
     BRUNOT_SAMPLES,
     BRUNOT_SINGULAR,
     CONDITION,
@@ -291,7 +300,199 @@ def measure_coulomb_changes(found: Results) -> dict[str, Array] | None:
     return changes if all(np.isfinite(c).all() for c in changes.values()) else None
 
 
+def describe_log(found: Results) -> str:
+    """The measured log and how its loop is simulated, or why there is none."""
+    measured = found.measured
+    if measured.bench is None:
+        return f"Log: left out: {measured.missing}."
+    log = measured.bench.recording
+    words = (
+        f"Log: the first {len(log.q) / log.rate:g} s of the TX40's of the examples, with the "
+        "twin's law and gains, which are assumed, and a reference that is rebuilt: moves from stop "
+        "to stop through the demand with which that law gives the logged torques, unless a table "
+        f"says otherwise. Loops are integrated by {INTEGRATOR} at the log's clock"
+    )
+    refused = [note for note in measured.chatter.values() if note]
+    if not refused:
+        return f"{words}."
+    return (
+        f"{words}: of CLOE's {len(measured.chatter)} estimates on decimated rows {len(refused)} "
+        f"have friction over inertia that ode3 would not follow ({refused[0]})."
+    )
+
+
+def describe_headline(found: Results) -> str | None:
+    """What the paper says of CLOE, on the log and on the twin."""
+    log, twin = found.measured.answers.get((ASKED, True)), count_within_of_ls(found.answers)
+    counts = {} if log is None else count_within_of_ls(log)
+    if not counts or not twin:
+        return None
+    reference = BRUNOT["decimated", "ols"].values()
+    centre, std = (np.array([getattr(e, kind) for e in reference]) for kind in ("value", "std"))
+    theirs = count_within(list_published_values("decimated", "cloe"), centre, std)
+    return (
+        f"The paper's finding (Table 10): of {len(NAMES)} estimates CLIE and DIDIM have "
+        f"{format_range([counts['clie'], counts['didim']], '.0f')} within three sigma of LS on the "
+        f"log, CLOE {counts['cloe']} (the paper's {theirs}), and all of them "
+        f"{format_range(twin.values(), '.0f')} on the twin, whose reference and gains the "
+        "estimators know."
+    )
+
+
+def describe_torque_errors(found: Results) -> str | None:
+    """Why the logged torques are further from any model than the paper's."""
+    answers = select_measured(found)
+    few = {m: a for m, a in answers.items() if m != "cloe"}
+    if "ols" not in few or len(few) < len(METHODS) - 1 or found.measured.bench is None:
+        return None
+    simulated = [answer for m, answer in few.items() if m != "ols"]
+    theirs = [BRUNOT_ERRORS[m][1] for m in SIMULATING if m != "cloe"]
+    shares = measure_share_above(found.measured.bench.full.samples[0], LOW_PASS)
+    nearer = np.abs(np.mean([a.slow_torque for a in simulated]) - np.mean(theirs)) < np.abs(
+        np.mean([a.torque for a in simulated]) - np.mean(theirs)
+    )
+    return (
+        f"Torques of the log: CLIE and DIDIM leave {format_range([a.torque for a in simulated])} % "
+        f"of them, the inverse model along the measured motion, which needs no loop, "
+        f"{few['ols'].torque:.1f} %. {format_range(shares)} % of a joint's torque is "
+        f"above {LOW_PASS:g} Hz (Table 3b). Below it they leave "
+        f"{format_range([a.slow_torque for a in simulated])} % and {few['ols'].slow_torque:.1f} %; "
+        f"the paper's {format_range(theirs, '.2f')} % {'are' if nearer else 'are not'} nearer "
+        "these."
+    )
+
+
+def describe_references(found: Results) -> str | None:
+    """What CLOE and CLIE make of a reference that is not quite the robot's."""
+    rows = []
+    for reference in REFERENCES:
+        own = found.measured.answers.get((reference, True), {})
+        clie, bias = own.get(("decimated", "clie")), measure_log_biases(own) if own else []
+        if isinstance(clie, Answer) and np.isfinite(bias).all():
+            cells = dict(zip(SIMULATING, bias, strict=True))
+            rows.append((reference, clie.position, cells))
+    if len(rows) < len(REFERENCES):
+        return None
+    told = "; ".join(
+        f"{reference}: {position:.3f} %, {cells['clie']:.0f} and {cells['cloe']:.0f} %"
+        for reference, position, cells in rows
+    )
+    gaps = {reference: abs(cells["cloe"] - cells["clie"]) for reference, _, cells in rows}
+    words = (
+        f"Reference of the log: error of CLIE's positions, and changes of CLIE's and of CLOE's "
+        f"Coulomb friction against LS (Table 6; {len(NAMES)} parameters): {told}. The paper has "
+        f"{BRUNOT_ERRORS['clie'][0]:g} %."
+    )
+    if gaps[EXACT] < FELT * ALONE and min(gaps[FOLLOWED], gaps[ASKED]) > FELT * ALONE:
+        words += (
+            " With the demand itself, under which the loop repeats the log whatever its gains, "
+            "CLOE finds what CLIE finds, as on the twin: what it loses with the others is its "
+            "answer to an error of the reference or of the gains, which CLIE hardly heeds."
+        )
+    return (
+        f"{words} That demand holds the log's noise and ripple, so that it proves nothing of "
+        "either method's consistency."
+    )
+
+
+def describe_assumed_loops(found: Results) -> str | None:
+    """What gains and delays do to the log's figures."""
+    loops = found.measured.loops
+    pairs = {k: (a["clie"], a["cloe"]) for k, a in loops.items()}
+    known = {
+        k: (clie, cloe)
+        for k, (clie, cloe) in pairs.items()
+        if isinstance(clie, Answer) and isinstance(cloe, Answer)
+    }
+    if not known:
+        return None
+    clie, cloe = ([pair[j] for pair in known.values()] for j in (0, 1))
+    theirs = BRUNOT_ERRORS["cloe"][1]
+    nearest = min(known, key=lambda k: abs(known[k][1].slow_torque - theirs))
+    return (
+        f"Gains and delays of the log (Table 3c): of the loops that were tried CLIE leaves "
+        f"{format_range([a.torque for a in clie])} % of the torques and "
+        f"{format_range([a.slow_torque for a in clie])} % below {LOW_PASS:g} Hz; CLOE "
+        f"has {format_range([a.torque for a in cloe])} and "
+        f"{format_range([a.slow_torque for a in cloe])} %, nearest the paper's {theirs:g} % with "
+        f"{nearest}."
+    )
+
+
+def describe_inverted_matrices(found: Results) -> str | None:
+    """Whose singular values the paper's are."""
+    if found.measured.bench is None:
+        return None
+    counts = {True: len(NAMES), False: found.measured.bench.full.base.count}
+    sets = {n: found.measured.answer(ASKED, own, "all", "clie") for own, n in counts.items()}
+    theirs = np.array(BRUNOT_SINGULAR["all", "clie"][:2])
+    gaps, words = {}, []
+    for count, answer in sets.items():
+        if not isinstance(answer, Answer):
+            return None
+        values = answer.estimate.singular_values
+        assert values is not None
+        ends = np.array([values[0], values[-1]])
+        gaps[count] = float(np.abs(np.log(ends / theirs)).max())
+        words.append(f"{format_digits(ends[0])} and {format_digits(ends[1])} of {count} parameters")
+    return (
+        f"Singular values of the log, CLIE, every sample: {join_words(words)}; Table 2 has "
+        f"{format_digits(theirs[0])} and {format_digits(theirs[1])}, nearest those of "
+        f"{min(gaps, key=lambda count: gaps[count])}, although its estimates are {len(NAMES)}."
+    )
+
+
+def describe_essential_set(found: Results) -> str | None:
+    """Whether the 28 are enough for the log."""
+    test = found.measured.test
+    if test is None:
+        return None
+    verdict = "rejects" if test.rejected else "does not reject"
+    return (
+        f"Essential parameters of the log: {test.distribution} = {test.statistic:.3g} (p = "
+        f"{test.p_value:.1g}) {verdict} that those beside the {len(NAMES)} are zero, by least "
+        "squares on decimated rows that count as independent (Table 8); the paper's test accepts "
+        "it."
+    )
+
+
+def describe_log_whiteness(found: Results) -> str | None:
+    """Whether decimation makes the log's residuals white, as the paper's third figure has them."""
+    shares = {
+        m: float(np.mean(answer.inside))
+        for m, answer in select_measured(found).items()
+        if m in ("clie", "didim")
+    }
+    twin = average_white_shares(found.answers, "decimated")
+    if len(shares) < 2 or not twin:
+        return None
+    return (
+        f"Whiteness: on decimated rows of the log {format_range(shares.values(), '.2f')} of the "
+        f"autocorrelations of CLIE and DIDIM are within two sigma, of the twin "
+        f"{format_range(twin.values(), '.2f')} (Table 8); the paper's figure of DIDIM has nearly "
+        "all of its robot's. Standard deviations by the paper's formula, which counts rows as "
+        "independent, are no measure on the log."
+    )
+
+
+def select_measured(found: Results) -> dict[str, Answer]:
+    """Answers on the log, decimated rows, of all parameters where there are any."""
+    for essential in (False, True):
+        own = found.measured.answers.get((ASKED, essential))
+        if own:
+            return select_answers(own, "decimated")
+    return {}
+
+
 REMARKS: tuple[Callable[[Results], str | None], ...] = (
+    describe_log,
+    describe_headline,
+    describe_torque_errors,
+    describe_references,
+    describe_assumed_loops,
+    describe_inverted_matrices,
+    describe_essential_set,
+    describe_log_whiteness,
     describe_twin_motion,
     describe_twin_controller,
     describe_random_errors,

@@ -126,23 +126,33 @@ class Setting:
 
 @dataclass(frozen=True)
 class Case:
-    """A setting that was simulated, ready to be estimated.
+    """A log that is ready to be estimated.
 
     Attributes
     ----------
     problem, full : Problem
         On the 28 parameters, and on all base parameters.
     simulation : Simulation
-    truth : ndarray, shape (28,)
     """
 
     problem: Problem = field(repr=False)
     full: Problem = field(repr=False)
     simulation: Simulation
+
+
+@dataclass(frozen=True)
+class SimulatedCase(Case):
+    """A setting that was simulated.
+
+    Attributes
+    ----------
+    truth : ndarray, shape (28,)
+    """
+
     truth: Array
 
 
-def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> Case:
+def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> SimulatedCase:
     """Move the twin under a setting, log it, and prepare what is estimated.
 
     Raises
@@ -180,8 +190,8 @@ def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> Case:
     samples = prepare(recording, bandwidth=BANDWIDTH, drop_below=slow)
     full = Problem(twin.robot, samples, FRICTION)
     width = scale.width if setting.width is None else setting.width
-    return Case(
-        full.only([full.base.names.index(name) for name in NAMES]),
+    return SimulatedCase(
+        select_essential(full),
         full,
         Simulation(
             assumed,
@@ -192,6 +202,11 @@ def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> Case:
         ),
         kept,
     )
+
+
+def select_essential(full: Problem) -> Problem:
+    """The problem on the 28 parameters alone."""
+    return full.only([full.base.names.index(name) for name in NAMES])
 
 
 def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident import Fit
 from dynident.api import identify
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.recording.prepare import prepare
-from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
-from dynident.report.fit import Fit
-from dynident.robot import load_robot
+from dynident_papers.measured import read_tx40_log
 
 MODELS = {
     "coulomb-viscous-symmetric": 7,
@@ -32,10 +31,7 @@ QUICK = ("coulomb-viscous-symmetric", "cube-root")
 """Models without shapes or loads: those of the reduced form."""
 METHOD, SEARCH = "pc-idim-ls", "pf"
 """Of all models, and the survey's own where it does not take minutes."""
-EXAMPLE = Path("examples") / "tx40"
-POSITIONS, TORQUES = "pos_read_data.csv", "curr_data.csv"
-"""Its log, of the motors."""
-RATE, BANDWIDTH = 5000.0, 10.0
+BANDWIDTH = 10.0
 """[Hz]"""
 
 
@@ -88,23 +84,17 @@ def fit_friction_models(reduced: bool, folder: Path | None = None) -> Instance:
         Of the robot's file and its log; unless it is given, that of the examples, in the working
         directory or beside the source.
     """
-    places = [EXAMPLE, Path(__file__).parents[3] / EXAMPLE] if folder is None else [folder]
-    found = next((place for place in places if (place / POSITIONS).is_file()), None)
-    if found is None:
-        return Instance(
-            {}, missing=f"{places[0] / POSITIONS} is not here; the source distribution has it"
-        )
-    robot = load_robot(found / "tx40.toml")
-    columns = {"q": f"{POSITIONS}:*", "tau": f"{TORQUES}:*"}
-    files = [found / POSITIONS, found / TORQUES]
-    log = read_log(files, robot, columns=columns, side="motor", rate=RATE)
-    samples = prepare(log, BANDWIDTH)
+    try:
+        log = read_tx40_log(folder=folder)
+    except InputError as error:
+        return Instance({}, missing=str(error))
+    samples = prepare(log.recording, BANDWIDTH)
     fitted, failures = {}, []
     for friction in QUICK if reduced else MODELS:
         methods = (METHOD, SEARCH) if friction in QUICK and not reduced else (METHOD,)
         for method in methods:
             try:
-                own = identify(Problem(robot, samples, friction), method, doctor=False)
+                own = identify(Problem(log.robot, samples, friction), method, doctor=False)
                 fitted[friction, method] = summarise_residuals(own)
             except ComputationError as error:
                 failures.append(f"{method} (TX40, {friction}): {error}")

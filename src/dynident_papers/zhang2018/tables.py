@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident_papers.picture import Panel
 from dynident_papers.published import (
     ZHANG,
     ZHANG_ERRORS,
+    ZHANG_LEVELS,
     ZHANG_MODELS,
     ZHANG_NAMES,
     ZHANG_POSITIONS,
     ZHANG_STRIBECK,
     ZHANG_STRIBECK_ERRORS,
     ZHANG_STRIBECK_NAMES,
+    ZHANG_STRIBECK_TORQUES,
     ZHANG_TIMES,
+    ZHANG_TORQUES,
 )
 from dynident_papers.report import Table, format_digits
 from dynident_papers.zhang2018.estimated import (
@@ -39,25 +43,37 @@ NAMES = {
     "iv": "IDIM-IV",
 }
 """What the survey calls our methods."""
+ERRORS_ARE = (
+    "J_e = e_d + e_f + e_T + e_T-Std. e_d compares standard parameters, most of which no motion "
+    "determines; e_b is ours: the median error of the inertial base parameters, which it does. "
+    "Bodies whose mass is zero to rounding have no centre of mass in e_d."
+)
+TORQUES_ARE = "Mean and std: of the error of joint 3's torque, without the noise [Nm]."
 SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
 """Columns of Table 5."""
 
 
-def tabulate_results(found: Results) -> tuple[Table, ...]:
-    """Those of all results."""
+def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
+    """Those of all results.
+
+    Parameters
+    ----------
+    found : Results
+    timed : bool
+        With computing times.
+    """
     instance = (tabulate_friction_models(found.instance),) if found.instance.fitted else ()
     return (
         tabulate_set_values(found),
         tabulate_joint_three(found),
         tabulate_curved_joint(found),
-        tabulate_parameter_errors(
-            "Table 8, errors without and with torque noise", found.clean, found.noisy, ZHANG_ERRORS
-        ),
-        tabulate_parameter_errors(
-            "Table 9, the same of Stribeck friction",
+        *tabulate_parameter_errors("Table 8", found.clean, found.noisy, ZHANG_ERRORS, timed),
+        *tabulate_parameter_errors(
+            "Table 9, Stribeck friction",
             found.clean_stribeck,
             found.noisy_stribeck,
             ZHANG_STRIBECK_ERRORS,
+            timed,
         ),
         tabulate_noisy_positions(found),
         tabulate_tracking(found),
@@ -103,12 +119,24 @@ def tabulate_joint_three(found: Results) -> Table:
         (name, format_digits(ZHANG["ols"][k]), *(format_digits(column[k]) for column in columns))
         for k, name in enumerate(ZHANG_NAMES)
     ]
+    errors = {m: found.clean[m].joint_torque for m in methods}
+    rows += list_torque_rows(ZHANG_TORQUES["ols"], errors)
     header = ("joint 3", "survey's\npseudo-inv.", *methods)
     notes = (
         "Methods of base parameters have the standard set of smallest norm, as the pseudo-inverse "
-        "of rows without rank has.",
+        f"of rows without rank has. {TORQUES_ARE}",
     )
     return Table("Table 5, estimates without noise", header, tuple(rows), notes)
+
+
+def list_torque_rows(
+    survey: Sequence[float], errors: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, ...]]:
+    """The last two rows of Tables 5 and 6: mean and standard deviation of the torque error."""
+    return [
+        (name, format_error(survey[k]), *(format_error(own[k]) for own in errors.values()))
+        for k, name in enumerate(("mean", "std"))
+    ]
 
 
 def tabulate_curved_joint(found: Results) -> Table:
@@ -124,8 +152,13 @@ def tabulate_curved_joint(found: Results) -> Table:
         )
         for k, name in enumerate(ZHANG_STRIBECK_NAMES)
     ]
+    errors = {m: each.joint_torque for m, each in place.items()}
+    rows += [
+        (name, "", *cells)
+        for name, *cells in list_torque_rows(ZHANG_STRIBECK_TORQUES["ekf"], errors)
+    ]
     header = ("joint 3", "set", "survey's\nekf", *columns)
-    note = f"forgetting is (24): ekf with a memory of {MEMORY:g} s."
+    note = f"forgetting is (24): ekf with a memory of {MEMORY:g} s. {TORQUES_ARE}"
     return Table("Table 6, Stribeck friction without noise", header, tuple(rows), (note,))
 
 
@@ -134,23 +167,34 @@ def tabulate_parameter_errors(
     clean: Mapping[str, Errors],
     noisy: Mapping[str, Errors],
     survey: Mapping[str, tuple[float, ...]],
-) -> Table:
-    """Tables 8 and 9: parameter errors without and with noise of the torque."""
-    rows = []
-    for method in clean:
-        if method not in noisy:
-            continue
-        before, after = clean[method], noisy[method]
-        change = (after.overall - before.overall) / before.overall
-        ours = [value for e in (before, after) for value in (e.inertial, e.friction, e.overall)]
-        ours.append(change)
-        seconds = f"{1e3 * after.seconds:.0f} ms"
-        rows.append((describe_method(method), *(format_error(v) for v in ours), seconds))
-        if method in survey:
-            theirs = (format_error(v) for v in survey[method])
-            rows.append(("  survey", *theirs, ZHANG_TIMES.get(method, "")))
-    header = ("", "e_d", "e_f", "J_e", "noise:\ne_d", "e_f", "J_e", "ΔJ_e", "time")
-    return Table(title, header, tuple(rows))
+    timed: bool,
+) -> list[Table]:
+    """Tables 8 and 9: errors without and with noise of the torque."""
+    tables = []
+    parts = (("a", "without noise", clean), ("b", "with torque noise", noisy))
+    for k, (letter, words, found) in enumerate(parts):
+        rows = []
+        for method, own in found.items():
+            ours = (own.inertial, own.friction, own.torque, own.torque_std, own.overall)
+            row = [describe_method(method), *map(format_error, ours), format_error(own.base)]
+            published = [format_error(v) for v in survey.get(method, ())]
+            theirs = [*published[5 * k : 5 * k + 5], ""]
+            if found is noisy:
+                row += ["", f"{1e3 * own.seconds:.0f} ms" if timed else ""]
+                if method in clean:
+                    before = clean[method].overall
+                    row[-2] = format_error((own.overall - before) / before)
+                theirs += [*published[10:], ZHANG_TIMES.get(method, "")]
+            rows.append(tuple(row))
+            if published:
+                rows.append(("  survey", *theirs))
+        header = ["", "e_d", "e_f", "e_T", "e_T-Std", "J_e", "e_b"]
+        if found is noisy:
+            header += ["ΔJ_e", "time"]
+        number, *rest = title.split(", ")
+        name = ", ".join([f"{number}{letter}", *rest, f"errors {words}"])
+        tables.append(Table(name, tuple(header), tuple(rows), () if k else (ERRORS_ARE,)))
+    return tables
 
 
 def tabulate_noisy_positions(found: Results) -> Table:
@@ -160,16 +204,21 @@ def tabulate_noisy_positions(found: Results) -> Table:
         pair = [found.positions[method, own] for own in (True, False)]
         filtered, raw = (each.overall for each in pair)
         cells = [format_digits(v) for v in (filtered, raw, (raw - filtered) / filtered)]
-        rows.append(
-            (describe_method(method), *cells, *(format_digits(each.friction) for each in pair))
-        )
-        rows.append(("  survey", *(format_digits(v) for v in ZHANG_POSITIONS[method]), "", ""))
-    header = ("", "J_e,\nfiltered", "not\nfiltered", "ΔJ_e", "e_f,\nfiltered", "not\nfiltered")
+        cells += [format_digits(v) for kind in ("base", "friction") for v in list_kind(pair, kind)]
+        rows.append((describe_method(method), *cells))
+        rows.append(("  survey", *(format_digits(v) for v in ZHANG_POSITIONS[method]), *[""] * 4))
+    header = ["", "J_e,\nfiltered", "not", "ΔJ_e"]
+    header += [cell for kind in ("e_b", "e_f") for cell in (f"{kind},\nfiltered", "not")]
     note = (
         "J_e of standard sets of smallest norm is mostly e_d, which where a mass comes out near "
-        "zero says little; e_f is of parameters that the motion determines."
+        "zero says little; e_b and e_f are of parameters that the motion determines."
     )
-    return Table("Table 10, noise of positions and torques", header, tuple(rows), (note,))
+    return Table("Table 10, noise of positions and torques", tuple(header), tuple(rows), (note,))
+
+
+def list_kind(errors: Sequence[Errors], kind: str) -> list[float]:
+    """One kind of error of several estimates."""
+    return [getattr(each, kind) for each in errors]
 
 
 def tabulate_tracking(found: Results) -> Table:
@@ -188,6 +237,24 @@ def tabulate_tracking(found: Results) -> Table:
     return Table("Figure 4, viscous friction that grows by half", header, tuple(rows))
 
 
+def draw_figure_4(found: Results) -> tuple[tuple[Panel, ...], ...]:
+    """Figure 4: the viscous friction that changes, and what methods follow of it."""
+    return (
+        tuple(
+            Panel(
+                f"Figure 4, {each.shape}",
+                "time [s]",
+                "beta_3 [Nm s/rad]",
+                each.time,
+                {"true": each.truth, **{describe_method(m): v for m, v in each.found.items()}},
+                # at first little is known of it
+                shown=(0.7 * float(each.truth.min()), 1.3 * float(each.truth.max())),
+            )
+            for each in found.tracked
+        ),
+    )
+
+
 def tabulate_levels(found: Results) -> Table:
     """Table 11, by the survey's own limits."""
     rows = []
@@ -200,6 +267,8 @@ def tabulate_levels(found: Results) -> Table:
         rows.append(
             (describe_method(method), *(grade_error(kind, value) for kind, value in values.items()))
         )
+        if method in ZHANG_LEVELS:
+            rows.append(("  survey", *ZHANG_LEVELS[method].split()))
     header = ("", "e_d", "e_f", "e_T", "J_e", "ΔJ_e")
     return Table("Table 11, levels", header, tuple(rows))
 
