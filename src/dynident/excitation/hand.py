@@ -96,4 +96,5 @@ def join_smoothly(at: Array, points: Array, times: Array) -> Array:
 
     zero = np.zeros(points.shape[1])
     rest = [(1, zero), (2, zero)]
-    return np.asarray(make_interp_spline(at, points, k=5, bc_type=(rest, rest))(times))
+    found = make_interp_spline(at, points, k=5, bc_type=(rest, rest))  # type: ignore[arg-type]
+    return np.asarray(found(times))
