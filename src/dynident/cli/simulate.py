@@ -1,4 +1,4 @@
-"""Commands that simulate: a log of a robot's loop, and the papers' experiments."""
+"""``dynident simulate``: a log of a robot's loop."""
 
 from __future__ import annotations
 
@@ -33,23 +33,3 @@ def simulate(
     say("warning", log.warnings)
     samples, rate = len(log.recording.q), log.recording.rate
     typer.echo(f"{samples} samples at {rate:g} Hz written to {output}", err=True)
-
-
-def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024 or zhang2018.")
-    ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")
-    ] = False,
-) -> None:
-    """Repeat a paper's experiment on its simulated robot, its tables beside ours."""
-    from dynident.cli.progress import show_progress
-    from dynident.core.text import suggest_nearest
-    from dynident_papers import REPRODUCTIONS
-
-    if name not in REPRODUCTIONS:
-        raise InputError(f"paper {name!r} is not known{suggest_nearest(name, REPRODUCTIONS)}")
-    with show_progress() as progress:
-        found = REPRODUCTIONS[name](progress=progress, reduced=quick)
-    typer.echo(found.text())
