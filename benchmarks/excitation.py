@@ -40,11 +40,13 @@ from dynident.excitation.design import (
     build_program,
     design_trajectory,
     draw_random_start,
+    fit_standstill,
     polish_trajectory,
+    shrink_into_constraints,
 )
 from dynident.excitation.excite import Excitation, excite, sample_fine_motion
 from dynident.excitation.information import WeightedMotion, build_quadrature
-from dynident.excitation.interior import Program
+from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.trajectories import Trajectory
 from dynident.methods.options import estimate
 from dynident.recording.prepare import Preparation, Samples, prepare, prepare_by_options
@@ -380,19 +382,74 @@ def evolution(watch: Watch, z: Array, task: Task) -> None:
     """CMA-ES, sums of what is broken as penalties."""
     cma = importlib.import_module("cma")
     found = cma.CMAEvolutionStrategy(z, 0.1, {"verbose": -9, "seed": 1, "maxiter": 10**9})
-
-    def penalised(z: Array) -> float:
-        watch.z, watch.last = np.array(z), plain(task, watch.program, z)
-        watch.calls += 1
-        watch.noted()
-        if not np.isfinite(watch.last[0]):
-            return 1e6
-        broken = np.maximum(watch.excess(), 0.0)
-        return float(watch.last[0] + 10.0 * broken.sum() + 10.0 * broken.max())
-
     while not watch.over and not found.stop():
         proposed = found.ask()
-        found.tell(proposed, [penalised(np.asarray(each)) for each in proposed])
+        found.tell(proposed, [penalised(watch, task, np.asarray(each)) for each in proposed])
+
+
+def penalised(watch: Watch, task: Task, z: Array) -> float:
+    """The objective with sums of what is broken as penalties."""
+    if watch.over:
+        raise OutOfTimeError
+    watch.z, watch.last = np.array(z), plain(task, watch.program, z)
+    watch.calls += 1
+    watch.noted()
+    if not np.isfinite(watch.last[0]):
+        return 1e6
+    broken = np.maximum(watch.excess(), 0.0)
+    return float(watch.last[0] + 10.0 * broken.sum() + 10.0 * broken.max())
+
+
+SWARM = 40
+"""Random motions that a population begins with."""
+
+
+def differential(watch: Watch, z: Array, task: Task) -> None:
+    """scipy's differential evolution of a population of random motions, with penalties."""
+    solver: Any = importlib.import_module("scipy.optimize").differential_evolution
+    rng = np.random.default_rng(2)
+    first = [draw_random_start(task, watch.program, rng).ravel() for _ in range(SWARM - 1)]
+    population = np.array([z, *first])
+    most = 2.0 * np.abs(population).max(axis=0)
+    with suppress(OutOfTimeError):
+        solver(
+            lambda z: penalised(watch, task, z),
+            list(zip(-most, most, strict=True)),
+            init=population,
+            maxiter=10**6,
+            tol=0.0,
+            seed=1,
+            polish=False,
+        )
+
+
+def annealing(watch: Watch, z: Array, task: Task) -> None:
+    """scipy's dual annealing without a local search, with penalties."""
+    solver: Any = importlib.import_module("scipy.optimize").dual_annealing
+    most = 4.0 * np.maximum(np.abs(z), np.abs(z).mean())
+    with suppress(OutOfTimeError):
+        solver(
+            lambda z: penalised(watch, task, z),
+            list(zip(-most, most, strict=True)),
+            x0=z,
+            maxiter=10**6,
+            seed=1,
+            no_local_search=True,
+        )
+
+
+def begun_globally(watch: Watch, z: Array, task: Task) -> None:
+    """Differential evolution for half of the time, then our search from the best it has met."""
+    stop = watch.stop
+    watch.stop = 0.5 * (time.process_time() + stop)
+    differential(watch, z, task)
+    watch.stop = stop
+    p = watch.program
+    C = watch.answer().reshape(task.family.count, -1)
+    inside = shrink_into_constraints(p, C, fit_standstill(task, C))
+    if inside is not None:
+        seen = Program(watch.at, p.low, p.high, p.unit)
+        minimise_program(seen, inside.ravel(), 300, stop - time.process_time())
 
 
 def plain(task: Task, program: Program, z: Array) -> Any:
@@ -494,6 +551,9 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
     others: dict[str, tuple[str | None, Callable[[Watch, Array], object]]] = {
         "Ipopt (casadi)": ("casadi", ipopt),
         "CMA-ES, penalties": ("cma", lambda watch, z: evolution(watch, z, task)),
+        "differential evolution": (None, lambda watch, z: differential(watch, z, task)),
+        "dual annealing": (None, lambda watch, z: annealing(watch, z, task)),
+        "half of it, then ours": (None, lambda watch, z: begun_globally(watch, z, task)),
         "scipy SLSQP": (None, slsqp),
         "random search": (None, Watch.at),
     }
@@ -504,7 +564,8 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
         begun = time.process_time()
         watch, rng, count = Watch(program, spent), np.random.default_rng(0), 0
         while not watch.over:
-            search(watch, draw_random_start(task, program, rng).ravel())
+            with suppress(OutOfTimeError):
+                search(watch, draw_random_start(task, program, rng).ravel())
             count += 1
         seconds = time.process_time() - begun
         how = f"{count} starts, {watch.calls} evaluations"
@@ -554,7 +615,10 @@ def seven(quick: bool) -> list[str]:
         f"no limit at these instants by more than {KEPT:g} of its size. "
         "*Broken*: on a grid ten times finer, the most of any limit, and of the clearance of "
         "10 mm. *Log det M* is that of the information in SI units, *columns* the column-scaled "
-        "condition number, both with the exact sign of friction. One thread.",
+        "condition number, both with the exact sign of friction. *Differential evolution* begins "
+        f"with {SWARM} random motions, *dual annealing* with one, both with the penalties of "
+        "CMA-ES; *half of it, then ours* is a global start: differential evolution for half of the "
+        "time, then our search from the best that it has met. One thread.",
     ]
 
 
