@@ -342,6 +342,25 @@ def test_a_random_motion_leads_the_hand_along_a_smooth_curve_within_the_limits(p
         excite(panda, polish=True, **given)
 
 
+def test_a_hand_that_can_only_turn_about_an_axis_is_where_the_curve_is_nearest():
+    found = excite(ROBOT, trajectory="cartesian", duration=4.0, points=3, starts=1, collision=False)
+    assert found.design.certificate.ok
+    at, times = np.linspace(0.0, 4.0, 3), np.linspace(0.0, 4.0, 81)
+
+    def hand(q):
+        return place_bodies(ROBOT, q)[:, -1, :, 3]
+
+    rest = [(1, np.zeros(3)), (2, np.zeros(3))]
+    points = hand(found.trajectory.at(at))
+    curve = make_interp_spline(at, points, k=5, bc_type=(rest, rest))(times)
+    turns = np.zeros((2001, 2))
+    turns[:, 0] = np.linspace(-2.0, 2.0, 2001)
+    nearest = np.linalg.norm(curve[:, None] - hand(turns), axis=2).min(axis=1)
+    off = np.linalg.norm(curve - hand(found.trajectory.at(times)), axis=1)
+    assert np.all(off < nearest + 3e-3)
+    assert nearest.max() > 5e-3  # the curve itself is out of its reach
+
+
 def test_a_limit_that_is_broken_between_the_points_is_found():
     # a fast harmonic whose peaks fall between the points of the search's grid
     robot = limited(arm(1))

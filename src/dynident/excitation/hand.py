@@ -81,8 +81,12 @@ class Hand:
             q += np.einsum("tji,ti->tj", np.linalg.pinv(J, rcond=SINGULAR), curve - origin)
         Phi = family.values(times)
         C = np.asarray(np.linalg.lstsq(Phi, q, rcond=None)[0])
-        missed = np.linalg.norm(self.locate(Phi @ C)[0] - curve, axis=1)
-        return C if float(np.max(missed)) <= FOLLOWED else None
+        origin, J = self.locate(Phi @ C)
+        missed = curve - origin
+        if np.max(np.linalg.matrix_rank(J, tol=SINGULAR)) < 3:
+            # few joints lead the hand along a surface or a line: to where that is nearest
+            missed = np.einsum("tij,tj->ti", J @ np.linalg.pinv(J, rcond=SINGULAR), missed)
+        return C if float(np.max(np.linalg.norm(missed, axis=1))) <= FOLLOWED else None
 
     def locate(self, q: Array) -> tuple[Array, Array]:
         """Where the hand is [m] and its Jacobian, shapes (samples, 3) and (samples, 3, n)."""
