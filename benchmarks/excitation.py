@@ -16,7 +16,7 @@ import re
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -526,8 +526,10 @@ def violations(task: Task, trajectory: Trajectory) -> tuple[float, float]:
     return 100.0 * max(worst, 0.0), 1e3 * max(lack, 0.0)
 
 
-def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list[list[str]]]:
-    """Our search, then the others from the same start, in the same time."""
+def compared(
+    robot: Robot, quick: bool, chosen: Sequence[str], **options: Any
+) -> tuple[list[str], list[list[str]]]:
+    """Our search, then those chosen from the same start, in the same time."""
     found, spent = designed(robot, "coulomb-viscous", iterations=40 if quick else 300, **options)
     task = found.design.task
     n = len(task.names)
@@ -557,7 +559,8 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
         "scipy SLSQP": (None, slsqp),
         "random search": (None, Watch.at),
     }
-    for name, (package, search) in others.items():
+    for name in chosen:
+        package, search = others[name]
         if package is not None and importlib.util.find_spec(package) is None:
             rows.append([name, "", "", "", "", "", f"{package} is not installed"])
             continue
@@ -588,22 +591,10 @@ ACCELERATION = 10.0
 
 def seven(quick: bool) -> list[str]:
     """Arms of seven joints, ours beside others' searches."""
-    lines = []
-    arms = [panda()]
-    if LWR4.is_file() and not quick:
-        arms.append(load_robot(LWR4))
-    head = ["search", "value", "log det M", "columns", "broken", "seconds", "how it ended"]
-    for robot in arms:
-        drawn = has_shapes(robot)
-        starts = 1 if quick else 2 if drawn else 8  # without shapes a start takes a second
-        words, rows = compared(
-            robot, quick, starts=starts, acceleration=ACCELERATION, collision=drawn
-        )
-        if not drawn:
-            words[0] += " Its meshes are not here: without collisions."
-        lines += [*words, "", *markdown(head, rows), ""]
     return [
-        *lines,
+        *tabulate_searches(
+            quick, ("Ipopt (casadi)", "CMA-ES, penalties", "scipy SLSQP", "random search")
+        ),
         "Five harmonics of 0.1 Hz, `coulomb-viscous`, the criterion `d` (minus log-determinant of "
         "the information over the number of parameters, in the units of a motion that is usual "
         "for the robot), limits of the file less a margin of a fifth of the torques, "
@@ -615,11 +606,40 @@ def seven(quick: bool) -> list[str]:
         f"no limit at these instants by more than {KEPT:g} of its size. "
         "*Broken*: on a grid ten times finer, the most of any limit, and of the clearance of "
         "10 mm. *Log det M* is that of the information in SI units, *columns* the column-scaled "
-        "condition number, both with the exact sign of friction. *Differential evolution* begins "
-        f"with {SWARM} random motions, *dual annealing* with one, both with the penalties of "
-        "CMA-ES; *half of it, then ours* is a global start: differential evolution for half of the "
-        "time, then our search from the best that it has met. One thread.",
+        "condition number, both with the exact sign of friction. One thread.",
     ]
+
+
+def swarm(quick: bool) -> list[str]:
+    """The same arms, ours beside a swarm and annealing, alone and as a start of ours."""
+    return [
+        *tabulate_searches(
+            quick, ("differential evolution", "dual annealing", "half of it, then ours")
+        ),
+        f"As above. *Differential evolution* begins with {SWARM} random motions, *dual annealing* "
+        "with one, both with the penalties of CMA-ES. *Half of it, then ours* is a global start: "
+        "differential evolution for half of the time, then our search from the best that it has "
+        "met.",
+    ]
+
+
+def tabulate_searches(quick: bool, chosen: Sequence[str]) -> list[str]:
+    """Arms of seven joints, ours beside other searches."""
+    lines: list[str] = []
+    arms = [panda()]
+    if LWR4.is_file() and not quick:
+        arms.append(load_robot(LWR4))
+    head = ["search", "value", "log det M", "columns", "broken", "seconds", "how it ended"]
+    for robot in arms:
+        drawn = has_shapes(robot)
+        starts = 1 if quick else 2 if drawn else 8  # without shapes a start takes a second
+        words, rows = compared(
+            robot, quick, chosen, starts=starts, acceleration=ACCELERATION, collision=drawn
+        )
+        if not drawn:
+            words[0] += " Its meshes are not here: without collisions."
+        lines += [*words, "", *markdown(head, rows), ""]
+    return lines
 
 
 def has_shapes(robot: Robot) -> bool:
@@ -1147,6 +1167,7 @@ PARTS: dict[str, tuple[str, Callable[[bool], list[str]]]] = {
     "six": ("A six-joint arm of the ER20's class", six),
     "tx40": ("TX40", tx40),
     "seven": ("Seven joints, beside other searches", seven),
+    "swarm": ("Seven joints, a swarm and annealing", swarm),
     "long": ("Seven joints, a long search", long),
     "ur10": ("UR10e", ur10),
     "talos": ("Talos' arms", talos),
