@@ -16,7 +16,7 @@ import re
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -40,11 +40,13 @@ from dynident.excitation.design import (
     build_program,
     design_trajectory,
     draw_random_start,
+    fit_standstill,
     polish_trajectory,
+    shrink_into_constraints,
 )
 from dynident.excitation.excite import Excitation, excite, sample_fine_motion
 from dynident.excitation.information import WeightedMotion, build_quadrature
-from dynident.excitation.interior import Program
+from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.trajectories import Trajectory
 from dynident.methods.options import estimate
 from dynident.recording.prepare import Preparation, Samples, prepare, prepare_by_options
@@ -380,19 +382,74 @@ def evolution(watch: Watch, z: Array, task: Task) -> None:
     """CMA-ES, sums of what is broken as penalties."""
     cma = importlib.import_module("cma")
     found = cma.CMAEvolutionStrategy(z, 0.1, {"verbose": -9, "seed": 1, "maxiter": 10**9})
-
-    def penalised(z: Array) -> float:
-        watch.z, watch.last = np.array(z), plain(task, watch.program, z)
-        watch.calls += 1
-        watch.noted()
-        if not np.isfinite(watch.last[0]):
-            return 1e6
-        broken = np.maximum(watch.excess(), 0.0)
-        return float(watch.last[0] + 10.0 * broken.sum() + 10.0 * broken.max())
-
     while not watch.over and not found.stop():
         proposed = found.ask()
-        found.tell(proposed, [penalised(np.asarray(each)) for each in proposed])
+        found.tell(proposed, [penalised(watch, task, np.asarray(each)) for each in proposed])
+
+
+def penalised(watch: Watch, task: Task, z: Array) -> float:
+    """The objective with sums of what is broken as penalties."""
+    if watch.over:
+        raise OutOfTimeError
+    watch.z, watch.last = np.array(z), plain(task, watch.program, z)
+    watch.calls += 1
+    watch.noted()
+    if not np.isfinite(watch.last[0]):
+        return 1e6
+    broken = np.maximum(watch.excess(), 0.0)
+    return float(watch.last[0] + 10.0 * broken.sum() + 10.0 * broken.max())
+
+
+SWARM = 40
+"""Random motions that a population begins with."""
+
+
+def differential(watch: Watch, z: Array, task: Task) -> None:
+    """scipy's differential evolution of a population of random motions, with penalties."""
+    solver: Any = importlib.import_module("scipy.optimize").differential_evolution
+    rng = np.random.default_rng(2)
+    first = [draw_random_start(task, watch.program, rng).ravel() for _ in range(SWARM - 1)]
+    population = np.array([z, *first])
+    most = 2.0 * np.abs(population).max(axis=0)
+    with suppress(OutOfTimeError):
+        solver(
+            lambda z: penalised(watch, task, z),
+            list(zip(-most, most, strict=True)),
+            init=population,
+            maxiter=10**6,
+            tol=0.0,
+            seed=1,
+            polish=False,
+        )
+
+
+def annealing(watch: Watch, z: Array, task: Task) -> None:
+    """scipy's dual annealing without a local search, with penalties."""
+    solver: Any = importlib.import_module("scipy.optimize").dual_annealing
+    most = 4.0 * np.maximum(np.abs(z), np.abs(z).mean())
+    with suppress(OutOfTimeError):
+        solver(
+            lambda z: penalised(watch, task, z),
+            list(zip(-most, most, strict=True)),
+            x0=z,
+            maxiter=10**6,
+            seed=1,
+            no_local_search=True,
+        )
+
+
+def begun_globally(watch: Watch, z: Array, task: Task) -> None:
+    """Differential evolution for half of the time, then our search from the best it has met."""
+    stop = watch.stop
+    watch.stop = 0.5 * (time.process_time() + stop)
+    differential(watch, z, task)
+    watch.stop = stop
+    p = watch.program
+    C = watch.answer().reshape(task.family.count, -1)
+    inside = shrink_into_constraints(p, C, fit_standstill(task, C))
+    if inside is not None:
+        seen = Program(watch.at, p.low, p.high, p.unit)
+        minimise_program(seen, inside.ravel(), 300, stop - time.process_time())
 
 
 def plain(task: Task, program: Program, z: Array) -> Any:
@@ -469,8 +526,10 @@ def violations(task: Task, trajectory: Trajectory) -> tuple[float, float]:
     return 100.0 * max(worst, 0.0), 1e3 * max(lack, 0.0)
 
 
-def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list[list[str]]]:
-    """Our search, then the others from the same start, in the same time."""
+def compared(
+    robot: Robot, quick: bool, chosen: Sequence[str], **options: Any
+) -> tuple[list[str], list[list[str]]]:
+    """Our search, then those chosen from the same start, in the same time."""
     found, spent = designed(robot, "coulomb-viscous", iterations=40 if quick else 300, **options)
     task = found.design.task
     n = len(task.names)
@@ -494,17 +553,22 @@ def compared(robot: Robot, quick: bool, **options: Any) -> tuple[list[str], list
     others: dict[str, tuple[str | None, Callable[[Watch, Array], object]]] = {
         "Ipopt (casadi)": ("casadi", ipopt),
         "CMA-ES, penalties": ("cma", lambda watch, z: evolution(watch, z, task)),
+        "differential evolution": (None, lambda watch, z: differential(watch, z, task)),
+        "dual annealing": (None, lambda watch, z: annealing(watch, z, task)),
+        "half of it, then ours": (None, lambda watch, z: begun_globally(watch, z, task)),
         "scipy SLSQP": (None, slsqp),
         "random search": (None, Watch.at),
     }
-    for name, (package, search) in others.items():
+    for name in chosen:
+        package, search = others[name]
         if package is not None and importlib.util.find_spec(package) is None:
             rows.append([name, "", "", "", "", "", f"{package} is not installed"])
             continue
         begun = time.process_time()
         watch, rng, count = Watch(program, spent), np.random.default_rng(0), 0
         while not watch.over:
-            search(watch, draw_random_start(task, program, rng).ravel())
+            with suppress(OutOfTimeError):
+                search(watch, draw_random_start(task, program, rng).ravel())
             count += 1
         seconds = time.process_time() - begun
         how = f"{count} starts, {watch.calls} evaluations"
@@ -527,22 +591,10 @@ ACCELERATION = 10.0
 
 def seven(quick: bool) -> list[str]:
     """Arms of seven joints, ours beside others' searches."""
-    lines = []
-    arms = [panda()]
-    if LWR4.is_file() and not quick:
-        arms.append(load_robot(LWR4))
-    head = ["search", "value", "log det M", "columns", "broken", "seconds", "how it ended"]
-    for robot in arms:
-        drawn = has_shapes(robot)
-        starts = 1 if quick else 2 if drawn else 8  # without shapes a start takes a second
-        words, rows = compared(
-            robot, quick, starts=starts, acceleration=ACCELERATION, collision=drawn
-        )
-        if not drawn:
-            words[0] += " Its meshes are not here: without collisions."
-        lines += [*words, "", *markdown(head, rows), ""]
     return [
-        *lines,
+        *tabulate_searches(
+            quick, ("Ipopt (casadi)", "CMA-ES, penalties", "scipy SLSQP", "random search")
+        ),
         "Five harmonics of 0.1 Hz, `coulomb-viscous`, the criterion `d` (minus log-determinant of "
         "the information over the number of parameters, in the units of a motion that is usual "
         "for the robot), limits of the file less a margin of a fifth of the torques, "
@@ -556,6 +608,38 @@ def seven(quick: bool) -> list[str]:
         "10 mm. *Log det M* is that of the information in SI units, *columns* the column-scaled "
         "condition number, both with the exact sign of friction. One thread.",
     ]
+
+
+def swarm(quick: bool) -> list[str]:
+    """The same arms, ours beside a swarm and annealing, alone and as a start of ours."""
+    return [
+        *tabulate_searches(
+            quick, ("differential evolution", "dual annealing", "half of it, then ours")
+        ),
+        f"As above. *Differential evolution* begins with {SWARM} random motions, *dual annealing* "
+        "with one, both with the penalties of CMA-ES. *Half of it, then ours* is a global start: "
+        "differential evolution for half of the time, then our search from the best that it has "
+        "met.",
+    ]
+
+
+def tabulate_searches(quick: bool, chosen: Sequence[str]) -> list[str]:
+    """Arms of seven joints, ours beside other searches."""
+    lines: list[str] = []
+    arms = [panda()]
+    if LWR4.is_file() and not quick:
+        arms.append(load_robot(LWR4))
+    head = ["search", "value", "log det M", "columns", "broken", "seconds", "how it ended"]
+    for robot in arms:
+        drawn = has_shapes(robot)
+        starts = 1 if quick else 2 if drawn else 8  # without shapes a start takes a second
+        words, rows = compared(
+            robot, quick, chosen, starts=starts, acceleration=ACCELERATION, collision=drawn
+        )
+        if not drawn:
+            words[0] += " Its meshes are not here: without collisions."
+        lines += [*words, "", *markdown(head, rows), ""]
+    return lines
 
 
 def has_shapes(robot: Robot) -> bool:
@@ -1083,6 +1167,7 @@ PARTS: dict[str, tuple[str, Callable[[bool], list[str]]]] = {
     "six": ("A six-joint arm of the ER20's class", six),
     "tx40": ("TX40", tx40),
     "seven": ("Seven joints, beside other searches", seven),
+    "swarm": ("Seven joints, a swarm and annealing", swarm),
     "long": ("Seven joints, a long search", long),
     "ur10": ("UR10e", ur10),
     "talos": ("Talos' arms", talos),

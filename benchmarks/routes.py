@@ -22,19 +22,18 @@ import dynident as di
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError
-from dynident.core.inertia import find_smallest_eigenvalue
-from dynident.fit.figures import score_all_samples, score_fitted_rows
+from dynident.fit.figures import score_all_samples
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
 from dynident.regression.essential import select_essential_parameters
 from dynident_papers.report import join_words
 from dynident_papers.routes import (
     ROUTES,
+    Routed,
     cad_difference,
     find_exactly_consistent,
     fit_cad_values,
-    measure_inconsistent_share,
-    measure_positive_share,
+    measure_route,
     truncated_svd,
     weigh_rows,
 )
@@ -57,17 +56,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one route came to: numbers, or why there are none."""
+class Row(Routed):
+    """What one route came to, and its error on the other log [%]."""
 
-    theta: np.ndarray | None
-    failure: str = ""
-    fitted: float = np.nan
     held_out: float = np.nan
-    inconsistent: int = 0
-    lost_drives: int = 0
-    eigenvalue: float = np.nan
-    distance: float = np.nan
 
 
 def tx40() -> Case:
@@ -128,23 +120,11 @@ def evaluated(case: Case) -> dict[str, Row]:
     held_out = score_all_samples(
         idim, list(sets.values()), case.problem.on(case.held_out).samples, LOWPASS_HZ
     )
-    wls = ESTIMATORS["wls"](problem)
-    links = idim.tree.bodies
-    drives = sum(p.positive for p in idim.parameters)
-    rows = {name: Row(None, reason) for name, reason in found.items() if isinstance(reason, str)}
+    best = ESTIMATORS["wls"](problem)
+    failed = {name: reason for name, reason in found.items() if isinstance(reason, str)}
+    rows = {name: Row(None, reason) for name, reason in failed.items()}
     for (name, theta), test in zip(sets.items(), held_out, strict=True):
-        beta = problem.base.matrix @ theta
-        deviation = (beta - wls.beta) / wls.covariance.std
-        bodies = theta[: idim.inertial].reshape(-1, 10)
-        rows[name] = Row(
-            theta,
-            fitted=score_fitted_rows(problem.factors, beta).overall_percent,
-            held_out=test.overall_percent,
-            inconsistent=round(links * measure_inconsistent_share(theta, idim)),
-            lost_drives=round(drives * (1.0 - measure_positive_share(theta, idim))),
-            eigenvalue=float(find_smallest_eigenvalue(bodies).min()),
-            distance=float(np.sqrt(np.mean(deviation**2))),
-        )
+        rows[name] = Row(**vars(measure_route(problem, theta, best)), held_out=test.overall_percent)
     return {name: rows[name] for name in found}
 
 
@@ -160,10 +140,10 @@ def table(case: Case, rows: dict[str, Row]) -> list[str]:
         if row.theta is None:
             lines.append(f"| {name} | none: {row.failure} | | | | | |")
             continue
-        lost = "the file has none" if name == FILE else f"{row.lost_drives} of {drives}"
+        lost = "the file has none" if name == FILE else f"{row.lost} of {drives}"
         lines.append(
-            f"| {name} | {row.fitted:.2f} | {row.held_out:.2f} | {row.inconsistent} of {links} "
-            f"| {lost} | {row.eigenvalue:.2g} "
+            f"| {name} | {row.fitted_percent:.2f} | {row.held_out:.2f} "
+            f"| {row.inconsistent} of {links} | {lost} | {row.eigenvalue:.2g} "
             f"| {row.distance:.2f} |"
         )
     return lines
@@ -206,7 +186,7 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
         count = len(select_essential_parameters(problem.factors, given.sigma).kept)
         kept.append(f"{count} of {problem.base.count}")
         solved = {name: rows[name] for name in sets}
-        possible = {n: r for n, r in solved.items() if not r.inconsistent and not r.lost_drives}
+        possible = {n: r for n, r in solved.items() if not r.inconsistent and not r.lost}
         for group, chosen in ((solved, best), (possible, sound)):
             least = min(r.held_out for r in group.values())
             names = [n for n, r in group.items() if r.held_out < least + 0.005]
@@ -237,8 +217,9 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
         "them." + warning,
         f"* Essential parameters ({join_words(kept)} kept) leave "
         f"{links['cad-difference-essential']} links inconsistent; fitted error "
-        f"{figures(results, 'cad-difference-essential', 'fitted')} % against "
-        f"{figures(results, 'cad-difference', 'fitted')} % of all base parameters, held out "
+        f"{figures(results, 'cad-difference-essential', 'fitted_percent')} % against "
+        f"{figures(results, 'cad-difference', 'fitted_percent')} % of all base parameters, "
+        "held out "
         f"{figures(results, 'cad-difference-essential', 'held_out')} % against "
         f"{figures(results, 'cad-difference', 'held_out')} %.",
         "* Does a consistent set exist for the least-squares estimate itself? "
@@ -246,8 +227,8 @@ def findings(results: list[tuple[Case, dict[str, Row]]]) -> list[str]:
         "* `sousa-correction`, with the distance weighted by the covariance, has the criterion of "
         f"`{NO_PRIOR}` up to a constant: {agreement}. With the authors' distance, which weights "
         "nothing, the fitted error is "
-        f"{figures(results, 'sousa-correction-euclidean', 'fitted')} % against "
-        f"{figures(results, 'sousa-correction', 'fitted')} %.",
+        f"{figures(results, 'sousa-correction-euclidean', 'fitted_percent')} % against "
+        f"{figures(results, 'sousa-correction', 'fitted_percent')} %.",
         f"* Lowest held-out error: {'; '.join(best)}. Of the sets in which all links and drives "
         f"can exist: {'; '.join(sound)}.",
         "",

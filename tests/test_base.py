@@ -1,11 +1,16 @@
+import json
+
 import numpy as np
 import pytest
 import toy
 from robots import EXAMPLES, urdf
 
+from dynident.cli import run
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.symbols import find_symbolic_factors
 from dynident.robot import load_robot
+from dynident.robot.load import read_table_lengths
 from dynident_papers.published import read_tx40_table
 
 
@@ -93,3 +98,74 @@ def test_result_does_not_depend_on_the_seed():
     first, second = base_parameters(idim, seed=0), base_parameters(idim, seed=123)
     assert first.names == second.names
     np.testing.assert_allclose(first.K, second.K, atol=1e-9)
+
+
+SYMBOLIC_TREE = """
+name = "tree"
+convention = "standard"
+[[joint]]
+name = "a"
+alpha = 10.0
+a = {0}
+d = {1}
+theta0 = 30.0
+[[joint]]
+name = "b"
+alpha = -90.0
+a = {2}
+d = {3}
+type = "prismatic"
+[[joint]]
+name = "c"
+alpha = 75.0
+d = {4}
+[[joint]]
+name = "side"
+alpha = 60.0
+a = {5}
+d = 0.1
+parent = "a"
+"""
+
+
+def compute_product(symbol, values):
+    """A product of lengths by its name, as a reader has it."""
+    found = 1.0
+    for part in symbol.split():
+        name, _, power = part.partition("^")
+        found *= values[name] ** int(power or 1)
+    return found
+
+
+def test_symbolic_regroupings_hold_for_all_lengths_of_the_table(tmp_path):
+    """Also for another robot, whose numbers are found by themselves."""
+    bases = []
+    for k, own in enumerate([(0.1, 0.2, 0.3, -0.1, 0.4, 0.25), (0.4, 0.1, -0.2, 0.5, 0.3, 0.7)]):
+        path = tmp_path / f"tree{k}.toml"
+        path.write_text(SYMBOLIC_TREE.format(*own))
+        bases.append(base_parameters(build_idim(load_robot(path), "none")))
+    lengths = read_table_lengths(bases[0].idim.robot)
+    assert list(lengths) == ["a1", "d1", "a2", "d2", "d3", "a4", "d4"]
+    factors = find_symbolic_factors(bases[0], lengths)
+    assert sum(bool(s) for row in factors for terms in row for _, s in terms) > 5
+    for base in bases:
+        values = {n: x for n, (x, _) in read_table_lengths(base.idim.robot).items()}
+        K = [
+            [sum(x * compute_product(s, values) for x, s in terms) for terms in row]
+            for row in factors
+        ]
+        np.testing.assert_allclose(K, base.K, atol=1e-9)
+
+
+def test_symbolic_regroupings_of_an_arm_are_those_of_the_rules(capsys):
+    """Of a revolute joint (Gautier and Khalil 1990): Iyy, mz and m go to this link and before."""
+    argv = ["base", str(EXAMPLES / "tx40" / "tx40_dh.toml"), "--symbols", "--json"]
+    assert run(argv) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {each["name"]: each["regrouping"] for each in document["parameters"]}
+    square = "d4^2 m4 + 2 d4 mz4 + Iyy4 + d4^2 m5 + d4^2 m6"
+    assert found["Ixx3R"] == f"Ixx3 - Iyy3 + {square}"
+    assert found["my3R"] == "my3 - d4 m4 - mz4 - d4 m5 - d4 m6"
+    assert found["Ixx5R"] == "Ixx5 - Iyy5 + Iyy6"
+    assert run(["base", str(urdf("ur5")), "--symbols"]) == 2
+    assert "symbols are of a DH table" in capsys.readouterr().err

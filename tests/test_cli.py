@@ -1049,6 +1049,28 @@ def test_tables_are_for_people(place, capfd):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
+    assert run(["reproduce", "routes", "s.toml", "-o", "routes.csv"]) == 0
+    out, _ = capfd.readouterr()
+    for word in ("minimum-norm", "cad-difference", "sousa-correction", "fitted %", "of 2"):
+        assert word in out
+    table = np.genfromtxt("routes.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    robot = load_robot("arm.urdf")
+    idim = build_idim(robot)
+    assert table["parameter"].tolist() == list(idim.names)
+    base = base_parameters(idim).matrix
+    one, other = base @ table["minimumnorm"], base @ table["truncatedsvd"]
+    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+    for argv, words in (
+        (["routes"], "routes takes a study"),
+        (["routes", "s.toml", "--quick"], "no --quick"),
+        (["brunot2019", "s.toml"], "takes no study"),
+        (["routes", "s.toml", "-o", "a.csv"], "a.csv"),
+    ):
+        assert run(["reproduce", *argv]) == 2
+        assert words in capfd.readouterr().err
+
+
 def test_base_in_both_forms(place, capfd):
     assert run(["base", "arm.urdf", "--json"]) == 0
     out, err = capfd.readouterr()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ import robots
 import toy
 from scipy.spatial.transform import Rotation
 
+from dynident.cli import run
 from dynident.conic.cones import (
     Definite,
     Equal,
@@ -48,6 +51,7 @@ from dynident.consistency.space import (
     build_standard_space,
     list_body_indices,
 )
+from dynident.consistency.symmetries import find_symmetries
 from dynident.core.errors import InfeasibleError, InputError
 from dynident.core.inertia import (
     from_com,
@@ -719,6 +723,39 @@ def test_the_robot_of_these_tests_is_its_own_mirror_image():
     tau = idim.torque(theta, q, dq, ddq)
     image = idim.torque(theta, *(sign * s[:, swap] for s in (q, dq, ddq)))
     np.testing.assert_allclose(image, sign * tau[:, swap], atol=1e-10 * np.abs(tau).max())
+
+
+def test_links_that_mirror_each_other_are_found_by_the_file():
+    """The pairs of a robot of which the test above has it by the torques."""
+    assert find_symmetries(TWO) == tuple(Symmetric(*pair, plane="xz") for pair in PAIRS)
+    for k, name in enumerate(TWO.links):
+        if not any(name in pair for pair in PAIRS):
+            continue
+        others = tuple(Symmetric(*pair) for pair in PAIRS if name not in pair)
+        size = np.sqrt(0.5 * TWO.nominal[k, [4, 6, 9]].sum() / TWO.nominal[k, 0])
+        for at, power in enumerate([0, 1, 1, 1, *[2] * 6]):
+            nominal = TWO.nominal.copy()
+            nominal[k, at] += 0.01 * TWO.nominal[k, 0] * size**power
+            assert find_symmetries(replace(TWO, nominal=nominal)) == others
+        joints = [*TWO.joints]
+        joints[k] = replace(joints[k], translation=joints[k].translation + 0.01)
+        moved = find_symmetries(replace(TWO, joints=tuple(joints)))
+        assert not any(name in (each.left, each.right) for each in moved)
+    assert find_symmetries(replace(TWO, nominal=np.zeros_like(TWO.nominal))) == ()
+
+
+def test_the_command_proposes_symmetries_that_a_study_may_state(capsys):
+    argv = ["base", str(robots.urdf("go2")), "--floating", "--symmetries"]
+    assert run(argv) == 0
+    proposed = tomllib.loads(capsys.readouterr().out)["constraint"]
+    assert {each.pop("kind") for each in proposed} == {"symmetric"}
+    found = [Symmetric(**each) for each in proposed]
+    assert Symmetric("RL_thigh", "RR_thigh", "xz") in found
+    assert all("trunk" not in (each.left, each.right) for each in found)
+    assert run([*argv, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["constraints"]) == len(found)
+    assert run(["base", str(robots.urdf("ur5")), "--symmetries"]) == 0
+    assert "no links mirror each other" in capsys.readouterr().out
 
 
 def test_symmetry_admits_the_mirror_image_and_nothing_else():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from floating import Made, solo
 from legged_files import (
@@ -27,7 +28,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.figures import FitFigure, JointError
 from dynident.plots.curves import chart_torques
-from dynident.recording.floating import convert_quaternions, convert_rpy
+from dynident.recording.floating import Floating, convert_quaternions, convert_rpy
 from dynident.recording.read import read_log
 from dynident.regression.rows import list_torque_groups
 from dynident.report import html
@@ -183,6 +184,86 @@ def test_a_base_may_have_a_reference(tmp_path: Path, made: Made, whole: Columns)
     wrong = {**asked, "baseref_qx": 3.0 + asked["baseref_qx"]}
     with pytest.raises(InputError, match=r"columns\.baseref_orientation"):
         read_log(written(tmp_path, {**whole, **wrong}), made.robot)
+
+
+def matrices(columns: Columns) -> Columns:
+    names = tuple(f"base_r{i}{j}" for i in "123" for j in "123")
+    return put(without(columns, "base_q"), names, turns(columns).reshape(-1, 9))
+
+
+def angles(columns: Columns, unit: float = 1.0) -> Columns:
+    rpy = np.array([pin.rpy.matrixToRpy(R) for R in turns(columns)])
+    return put(without(columns, "base_q"), ("base_roll", "base_pitch", "base_yaw"), rpy / unit)
+
+
+DEGREES = {"units": {"base_rpy": "deg"}}
+
+
+@pytest.mark.parametrize("order", ["xyzw", "wxyz"])
+@pytest.mark.parametrize(
+    ("change", "given"),
+    [(matrices, {}), (angles, {}), (lambda c: angles(c, np.pi / 180.0), DEGREES)],
+    ids=["matrix", "rpy", "degrees"],
+)
+def test_an_orientation_may_be_a_matrix_or_angles(
+    tmp_path: Path, made: Made, whole: Columns, change, given: dict, order: str
+) -> None:
+    """As it turns over: yaw goes round, and pitch past the upright."""
+    turn = np.linspace(0.0, 4.0 * np.pi, len(whole["time"]))
+    xyzw = np.array(
+        [pin.Quaternion(pin.rpy.rpyToMatrix(0.3, 0.1 * a, 1.5 * a)).coeffs() for a in turn]
+    )
+    columns = put(whole, tuple(f"base_q{k}" for k in "xyzw"), xyzw)
+    log = read_log(
+        written(tmp_path, change(columns)), made.robot, floating=Floating(quaternion=order), **given
+    )
+    assert log.base is not None
+    np.testing.assert_allclose(convert_quaternions(log.base.orientation), turns(columns), atol=1e-6)
+    both = read_log(written(tmp_path, {**change(columns), **columns}), made.robot, **given)
+    assert any("says what base_orientation does; not used" in each for each in both.warnings)
+
+
+def test_a_pause_among_angles_is_bridged_the_short_way(
+    tmp_path: Path, made: Made, whole: Columns
+) -> None:
+    """Between two samples beside half a turn lies no zero."""
+    turn = np.pi + 1e-3 * (np.arange(len(whole["time"])) - 500.5)
+    rpy = np.stack([0.0 * turn, 0.0 * turn, np.arctan2(np.sin(turn), np.cos(turn))], axis=1)
+    columns = put(without(whole, "base_q"), ("base_roll", "base_pitch", "base_yaw"), rpy)
+    kept = {name: np.delete(own, 500) for name, own in columns.items()}
+    base = read_log(written(tmp_path, kept), made.robot).base
+    assert base is not None
+    expected = [pin.rpy.rpyToMatrix(*each) for each in rpy]
+    np.testing.assert_allclose(convert_quaternions(base.orientation), expected, atol=1e-5)
+
+
+def mirrored(columns: Columns) -> Columns:
+    return {name: -own if "base_r" in name else own for name, own in matrices(columns).items()}
+
+
+def tilted(columns: Columns) -> Columns:
+    own = angles(columns, np.pi / 180.0)
+    return own | {"base_pitch": own["base_pitch"] + 30.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (mirrored, r"log\.csv, row 2, column \d+ \(base_r11\): .*determinant -1\).*no rotation"),
+        (
+            lambda c: matrices(c) | {"base_r22": 1.2 * np.abs(matrices(c)["base_r22"]) + 0.1},
+            r"misses R R\^T = 1 by .*columns\.base_matrix",
+        ),
+        (tilted, r"roll and pitch are .* rad \(of degrees say units\.base_rpy = 'deg'\)"),
+        (lambda c: without(matrices(c), "base_r33"), "has base_r11 but no base_r33"),
+    ],
+    ids=["mirror", "skew", "degrees", "part"],
+)
+def test_matrices_and_angles_that_are_no_rotations_are_refused(
+    tmp_path: Path, made: Made, whole: Columns, change, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        read_log(written(tmp_path, change(whole)), made.robot)
 
 
 def world_forces(made: Made) -> Callable[[str, Array], Array]:

@@ -150,7 +150,7 @@ def test_tables_for_the_command_line_fit_80_columns():
     text = format_fit_figures(entries, found.validation[0].nominal)
     assert widest(text) <= 80
     assert format_percent(entries[0].overall_percent) in text
-    text = format_regroupings(found.base)
+    text = format_regroupings(found.base, found.base.regroupings)
     assert widest(text) <= 80
     assert all(re.search(rf"^{name} ", text, re.MULTILINE) for name in found.base.names)
 

@@ -13,10 +13,12 @@ from robots import EXAMPLES
 from scipy.linalg import null_space
 from thin import first
 
+from dynident.cli.reproduce import format_routes, render_routes
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, is_consistent
+from dynident.fit.figures import score_fitted_rows
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.regression.essential import select_essential_parameters
@@ -29,6 +31,7 @@ from dynident_papers.routes import (
     compute_identifiable_basis,
     find_exactly_consistent,
     fit_cad_values,
+    follow_routes,
     measure_inconsistent_share,
     measure_positive_share,
     minimum_norm,
@@ -317,3 +320,30 @@ def test_every_route_runs_on_the_tx40_log(name):
         assert measure_inconsistent_share(theta, problem.idim) > 0.5
     if name in CORRECTIONS:
         assert consistent(problem, theta)
+
+
+def test_the_measures_of_routes_are_those_of_the_rows_and_the_links():
+    problem = noisy()
+    found = follow_routes(problem)
+    assert list(found) == list(ROUTES)
+    factors, best = problem.factors, ESTIMATORS["wls"](problem)
+    for name, each in found.items():
+        beta = problem.base.matrix @ each.theta
+        fitted = score_fitted_rows(factors, beta).overall_percent
+        assert each.fitted_percent == pytest.approx(fitted, rel=1e-6)
+        bodies = each.theta[: problem.idim.inertial].reshape(-1, 10)
+        assert each.inconsistent == sum(not is_consistent(body) for body in bodies)
+        away = (beta - best.beta) / best.covariance.std
+        assert each.distance == pytest.approx(np.sqrt(np.mean(away**2)), rel=1e-3, abs=1e-5)
+        assert each.distance < 1e-5 or name not in OF_LEAST_SQUARES
+
+
+def test_a_route_without_an_answer_says_why():
+    robot = toy.arm(2, nominal=False)
+    recording, _ = toy.log(robot, 6.0, 0.1, bodies=toy.arm(2).nominal)
+    problem = Problem(robot, prepare(recording, 10.0))
+    found = follow_routes(problem)
+    assert found["cad-difference"].theta is None
+    text = " ".join(format_routes(problem.idim, found).split())
+    assert "cad-difference none: toy: its file has no inertials" in text
+    assert render_routes(problem.idim, found).startswith("parameter,minimum-norm,truncated-svd,sou")

@@ -26,6 +26,7 @@ from dynident.excitation.selection import (
 )
 from dynident.excitation.selection import _collect_offers as offers_of
 from dynident.excitation.selection import _Knowledge as Knowledge
+from dynident.excitation.selection import _measure_errors as measure_errors
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -208,6 +209,57 @@ def test_figures_are_those_of_the_chosen_rows():
     ratio -= np.linalg.slogdet(whole(problem)[0].A.T @ whole(problem)[0].A)[1]
     information = np.exp(ratio / len(beta)) * found.rows_all / found.rows
     assert found.chains[0].information == pytest.approx(information, rel=1e-6)
+
+
+def missed(change):
+    """Four tasks of like motion, in the third of which something is other than modelled."""
+    parts = [swell(seed, 4, [0, 1, 2, 3]) for seed in range(4)]
+    log = recorded(parts)
+    third = (np.arange(len(log.q)) // len(parts[0]) == 2)[:, None]
+    return Problem(toy.arm(N), prepare(change(log, third), 5.0))
+
+
+def test_blocks_that_the_model_misses_come_first():
+    rng = np.random.default_rng(1)
+
+    def pushed(log, third):
+        force = 30.0 * np.repeat(rng.normal(size=(len(log.q) // 50 + 1, N)), 50, axis=0)
+        return replace(log, tau=log.tau + third * force[: len(log.q)])
+
+    problem = missed(pushed)
+    found = select_blocks(problem, Selecting(by="error"))
+    assert all(8.0 <= block.start / RATE < 12.0 for block in found.blocks[:3])
+    # each block's weight, by rows that are cut out by themselves
+    beta, sigma, _ = solve_wls(problem.factors)
+    offers = offers_of(problem, 1.0, sigma)
+    weights = measure_errors(problem, offers, 1.0, beta, sigma)
+    (stretches,) = problem.passes()
+    rows = list(stretches)
+    squares = np.array(
+        [
+            sum(
+                np.sum(
+                    ((part.y[g] - part.X[g] @ beta[own])[part.sample[g] // RATE == k] / sigma[g])
+                    ** 2
+                )
+                for part in rows
+                for g, own in enumerate(problem.columns)
+            )
+            / offer.block.rows
+            for k, offer in enumerate(offers)
+        ]
+    )
+    np.testing.assert_allclose(weights, squares / squares.mean(), rtol=1e-9)
+
+
+def test_blocks_that_the_controller_lags_in_come_first():
+    problem = missed(lambda log, third: replace(log, qref=log.q + 0.01 + 0.1 * third))
+    found = select_blocks(problem, Selecting(by="tracking"))
+    assert all(8.0 <= block.start / RATE < 12.0 for block in found.blocks[:3])
+    plain = select_blocks(problem, Selecting())
+    assert {b.start for b in plain.blocks[:3]} != {b.start for b in found.blocks[:3]}
+    with pytest.raises(InputError, match="by = 'tracking' needs qref"):
+        select_blocks(missed(lambda log, third: log), Selecting(by="tracking"))
 
 
 @pytest.mark.parametrize("pause", first([0.37, 0.0]))

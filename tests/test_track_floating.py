@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from floating import Made, solo
 from legged_files import FOOT, columns_of, contacts, study, without, written
@@ -178,6 +179,16 @@ def test_a_pipe_a_state_and_a_start_are_as_of_fixed_bases(desk, capsys, monkeypa
     found = piped("\n".join([head, *turned]) + "\n")
     assert found[-1]["beta"] == pytest.approx(whole[-1]["beta"], rel=1e-6, abs=1e-9)
     first = piped("\n".join([head, *rows[:900]]) + "\n", "--state", "s.npz")
+    rpy = [
+        pin.rpy.matrixToRpy(
+            pin.Quaternion(np.array(row.split(","), dtype=float)[quaternion]).matrix()
+        )
+        for row in rows[:900]
+    ]
+    angled = [f"{row},{r!r},{p!r},{y!r}" for row, (r, p, y) in zip(rows, np.array(rpy).tolist())]
+    last = head.replace("base_q", "old_q") + ",base_roll,base_pitch,base_yaw"
+    found = piped("\n".join([last, *angled]) + "\n")
+    assert found[-1]["beta"] == pytest.approx(first[-1]["beta"], rel=1e-6, abs=1e-9)
     second = piped("\n".join([head, *rows[900:]]) + "\n", "--state", "s.npz")
     assert second[-1]["samples"] <= 2000
     assert [*first, *second][-1]["beta"] == pytest.approx(

@@ -20,11 +20,13 @@ from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.estimators.estimate import Estimate
 from dynident.estimators.iteration import fit_nominal_drives
+from dynident.methods import ESTIMATORS
 from dynident.regression.essential import select_essential_parameters
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
@@ -87,15 +89,6 @@ def fit_cad_values(problem: Problem) -> Array:
     Robot files know neither rotors nor friction; those take the values, none negative, that
     fit best beside the file's inertials.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        SI units.
-
     Raises
     ------
     InputError
@@ -117,15 +110,6 @@ def minimum_norm(problem: Problem) -> Array:
     squares the one of smallest Euclidean norm (Traversaro et al. 2015; FloBaRoID,
     ``x_std = B^T x_base`` with B by rows). That norm adds kilograms to kg m^2: with other
     units it is another set.
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        SI units.
 
     Raises
     ------
@@ -160,11 +144,6 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
     unit : ndarray, shape (standard parameters,), optional
         Units in which parameters are counted: columns of W are multiplied by them [SI].
 
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        SI units.
-
     Raises
     ------
     ComputationError
@@ -190,11 +169,6 @@ def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
     unit : ndarray, shape (standard parameters,), optional
         As of `truncated_svd`: what "nearest" is measured in.
 
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        SI units.
-
     Raises
     ------
     ComputationError
@@ -219,15 +193,6 @@ def cad_difference_essential(problem: Problem) -> Array:
     FloBaRoID keeps the largest singular values of the essential columns instead, as many as
     there are essential base parameters: then directions stay and go by their size in the
     regressor and not by the parameters that were eliminated.
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        SI units.
 
     Raises
     ------
@@ -257,15 +222,6 @@ def sousa_correction(problem: Problem) -> Array:
     of the rows up to a constant, so that this is constrained estimation without a prior;
     the authors' own distance is that of `sousa_correction_euclidean`.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        A consistent set with those base parameters; SI units.
-
     Raises
     ------
     ComputationError
@@ -280,15 +236,6 @@ def sousa_correction_euclidean(problem: Problem) -> Array:
 
     It adds the squares of kg m^2, kg m and Nm, and moves a parameter that the log knows well
     as readily as one that it hardly knows (Sousa and Cortesao 2014, whose program has it).
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray, shape (standard parameters,)
-        A consistent set; SI units.
 
     Raises
     ------
@@ -376,4 +323,72 @@ ROUTES: dict[str, Callable[[Problem], Array]] = {
     "sousa-correction": sousa_correction,
     "sousa-correction-euclidean": sousa_correction_euclidean,
 }
-"""Routes by name: from a problem to standard parameters."""
+"""Routes by name: from a problem to standard parameters, shape (standard parameters,), SI units."""
+
+
+@dataclass(frozen=True)
+class Routed:
+    """What a route came to.
+
+    Attributes
+    ----------
+    theta : ndarray, shape (standard parameters,), or None
+        None where it found no answer.
+    failure : str
+        Why there is none.
+    fitted_percent : float
+        Relative error of the torques on the fitted rows.
+    inconsistent, lost : int
+        Links, and rotor inertias and friction parameters, that cannot exist.
+    eigenvalue : float
+        Smallest of the links' pseudo-inertias, kg and kg m^2 mixed.
+    distance : float
+        Rms over the base parameters of their difference from weighted least squares, in its
+        standard deviations.
+    """
+
+    theta: Array | None
+    failure: str = ""
+    fitted_percent: float = np.nan
+    inconsistent: int = 0
+    lost: int = 0
+    eigenvalue: float = np.nan
+    distance: float = np.nan
+
+
+def measure_route(problem: Problem, theta: Array, best: Estimate) -> Routed:
+    """Error, consistency and distance of a standard set.
+
+    The estimate `best` is that of weighted least squares.
+    """
+    idim, factors = problem.idim, problem.factors
+    beta = problem.base.matrix @ theta
+    error = np.sum(factors.squared_residuals(beta)) / np.sum(factors.squared_torques)
+    deviation = (beta - best.beta) / best.covariance.std
+    positive = sum(p.positive for p in idim.parameters)
+    return Routed(
+        theta,
+        fitted_percent=float(100.0 * np.sqrt(error)),
+        inconsistent=round(idim.tree.bodies * measure_inconsistent_share(theta, idim)),
+        lost=round(positive * (1.0 - measure_positive_share(theta, idim))),
+        eigenvalue=float(find_smallest_eigenvalue(idim.split(theta)[0]).min()),
+        distance=float(np.sqrt(np.mean(deviation**2))),
+    )
+
+
+def follow_routes(problem: Problem) -> dict[str, Routed]:
+    """What all routes come to, by name.
+
+    Raises
+    ------
+    ComputationError
+        When the log does not excite all base parameters.
+    """
+    best = ESTIMATORS["wls"](problem)
+    found = {}
+    for name, route in ROUTES.items():
+        try:
+            found[name] = measure_route(problem, route(problem), best)
+        except (ComputationError, InputError) as error:
+            found[name] = Routed(None, str(error))
+    return found

@@ -103,7 +103,7 @@ COMMANDS = {
         "dynident simulate twin.toml -o run.csv",
     ),
     "reproduce": Command(
-        "dynident.cli.simulate",
+        "dynident.cli.reproduce",
         "Repeat a paper's experiment, simulated and on a measured log.",
         "dynident reproduce brunot2019",
     ),

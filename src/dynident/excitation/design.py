@@ -8,7 +8,7 @@ are put on the grid, and the search goes on. What still cannot be proved is shru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
+from dynident.excitation.hand import Hand
 from dynident.excitation.information import (
     Experiment,
     WeightedMotion,
@@ -42,6 +43,8 @@ PROVABLE = 1e-3
 """Share of the torques, and half of it in metres, that the search leaves for the proof."""
 NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
+NARROWER = 0.85
+"""Share of its points' distances that a motion of the hand is tried with next."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
 LONGER, LEAST = 0.5, 5.0
@@ -64,6 +67,8 @@ class Task:
         Position at the first instant [rad or m].
     redraw : callable, optional
         Gives each start but the first a family of its own, from its random numbers.
+    hand : Hand, optional
+        Whose random motions are drawn, instead of searching from one.
     """
 
     experiment: Experiment
@@ -75,6 +80,7 @@ class Task:
     asked: Asked
     start: Array | None = None
     redraw: Callable[[np.random.Generator], Family] | None = None
+    hand: Hand | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -285,6 +291,8 @@ def search_trajectory(
     task: Task, rng: np.random.Generator, iterations: int, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
+    if task.hand is not None:
+        return draw_hand_motion(task, task.hand, rng, clock)
     shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
     program = build_program(task, task.limits, times)
@@ -313,6 +321,28 @@ def search_trajectory(
             break
         C = inside
     return shrink_trajectory(task, Trajectory(task.family, C), clock)
+
+
+def draw_hand_motion(
+    task: Task, hand: Hand, rng: np.random.Generator, clock: Clock
+) -> tuple[Trajectory, Proof] | None:
+    """A random motion of the hand, as wide as it is proved to keep the limits, or None."""
+    program = build_program(task, task.limits, task.family.grid(task.step))
+    for place in draw_places(task, rng):
+        if not can_stand(task, place):
+            continue
+        away = hand.draw(rng, place, task.limits.lower, task.limits.upper)
+        for share in NARROWER ** np.arange(24):
+            if clock.left < 0.0:
+                return None
+            C = hand.follow(place + share * away)
+            if C is None or measure_violation(program, C) >= 0.0:
+                continue
+            trajectory = Trajectory(task.family, C)
+            certificate = prove_trajectory(task, trajectory, clock)
+            if certificate.ok:
+                return trajectory, certificate
+    return None
 
 
 def shrink_slightly(
@@ -409,13 +439,7 @@ def draw_random_start(
     times = family.grid(task.step)
     Phi = [family.values(times, order) for order in range(4)]
     ones = np.linalg.lstsq(Phi[0], np.ones(len(times)), rcond=None)[0]
-    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    for attempt in range(PLACES):
-        # the middle first, then anywhere, closer and closer to the ends
-        wide = 0.9 * attempt / PLACES
-        place = (
-            middle + wide * half * rng.uniform(-1.0, 1.0, n) if task.start is None else task.start
-        )
+    for place in draw_places(task, rng):
         if not can_stand(task, place):
             continue
         C = rng.normal(size=(family.count, n)) * family.scale[:, None]
@@ -443,6 +467,19 @@ def draw_random_start(
         f"{'at the initial pose' if task.start is not None else 'wherever it was tried'}: "
         f"{describe_broken_limits(task, place)}"
     )
+
+
+def draw_places(task: Task, rng: np.random.Generator) -> Iterator[Array]:
+    """Positions to move about: the middle first, then anywhere, closer and closer to the ends."""
+    lower, upper = task.limits.lower, task.limits.upper
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    for attempt in range(PLACES):
+        wide = 0.9 * attempt / PLACES
+        yield (
+            middle + wide * half * rng.uniform(-1.0, 1.0, len(middle))
+            if task.start is None
+            else task.start
+        )
 
 
 def can_stand(task: Task, place: Array) -> bool:

@@ -22,6 +22,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
+from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
@@ -141,7 +142,7 @@ def excite(
     """
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
-    refuse_contradictions(robot, family, aim, task)
+    refuse_contradictions(robot, family, aim, budget.polish, task)
     refuse_size(family, robot.n)
     refuse_length(family, aim)
     bare = robot
@@ -191,6 +192,7 @@ def excite(
         asked,
         start,
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
+        Hand(base.idim.tree, family) if family.kind == "cartesian" else None,
     )
     found = design_trajectory(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
@@ -216,7 +218,9 @@ def excite(
     )
 
 
-def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Reference | None) -> None:
+def refuse_contradictions(
+    robot: Robot, family: Family, aim: Aim, polish: bool, task: Reference | None
+) -> None:
     """Refuse options that do not go together, or with the robot."""
     if task is not None and not CRITERIA[aim.criterion].task:
         known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
@@ -231,6 +235,10 @@ def refuse_contradictions(robot: Robot, family: Family, aim: Aim, task: Referenc
     if aim.periods > 1 and family.period is None:
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+        )
+    if polish and family.kind == "cartesian":
+        raise InputError(
+            "trajectory 'cartesian' is random, the best of all starts; polish would leave its curve"
         )
 
 

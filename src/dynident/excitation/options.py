@@ -50,8 +50,8 @@ class Shape(Options):
 
     trajectory: Annotated[
         Annotated[Name, make_choice_validator(TRAJECTORIES)],
-        "periodic Fourier series, quintic B-splines, smoothed bang-bang moves, or quintic "
-        "polynomials through points",
+        "periodic Fourier series, quintic B-splines, smoothed bang-bang moves, quintic "
+        "polynomials through points, or random motions of the hand along curves in space",
     ] = "fourier"
     duration: Annotated[
         Positive | None, "of a period, or of a motion that is made once; 10 [s]"
@@ -73,7 +73,9 @@ class Shape(Options):
     free_knots: Annotated[
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
-    points: Annotated[Size | None, "through which bang-bang and quintic motions lead; 8"] = None
+    points: Annotated[
+        Size | None, "through which motions lead that are no fourier or spline; 8"
+    ] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
     def family(self) -> Family:

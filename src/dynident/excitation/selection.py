@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -69,6 +69,11 @@ class Selecting(Options):
         "how near, in standard deviations of q, dq and ddq, an instant has to be to one that was "
         "chosen for it to be a repeat; 0 takes repeats too",
     ] = 0.1
+    by: Annotated[
+        Literal["information", "error", "tracking"],
+        "which block is next: the one that gains most, or most times its mean square of what the "
+        "fit to all rows leaves (error), or of the controller's lag behind qref (tracking)",
+    ] = "information"
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,14 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
     base = problem.base
     whole = problem.factors.weighted(sigma)
     chains = find_sub_chains(base)
-    taken, repeats = _choose_blocks(problem, selecting, offers, whole, list(chains.values()))
+    weights = np.ones(len(offers))
+    if selecting.by == "error":
+        weights = _measure_errors(problem, offers, selecting.block, beta, sigma)
+    elif selecting.by == "tracking":
+        weights = _measure_lags(problem, offers)
+    taken, repeats = _choose_blocks(
+        problem, selecting, offers, whole, list(chains.values()), weights
+    )
     blocks = tuple(offer.block for offer in taken)
     R = triangularise_rows(np.vstack([offer.factor for offer in taken]))
     after = System(R, np.zeros(len(R)), 0.0)
@@ -321,6 +333,44 @@ def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offe
     return found
 
 
+def _measure_errors(
+    problem: Problem, offers: Sequence[Offer], seconds: float, beta: Array, sigma: Array
+) -> Array:
+    """Mean squares of the weighted residuals of each block, over their mean."""
+    sums: dict[tuple[int, int], float] = {}
+    for number, (log, stretches) in enumerate(zip(problem.samples, problem.passes(), strict=True)):
+        length = max(1, round(seconds * log.rate))
+        for rows in stretches:
+            for g, own in enumerate(problem.columns):
+                left = ((rows.y[g] - rows.X[g] @ beta[own]) / sigma[g]) ** 2
+                places = rows.sample[g] // length
+                for place in np.unique(places).tolist():
+                    at = number, place * length
+                    sums[at] = sums.get(at, 0.0) + float(np.sum(left[places == place]))
+    blocks = [offer.block for offer in offers]
+    return scale_weights([sums[block.log, block.start] / block.rows for block in blocks])
+
+
+def _measure_lags(problem: Problem, offers: Sequence[Offer]) -> Array:
+    """Mean squares of each block's distance from its reference, joints alike, over their mean."""
+    for log in problem.samples:
+        if log.qref is None:
+            raise InputError(f"{log.name}: by = 'tracking' needs qref; choose by error or without")
+    lags = [log.q - log.qref for log in problem.samples if log.qref is not None]
+    size = np.sqrt(np.mean(np.vstack(lags) ** 2, axis=0))
+    size[size == 0.0] = 1.0
+    blocks = [offer.block for offer in offers]
+    return scale_weights(
+        [float(np.mean((lags[b.log][b.start : b.stop] / size) ** 2)) for b in blocks]
+    )
+
+
+def scale_weights(squares: Sequence[float]) -> Array:
+    """Mean squares over their mean, none quite zero."""
+    found = np.array(squares)
+    return np.asarray(np.maximum(found / max(float(found.mean()), np.finfo(float).tiny), 1e-6))
+
+
 class _Knowledge:
     """What is known of each sub-chain, in coordinates in which all rows know one of everything."""
 
@@ -361,23 +411,26 @@ def _choose_blocks(
     offers: Sequence[Offer],
     whole: System,
     chains: Sequence[tuple[int, ...]],
+    weights: Array,
 ) -> tuple[list[Offer], int]:
-    """The blocks that were taken, and how many repeats were not."""
+    """The blocks that were taken, those first whose gain times weight is largest; repeats left."""
     known = _Knowledge(whole, chains)
     past = _Past(problem, selecting.repeat)
     # gains only shrink: one that is still the largest after it was renewed is the largest
-    heap = [(-known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
+    heap = [(-weights[k] * known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
     heapq.heapify(heap)
     taken: list[Offer] = []
     repeats = 0
     while heap:
         size, k, renewed = heapq.heappop(heap)
         if renewed < len(taken):
-            heapq.heappush(heap, (-known.gain(offers[k].factor), k, len(taken)))
+            heapq.heappush(heap, (-weights[k] * known.gain(offers[k].factor), k, len(taken)))
             continue
-        share = 1.0 - float(np.exp(0.5 * size))
+        share = 1.0 - float(np.exp(0.5 * size / weights[k]))
         if taken and share < selecting.gain:
-            break
+            if selecting.by == "information":
+                break
+            continue  # one of less weight may gain more
         block, factor = offers[k].block, offers[k].factor
         if past.has(block):
             repeats += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import factorial
@@ -27,6 +27,8 @@ from dynident.core.makers import Vector
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
+PER_MOVE = 5
+"""Intervals of the joints' splines between two points of the hand."""
 STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
@@ -391,11 +393,32 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
     return Family("quintic", (Pieces(polynomial),), scale)
 
 
+def cartesian(duration: float = 10.0, points: int = 8) -> Family:
+    """Splines for random motions of the hand through points in space: see `excitation.hand`.
+
+    Parameters
+    ----------
+    duration : float
+        [s]
+    points : int
+        Equidistant in time, the first and the last among them, where it is at rest.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points.
+    """
+    if points < 2:
+        raise InputError("excitation: cartesian needs two or more points")
+    return replace(spline(duration, PER_MOVE * (points - 1)), kind="cartesian")
+
+
 TRAJECTORIES: dict[str, Callable[..., Family]] = {
     "fourier": fourier,
     "spline": spline,
     "bang-bang": bang_bang,
     "quintic": quintic,
+    "cartesian": cartesian,
 }
 """Makers of families by name."""
 

@@ -102,9 +102,9 @@ def read_arrays(
     clock, bridge, bad_rows
         As of `read_log`.
     body : mapping of str to array_like, optional
-        Of a robot on a floating base, or with contacts: ``base_position``, ``base_orientation``,
-        ``base_twist``, ``base_acceleration``, ``imu``, ``wrench_<contact>``, ``contact_<contact>``
-        with the columns that files have.
+        Of a robot on a floating base, or with contacts: ``base_position``, ``base_orientation``
+        (or ``base_matrix``, ``base_rpy``), ``base_twist``, ``base_acceleration``, ``imu``,
+        ``wrench_<contact>``, ``contact_<contact>`` with the columns that files have.
     floating : Floating, optional
         How these are meant.
 

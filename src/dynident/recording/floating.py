@@ -20,22 +20,23 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
+from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
-    "base_orientation": ("base_qx", "base_qy", "base_qz", "base_qw"),
     "base_twist": ("base_vx", "base_vy", "base_vz", "base_wx", "base_wy", "base_wz"),
     "base_acceleration": ("base_ax", "base_ay", "base_az", "base_dwx", "base_dwy", "base_dwz"),
     "imu": ("imu_wx", "imu_wy", "imu_wz", "imu_ax", "imu_ay", "imu_az"),
     "baseref_position": ("baseref_px", "baseref_py", "baseref_pz"),
-    "baseref_orientation": ("baseref_qx", "baseref_qy", "baseref_qz", "baseref_qw"),
+    **{
+        signal: tuple(f"{signal.partition('_')[0]}_{end}" for end in form.columns)
+        for signal, form in ORIENTATIONS.items()
+    },
 }
 """Signals of a base and the columns that hold them by themselves."""
-ORIENTATIONS = ("base_orientation", "baseref_orientation")
-"""Those that are quaternions."""
-UNNORMALISED = 0.02
-"""Length of a quaternion beside one from which it is no rounding."""
+QUATERNIONS = ("base_orientation", "baseref_orientation")
+"""Those that are quaternions, as which all orientations are kept."""
 TURNS = np.radians(1.0)
 """A base that turns by less stands."""
 
@@ -232,12 +233,7 @@ def remove_sign_flips(quaternion: Array) -> Array:
 def normalise_quaternions(columns: Array, order: str) -> Array:
     """Unit quaternions x y z w without flips, from logged columns that are rotations."""
     found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
-    return remove_sign_flips(found / np.linalg.norm(found, axis=1)[:, None])
-
-
-def find_invalid_quaternions(columns: Array) -> Booleans:
-    """Rows of finite numbers that are no quaternions of length 1, shape (samples,)."""
-    return np.asarray(np.abs(np.linalg.norm(columns, axis=1) - 1.0) > UNNORMALISED)
+    return remove_sign_flips(normalise_rows(found))
 
 
 def extract_base(
@@ -250,7 +246,7 @@ def extract_base(
         return Base(fixed=True)
     quaternion, asked = (
         None if label not in signals else normalise_quaternions(signals[label], wanted.quaternion)
-        for label in ORIENTATIONS
+        for label in QUATERNIONS
     )
     twist, acceleration = signals.get("base_twist"), signals.get("base_acceleration")
     if wanted.base_axes == "world" and (twist is not None or acceleration is not None):

@@ -20,6 +20,7 @@ from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
+from dynident.recording.orientation import drop_repeated_orientations
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
     OPTIONAL,
@@ -88,7 +89,8 @@ def read_log(
         accelerations per second squared), or one a joint. One unit of angle holds for
         the revolute joints, one of length for the prismatic ones (for all on the motor
         side). Velocities and references are taken to be in q's unit. ``time`` is in
-        ``s ms us ns``, ``temp`` in ``degC`` or ``K``; ``known`` is in Nm or N on the joints.
+        ``s ms us ns``, ``temp`` in ``degC`` or ``K``, a base's ``base_rpy`` in ``rad deg rev``;
+        ``known`` is in Nm or N on the joints.
     side : {"joint", "motor"}, or a sequence of them
         Whether the log was taken before or behind the drives' reduction, for all joints or for
         each.
@@ -193,6 +195,7 @@ def find_column_layout(
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     time = _locate_time(log)
     spots, _ = _locate_signals(log, time)
+    spots, _ = drop_repeated_orientations(spots)
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,13 +24,18 @@ from dynident.recording.clock import (
 )
 from dynident.recording.floating import (
     BASE,
-    ORIENTATIONS,
+    QUATERNIONS,
     Base,
     Floating,
     extract_base,
     extract_contacts,
-    find_invalid_quaternions,
     remove_sign_flips,
+)
+from dynident.recording.orientation import (
+    ORIENTATIONS,
+    TURN,
+    convert_orientations,
+    drop_repeated_orientations,
 )
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
@@ -41,6 +46,9 @@ Columns = tuple[Sequence[Spot], Array, bool]
 """Where columns were read, their values, and whether a value that stands far out is bad."""
 
 OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
+
+UNITED = ("time", "q", *OPTIONAL[:-1], "base_rpy")
+"""Signals that have units; a base's angles and those that it is asked for share theirs."""
 
 PER_JOINT = ("q", "tau", "current", *OPTIONAL)
 
@@ -86,7 +94,7 @@ class Request:
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.refuse_unknown_words(self.name, "units", self.units, ("time", "q", *OPTIONAL[:-1]))
+        checks.refuse_unknown_words(self.name, "units", self.units, UNITED)
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
         object.__setattr__(
@@ -203,12 +211,15 @@ def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, f
 
 def sample_signals(places: Places, request: Request) -> Piece:
     """Signals in SI units, on the joints' side, on one uniform clock."""
+    chosen, repeated = drop_repeated_orientations(places.signals)
+    notes = (*places.notes, *(f"{request.name}: {note}" for note in repeated))
+    places = replace(places, signals=chosen, notes=notes)
     raw, clock, notes = _take_signals(places, request)
     signals = {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
         values = raw.pop(signal)
-        if signal in ORIENTATIONS:
+        if signal in QUATERNIONS:
             values = remove_sign_flips(values)  # between q and -q lies no rotation
         values = resample_to_clock(values, clock)
         if signal in PER_JOINT and places.absent:
@@ -230,14 +241,19 @@ def _take_signals(
     samples = table.samples
     stamps = [_read_stamps(spot, request) for spot in places.times]
     merger = _Merger(table, stamps[0] if stamps else None, request)
-    signals = {signal: merger.take(spots) for signal, spots in places.signals.items()}
+    signals = {}
+    for signal, spots in places.signals.items():
+        angles = signal.endswith("_rpy")
+        signals[signal] = merger.take(spots, _find_turn(request) if angles else None)
+        if angles:
+            signals[signal] = convert_to_si(signals[signal], signal, request)
     columns: list[Columns] = [
         ([spot], time[:, None], False) for spot, time in zip(places.times, stamps, strict=True)
     ]
     columns += [(places.signals[signal], values, True) for signal, values in signals.items()]
     for signal in ORIENTATIONS:
         if signal in signals:
-            _mark_invalid_quaternions(
+            _mark_invalid_orientations(
                 request, places.signals[signal], signals[signal], merger.there, signal
             )
     kept, cut = _find_good_samples(request, columns, merger.there, stamps[:1])
@@ -246,6 +262,7 @@ def _take_signals(
         columns.clear()
         for signal in places.signals:
             signals[signal] = signals[signal][kept]
+    signals = convert_orientations(signals, request.floating.quaternion)
     for spot, other in list(zip(places.times, stamps, strict=True))[1:]:
         checks.refuse_other_clock(stamps[0], places.times[0], other, spot, kept)
     notes = (*places.notes, *merger.notes(), *cut)
@@ -262,21 +279,21 @@ def _take_signals(
     return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
 
 
-def _mark_invalid_quaternions(
+def _mark_invalid_orientations(
     request: Request, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
-    """Make quaternions that are no rotations no numbers, so that they are cut; or refuse them."""
-    bad = find_invalid_quaternions(values) & there
+    """Make orientations that are no rotations no numbers, so that they are cut; or refuse them."""
+    form = ORIENTATIONS[signal]
+    bad = form.find_invalid(values) & there
     if not bad.any():
         return
     if request.clocking.bad_rows == "refuse":
         sample = int(np.flatnonzero(bad)[0])
-        size = float(np.linalg.norm(values[sample]))
         more = int(np.sum(bad)) - 1
         others = f", nor are those of {format_count(more, 'more row')}" if more else ""
         table, index = origin[0]
         raise InputError(
-            f"{table.place(sample, index)}: the base's quaternion has length {size:.4g} and is no "
+            f"{table.place(sample, index)}: {form.describe(values[sample])} and is no "
             f"rotation{others}; check columns.{signal}; where poses are missing set "
             "bad_rows = 'cut'"
         )
@@ -348,8 +365,11 @@ class _Merger:
         self.there = np.ones(base.samples, dtype=bool)
         self.others: dict[int, tuple[Table, float]] = {}
 
-    def take(self, spots: Sequence[Spot]) -> Array:
-        """Copies of columns, side by side, with as many rows as the base has."""
+    def take(self, spots: Sequence[Spot], turn: float | None = None) -> Array:
+        """Copies of columns, side by side, with as many rows as the base has.
+
+        Values that a `turn` apart mean the same are interpolated the short way.
+        """
         if all(table is spots[0][0] for table, _ in spots) and spots[0][0].topic is None:
             return spots[0][0].take([index for _, index in spots])
         values = np.empty((self.base.samples, len(spots)))
@@ -358,11 +378,13 @@ class _Merger:
             own = [k for k, spot in enumerate(spots) if spot[0] is table]
             taken = table.take([spots[k][1] for k in own])
             if table is not self.base and table.topic is not None:
-                taken = self._moved(table, taken, [spots[k] for k in own])
+                taken = self._moved(table, taken, [spots[k] for k in own], turn)
             values[:, own] = taken
         return values
 
-    def _moved(self, table: Table, values: Array, spots: Sequence[Spot]) -> Array:
+    def _moved(
+        self, table: Table, values: Array, spots: Sequence[Spot], turn: float | None
+    ) -> Array:
         """Signals of another clock at the base's instants."""
         assert self.time is not None
         clock = (table, table.titles.index("time"))
@@ -382,6 +404,8 @@ class _Merger:
                 f"{table.called}: a time column needs two time stamps, found {len(kept)}"
             )
         time, values = time[kept], values[kept]
+        if turn is not None:
+            values = np.unwrap(values, axis=0, period=turn)
         period = float(np.median(np.diff(time)))
         after = np.searchsorted(time, self.time, side="left")
         hit = time[np.minimum(after, len(time) - 1)] == self.time
@@ -417,10 +441,17 @@ def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     if signal == "temp":
         values -= _find_unit(request.name, request, "temp", TEMPERATURES)
         return values
+    if signal.endswith("_rpy"):
+        return values * (TURN / _find_turn(request))
     if signal == "known" or signal in BASE or signal.startswith(("wrench_", "contact_")):
         return values  # in SI units, and of no drive
     values *= _find_unit_factors(signal, request)
     return _convert_to_joint_side(values, signal, request)
+
+
+def _find_turn(request: Request) -> float:
+    """A turn in the unit of a base's roll, pitch and yaw."""
+    return TURN / _find_unit(request.name, request, "base_rpy", ANGLES)
 
 
 def _find_unit_factors(signal: str, request: Request) -> Array:

@@ -519,13 +519,10 @@ def format_fit_figures(
     return "\n".join(format_torque_errors(columns, torque))
 
 
-def format_regroupings(base: BaseParameters) -> str:
-    """The base parameters of a robot as combinations of its standard parameters."""
-    lines = [
-        line
-        for name, text in zip(base.names, base.regroupings, strict=True)
-        for line in format_entry(name, text)
-    ]
+def format_regroupings(base: BaseParameters, texts: Sequence[str]) -> str:
+    """The base parameters of a robot as combinations of its standard parameters: `texts`."""
+    pairs = zip(base.names, texts, strict=True)
+    lines = [line for name, text in pairs for line in format_entry(name, text)]
     note = (
         f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
         f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"

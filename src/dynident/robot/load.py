@@ -21,7 +21,7 @@ from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Joint, Robot
-from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
+from dynident.robot.spec import DHJointSpec, DriveSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
 
@@ -140,6 +140,38 @@ def _build_from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
         source=path,
     )
     return robot if spec.gravity is None else replace(robot, gravity=freeze_array(spec.gravity))
+
+
+def read_table_lengths(robot: Robot) -> dict[str, tuple[float, Array]]:
+    """Lengths of the DH table of a robot that are not zero, as ``a2`` and ``d3`` by their rows.
+
+    Returns
+    -------
+    dict of str to (float, ndarray of shape (n, 3))
+        The length [m] and what the joints' translations change with it. Empty for robots of no
+        table, or with locked joints.
+    """
+    path = robot.source
+    if path is None or path.suffix.lower() != ".toml":
+        return {}
+    spec = validate_data(RobotSpec, read_toml(path), path)
+    if spec.convention is None or len(spec.joint) != robot.n:
+        return {}
+
+    def place(table: list[DHJointSpec]) -> Array:
+        assert spec.convention is not None
+        joints = build_dh_joints(table, spec.convention, angles=spec.angles, base=spec.base)
+        return np.array([joint.translation for joint in joints])
+
+    table = list(spec.joint)
+    found = {}
+    for k, row in enumerate(table):
+        for key in ("a", "d"):
+            length = getattr(row, key)
+            if length != 0.0:
+                without = [*table[:k], row.model_copy(update={key: 0.0}), *table[k + 1 :]]
+                found[f"{key}{k + 1}"] = length, (place(table) - place(without)) / length
+    return found
 
 
 def _set_base_gravity(robot: Robot, spec: RobotSpec) -> Robot:

@@ -19,14 +19,8 @@ from dynident.core.errors import InputError
 from dynident.core.options import read_options
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
-from dynident.recording.floating import (
-    ORIENTATIONS,
-    Base,
-    Floating,
-    extract_base,
-    extract_contacts,
-    find_invalid_quaternions,
-)
+from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
+from dynident.recording.orientation import ORIENTATIONS, convert_orientations
 from dynident.recording.read import Layout, find_column_layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
@@ -205,9 +199,10 @@ class TextStream:
             if at is not None and last is not None and at <= last:
                 raise InputError(f"{place}: time goes from {last:.9g} s to {at:.9g} s")
             last = at
-            for signal in ORIENTATIONS:
-                if signal in signals and find_invalid_quaternions(signals[signal])[0]:
-                    raise InputError(f"{place}: {signal} is no quaternion of length 1")
+            for signal, form in ORIENTATIONS.items():
+                if signal in signals and form.find_invalid(signals[signal])[0]:
+                    raise InputError(f"{place}: {signal} is no {form.what}")
+            signals = convert_orientations(signals, floating.quaternion)
             base = extract_base(signals, self.robot, floating, self.lines.name)
             contacts = extract_contacts(signals, self.robot, floating)
             if self.channels is None:

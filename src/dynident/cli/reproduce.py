@@ -1,0 +1,118 @@
+"""``dynident reproduce``: papers' experiments, and other routes on a study's logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dynident.cli.output import say_written
+from dynident.core.errors import InputError, name_study_in_errors
+
+if TYPE_CHECKING:
+    from dynident.dynamics.idim import Idim
+    from dynident_papers.routes import Routed
+
+
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024, zhang2018, or routes.")
+    ],
+    study: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.toml]", help="Whose logs routes takes.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")
+    ] = False,
+    times: Annotated[
+        bool, typer.Option("--times", help="Computing times as well, the paper's beside ours.")
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Draw the paper's figures: a PNG file.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Standard parameters by each of the routes (CSV)."),
+    ] = None,
+) -> None:
+    """Repeat a paper's experiment, simulated and on a measured log, or routes on a study's logs."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.core.text import suggest_nearest
+    from dynident_papers import REPRODUCTIONS
+    from dynident_papers.picture import draw_panels
+
+    if name == "routes":
+        if study is None or quick or times or picture is not None:
+            raise InputError("routes takes a study and --output: reproduce routes study.toml")
+        compare_study_routes(study, output)
+        return
+    if study is not None or output is not None:
+        raise InputError(f"paper {name!r} takes no study and writes no file; routes does")
+    known = (*REPRODUCTIONS, "routes")
+    if name not in REPRODUCTIONS:
+        raise InputError(f"paper {name!r} is not known{suggest_nearest(name, known)}")
+    if picture is not None:
+        refuse_outputs([picture])
+        if picture.suffix.lower() != ".png":
+            raise InputError(f"{picture}: pictures are PNG; name it {picture.with_suffix('.png')}")
+    with show_progress() as progress:
+        found = REPRODUCTIONS[name](progress=progress, reduced=quick, timed=times)
+    if picture is not None:
+        write_files({picture: draw_panels(found.panels)})
+    typer.echo(found.text())
+
+
+def compare_study_routes(study: Path, output: Path | None) -> None:
+    """Print what other routes make of a study's logs, and write their standard parameters."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.study.study import (
+        build_study_problem,
+        list_input_files,
+        load_study_robot,
+        read_study,
+        read_study_logs,
+    )
+    from dynident_papers.routes import follow_routes
+
+    chosen = read_study(study)
+    if output is not None:
+        refuse_outputs([output], [*list_input_files(chosen), study])
+    with show_progress() as progress, name_study_in_errors(study):
+        robot = load_study_robot(chosen)
+        logs = read_study_logs(chosen, robot, "identify", progress=progress)
+        problem = build_study_problem(chosen, robot, logs, progress)
+        found = follow_routes(problem)
+    typer.echo(format_routes(problem.idim, found))
+    if output is not None:
+        write_files({output: render_routes(problem.idim, found).encode()})
+        say_written(output)
+
+
+def format_routes(idim: Idim, found: dict[str, Routed]) -> str:
+    """A table of the routes as plain text, and below it why some have no answer."""
+    from dynident.core.words import format_entry, format_table
+
+    links, solved = idim.tree.bodies, {n: r for n, r in found.items() if not r.failure}
+    drives = sum(p.positive for p in idim.parameters)
+    columns = [
+        ("fitted %", [f"{r.fitted_percent:.2f}" for r in solved.values()]),
+        ("links impossible", [f"{r.inconsistent} of {links}" for r in solved.values()]),
+        ("drives", [f"{r.lost} of {drives}" for r in solved.values()]),
+        ("from WLS [std]", [f"{r.distance:.2f}" for r in solved.values()]),
+    ]
+    lines = format_table("route", list(solved), columns)
+    for name, each in found.items():
+        lines += format_entry(name, f"none: {each.failure}") if each.failure else []
+    return "\n".join(lines)
+
+
+def render_routes(idim: Idim, found: dict[str, Routed]) -> str:
+    """Standard parameters by each route as CSV: a row a parameter, a column a route, SI units."""
+    solved = {name: each.theta for name, each in found.items() if each.theta is not None}
+    rows = [",".join(["parameter", *solved])]
+    for k, name in enumerate(idim.names):
+        rows.append(",".join([name, *(f"{theta[k]:.12g}" for theta in solved.values())]))
+    return "\n".join([*rows, ""])
