@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import toy
+from differences import assert_slope
 from loops import RATE, WIDTH, closed_loop, controller, reference
 
 from dynident.api import identify
-from dynident.control.controller import pd
+from dynident.control.controller import Controller, pd
+from dynident.control.reference import Reference
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
     run_endogeneity_test,
     run_identity_test,
@@ -23,10 +28,16 @@ from dynident.estimators.iteration import (
     fit_nominal_drives,
     has_converged,
 )
+from dynident.filters.filters import differentiate_twice
 from dynident.methods import ESTIMATORS
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.factors import GroupFactor, InstrumentFactors, triangularise_rows
+from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test
+from dynident.simulation.loop import Loop
+from dynident.simulation.rollout import rollout
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
 
@@ -248,6 +259,79 @@ def test_convergence_is_that_of_the_seed_but_for_values_within_noise_of_zero():
     assert has_converged(np.array([10.0, 0.0]), np.array([10.05, 0.0005]), std, 0.01)
     assert not has_converged(np.array([10.0, 0.0]), np.array([10.2, 0.0]), std, 0.01)
     assert not has_converged(np.array([10.0, 0.0]), np.array([10.0, 0.002]), std, 0.01)
+
+
+def standing_loop(*, noise: float = 0.0) -> tuple[Problem, Array, Array, Controller]:
+    """A log that begins at rest below its reference: a soft law has borne gravity for long."""
+    robot = toy.arm(2, False)
+    idim = build_idim(robot, "viscous")
+    theta, control = toy.true_parameters(idim, robot.nominal), pd([400.0, 200.0], [40.0, 20.0])
+    lively = reference(2, 4.0)
+    q = np.vstack([np.zeros((2000, 2)), quintic_ease(len(lively.q))[:, None] * lively.q])
+    dq, ddq = differentiate_twice(q, RATE)
+    along = Reference(RATE, q, dq, ddq)
+    motion = rollout(Loop(idim, control, along, width=np.full(2, WIDTH)), theta)
+    late = slice(1900, None)
+    seen = motion.q[late] + noise * np.random.default_rng(1).normal(size=motion.q[late].shape)
+    log = Recording("standing", RATE, seen, motion.tau[late], qref=q[late], dqref=dq[late])
+    problem = Problem(robot, prepare(log, bandwidth=8.0), "viscous")
+    return problem, motion.q[late], theta, control
+
+
+def quintic_ease(samples: int) -> Array:
+    s = np.clip(np.arange(samples) / 400.0, 0.0, 1.0)
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+
+
+def test_a_robot_that_rests_off_its_reference_starts_where_the_law_bears_it():
+    problem, truth, theta, control = standing_loop()
+    assert np.abs(truth[0]).max() > 5e-4
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    (motion,) = auxiliary.motions(theta)
+    # gravity is that of the reference, and changes little on the way down
+    assert np.abs(motion.q - truth).max() < 0.02 * np.abs(truth[0]).max()
+
+
+@pytest.mark.parametrize(("made", "noise"), [(standing_loop, 1e-5), (closed_loop, 1e-3)])
+def test_instruments_do_not_move_with_the_noise_of_the_start(made, noise):
+    quiet, *_, control = made(noise=noise)
+    loud, *_ = made(noise=4.0 * noise)
+    beta = ESTIMATORS["wls"](quiet).beta
+    theta = quiet.base.standard(beta)
+    found = [
+        build_auxiliary_model(each, Simulation(control, width=WIDTH)).motions(theta)[0]
+        for each in (quiet, loud)
+    ]
+    assert np.array_equal(found[0].q, found[1].q)
+    assert np.array_equal(found[0].ddq, found[1].ddq)
+    assert not np.array_equal(quiet.samples[0].q[0], loud.samples[0].q[0])
+
+
+@pytest.mark.parametrize("friction", ["load", "stribeck", "coulomb-viscous"])
+def test_where_a_law_bears_a_robot_moves_with_every_parameter(friction):
+    idim = build_idim(toy.arm(2, False), friction)
+    theta = np.random.default_rng(2).uniform(0.5, 2.0, size=len(idim.parameters))
+    still = np.zeros((5, 2))
+    along = Reference(RATE, still + np.array([0.3, 0.4]), still, still)
+    loop = Loop(idim, pd([400.0, 200.0], [40.0, 20.0]), along, width=np.full(2, WIDTH))
+    moved = balance_start(loop, theta)[1]
+    way = np.random.default_rng(3).normal(size=len(theta))
+    assert_slope(lambda s: balance_start(loop, theta + s * way)[0].q0, moved @ way, 1e-3)
+
+
+def test_sensitivities_know_that_the_start_moves_with_the_estimate():
+    problem, _, theta, control = standing_loop()
+    beta = problem.base.matrix @ theta
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    parts = [part for _, _, part in auxiliary.sensitive(beta, "q")]
+    along = np.random.default_rng(0).normal(size=len(beta)) * np.maximum(np.abs(beta), 0.1)
+    slope = np.vstack([part.by_q for part in parts])[:5] @ along
+
+    def move(shift):
+        return auxiliary.motions(problem.base.standard(beta + shift * along))[0].q[:5]
+
+    assert np.abs(slope[0]).max() > 1e-5
+    assert_slope(move, slope, 1e-4)
 
 
 def test_refusals():

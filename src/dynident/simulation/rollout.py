@@ -153,6 +153,7 @@ def sensitive_rollout(
     columns: Sequence[int] | Integers = (),
     wanted: Sequence[str] = SENSITIVITIES,
     own: Sequence[LoopColumn] = (),
+    begun: Array | None = None,
 ) -> Iterator[Stretch]:
     """Simulate, and differentiate the motion by parameters along the way.
 
@@ -172,6 +173,8 @@ def sensitive_rollout(
         Parameters of the loop, whose columns follow. Positions are the robot's: what an encoder
         reads moves with its bias by one more. Of a robot that starts where its encoders read q0
         the start moves with the bias.
+    begun : ndarray, shape (n, columns), optional
+        How the positions that the joints start from move with the parameters; by default not.
 
     Yields
     ------
@@ -197,6 +200,8 @@ def sensitive_rollout(
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
     law = build_law(loop, own, len(columns))
     state = build_initial_state(loop, law, plant, c)
+    if begun is not None:
+        state.SQ[dof - n :, : len(columns)] = begun
     inputs = Inputs(
         reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
         forward=predict_feed_forward(loop),
