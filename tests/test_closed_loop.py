@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,10 +19,14 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
+    compute_first_stage_f,
     run_endogeneity_test,
+    run_hac_overidentification_test,
     run_identity_test,
+    run_overidentification_test,
     sum_squared_residuals,
 )
+from dynident.estimators.instrumental import LEAST_F
 from dynident.estimators.iteration import (
     Search,
     choose_start_values,
@@ -32,7 +37,12 @@ from dynident.filters.filters import differentiate_twice
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.factors import GroupFactor, InstrumentFactors, triangularise_rows
+from dynident.regression.factors import (
+    GroupFactor,
+    InstrumentFactors,
+    InstrumentSystem,
+    triangularise_rows,
+)
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test
@@ -159,6 +169,53 @@ def test_two_stage_least_squares_is_that_of_linearmodels(noisy):
     np.testing.assert_allclose(
         np.sqrt(s2 * np.diag(np.linalg.inv(A.T @ A))), theirs.std_errors.to_numpy(), rtol=1e-5
     )
+
+    ours = run_overidentification_test(system)
+    np.testing.assert_allclose(ours.statistic, theirs.sargan.stat, rtol=1e-4)
+    np.testing.assert_allclose(ours.p_value, theirs.sargan.pval, rtol=1e-3)
+
+
+def test_hansens_j_is_sargans_where_errors_are_white_in_time():
+    problem, truth, control = closed_loop(2, torque_noise=2.0, rate=None, seconds=20.0)
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    rows = problem.with_instruments(auxiliary.simulated(truth), auxiliary.referenced())
+    sigma = ESTIMATORS["wls"](problem).sigma
+    white = run_overidentification_test(rows.instrument_factors.weighted(sigma))
+    hac = run_hac_overidentification_test(rows, sigma)
+    freedom = int(re.search(r"\d+", hac.distribution)[0])
+    assert white.distribution == f"chi2({freedom})"
+    np.testing.assert_allclose(hac.statistic * freedom, white.statistic, rtol=0.4)
+    assert not hac.rejected
+
+
+def draw_instrumented(strength, valid, seed, r=2000):
+    """Three instruments of one regressor, whose error enters that of y; one may be invalid."""
+    rng = np.random.default_rng(seed)
+    Z, v = rng.normal(size=(r, 3)), rng.normal(size=r)
+    x = strength * Z.sum(axis=1) + v
+    y = 2.0 * x + v + rng.normal(size=r) + (0.0 if valid else 0.3 * Z[:, 0])
+    rows = np.column_stack([Z, x, y])
+    return InstrumentSystem(triangularise_rows(rows), 3, r), rows
+
+
+@pytest.mark.parametrize("strength", [0.02, 0.5])
+def test_first_stage_f_is_the_partial_f_of_linearmodels(strength):
+    from linearmodels.iv import IV2SLS
+
+    system, rows = draw_instrumented(strength, True, 0)
+    theirs = IV2SLS(rows[:, 4], None, rows[:, 3], rows[:, :3]).fit(cov_type="unadjusted")
+    f = theirs.first_stage.diagnostics["f.stat"].iloc[0] * (2000 - 3) / 2000  # theirs divides by r
+    np.testing.assert_allclose(compute_first_stage_f(system), f, rtol=1e-6)
+    assert (compute_first_stage_f(system) < LEAST_F) == (strength == 0.02)
+
+
+def test_an_invalid_instrument_contradicts_the_others():
+    p = [
+        [run_overidentification_test(draw_instrumented(0.5, v, k)[0]).p_value for k in range(20)]
+        for v in (True, False)
+    ]
+    assert np.sum(np.array(p[0]) < 0.01) <= 2
+    assert np.all(np.array(p[1]) < 0.01)
 
 
 def test_endogeneity_test_is_that_of_linearmodels(noisy):

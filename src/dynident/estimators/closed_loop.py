@@ -550,7 +550,7 @@ def balance_start(loop: Loop, theta: Array) -> tuple[Loop, Array]:
     within = np.abs(tau) < control.gain * control.limit
     slope = np.where(within, 1.0 / (control.gain * control.D[:, 3]), 0.0)
     unloaded = Conditions(load=np.zeros((1, len(target))))  # no friction slides, whatever its load
-    moved = slope[:, None] * idim.regressor(*at, unloaded)[0]
+    moved = slope[:, None] * idim.regressor(at[0], at[1], at[2], unloaded)[0]
     return replace(loop, q0=q0, dq0=np.zeros_like(q0)), moved
 
 

@@ -18,10 +18,13 @@ from dynident.estimators.covariance import ErrorBars, Scores, estimate_covarianc
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrument_tests import (
+    compute_first_stage_f,
     run_endogeneity_test,
     run_hac_endogeneity_test,
     run_hac_identity_test,
+    run_hac_overidentification_test,
     run_identity_test,
+    run_overidentification_test,
 )
 from dynident.estimators.iteration import (
     Search,
@@ -47,6 +50,8 @@ ROUNDS = 10
 """Renewals of sigma between two simulations."""
 WEAK = 0.1
 """Correlation of instruments with the regressor below which they are called weak."""
+LEAST_F = 10.0
+"""First-stage F below which instruments are called weak (Staiger and Stock 1997)."""
 IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
 
 
@@ -98,10 +103,11 @@ def estimate_unconstrained_iv(
     step = make_iv_step(auxiliary, extra, make_guarded_iv_solver(problem, "simulated motion"))
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
+    estimate = finish_iv_estimate(problem, found, words, bars, alike=not extra)
     return replace(
-        finish_iv_estimate(problem, found, words, bars, alike=not extra),
+        estimate,
         iterations=found.simulations,
-        warnings=auxiliary.simulation.warnings,
+        warnings=(*auxiliary.simulation.warnings, *estimate.warnings),
         history=found.history,
     )
 
@@ -123,7 +129,7 @@ def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     estimate = finish_iv_estimate(
         problem, found, describe_reference_origin(problem), bars, alike=False
     )
-    return replace(estimate, warnings=warn_of_weak_reference(problem, found))
+    return replace(estimate, warnings=(*estimate.warnings, *warn_of_weak_reference(problem, found)))
 
 
 def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
@@ -280,20 +286,41 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
     `alike` where Z is X but for the noise, so that Pi is the identity.
     """
     rows, sigma, beta = found.rows, found.sigma, estimate.beta
-    white = not is_whiteness_rejected(estimate.residuals.error)
+    white, std = not is_whiteness_rejected(estimate.residuals.error), estimate.covariance.std
     system = rows.instrument_factors.weighted(sigma)
     tests: list[TestResult] = []
+    if system.instruments > len(beta):
+        tests.append(
+            run_overidentification_test(system)
+            if white
+            else run_hac_overidentification_test(rows, sigma)
+        )
     if alike:
         tests.append(run_identity_test(system) if white else run_hac_identity_test(rows, sigma))
     tests.append(run_endogeneity_test(system) if white else run_hac_endogeneity_test(rows, sigma))
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
     if alike:
         gap = np.abs(system.Pi @ beta - beta)
-        shift = np.max(gap / np.maximum(estimate.covariance.std, np.finfo(float).tiny))
+        shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"
+    instrumented = system.projected.solve()
+    least = np.linalg.lstsq(system.R[:, system.instruments : -1], system.R[:, -1], rcond=None)[0]
+    apart = np.abs(least - instrumented)[std > 0.0] / std[std > 0.0]
+    if len(apart):
+        words += f"; least squares is up to {np.max(apart):.1f} sigma from instruments"
+    strength = compute_first_stage_f(system)
+    weak: tuple[str, ...] = ()
+    if strength < LEAST_F:
+        weak = (
+            f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
+            f"little (first-stage F {strength:.1f}, below {LEAST_F:g}): the estimate leans towards "
+            "least squares, and its error bars are too short; take a controller or a reference "
+            "that is nearer to the robot's, a longer log, or ml",
+        )
     return replace(
         estimate,
         message=f"{estimate.message}; {words}",
+        warnings=(*estimate.warnings, *weak),
         tests=tuple(tests),
         singular_values=rows.instrument_factors.without("X").singular_values(),
     )

@@ -12,11 +12,12 @@ from itertools import count, islice
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import Options
-from dynident.core.schema import Flag
+from dynident.core.schema import Flag, Number
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
@@ -28,6 +29,9 @@ CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 HALVINGS = 10
 
+Tolerance = Annotated[Number, Field(gt=0.0, lt=1.0)]
+Rounds = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+
 Scale = Callable[[Array], Array | None]
 """Factors on the simulated gains under an estimate."""
 
@@ -36,6 +40,10 @@ Scale = Callable[[Array], Array | None]
 class Search(Options):
     """How iterations over simulations go on."""
 
+    tolerance: Annotated[
+        Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
+    ] = CONVERGED
+    simulations: Annotated[Rounds, "after which the search is given up"] = ITERATIONS
     gain_update: Annotated[
         Flag, "keep the bandwidth of the simulated loop while the estimated inertia moves"
     ] = False
@@ -146,12 +154,14 @@ def iterate_until_settled(
     """
     scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]
-    for moved in islice(simulate_and_step(auxiliary, start, scale, step), ITERATIONS):
+    for moved in islice(simulate_and_step(auxiliary, start, scale, step), search.simulations):
         new = moved.stepped
         history.append(new.beta)
-        if moved.whole and has_converged(new.beta, moved.old, new.std, CONVERGED):
+        if moved.whole and has_converged(new.beta, moved.old, new.std, search.tolerance):
             return Settled(new.rows, new.beta, new.sigma, new.std, np.array(history))
-    raise ComputationError(f"the estimate did not settle in {ITERATIONS} simulations; {advice}")
+    raise ComputationError(
+        f"the estimate did not settle in {search.simulations} simulations; {advice}"
+    )
 
 
 def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:

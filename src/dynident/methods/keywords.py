@@ -47,8 +47,10 @@ class IdentifyOptions(TypedDict, total=False):
     shape_std: float | None
     sigma: float | Sequence[float] | npt.NDArray[Any] | None
     simulation: Simulation | None
+    simulations: int | None
     spread_weight: float | None
     steps: int | None
+    tolerance: float | None
     torque_std: float | Sequence[float] | npt.NDArray[Any] | None
     walk: float | None
     walk_friction: float | None
