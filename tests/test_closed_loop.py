@@ -26,15 +26,17 @@ from dynident.estimators.instrument_tests import (
     run_overidentification_test,
     sum_squared_residuals,
 )
-from dynident.estimators.instrumental import LEAST_F
+from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.estimators.iteration import (
     Search,
     choose_start_values,
     fit_nominal_drives,
     has_converged,
 )
+from dynident.estimators.output_error import TORQUE, linearise_output
 from dynident.filters.filters import differentiate_twice
 from dynident.methods import ESTIMATORS
+from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.factors import (
@@ -141,6 +143,49 @@ def test_factors_give_the_iv_estimate_of_the_dense_rows(noisy):
     )
     seed = np.sqrt(np.diag(np.linalg.inv(Z.T @ Z)))
     np.testing.assert_allclose(estimate.covariance.literature, seed, rtol=0.02)
+
+
+@pytest.mark.parametrize("method", ["idim-iv", "2sls", "ref-iv", "didim"])
+def test_unweighted_formulas_are_those_of_dense_rows(method, noisy):
+    problem, _, simulation, *_ = noisy
+    options = {} if method == "ref-iv" else {"simulation": simulation}
+    found = estimate(problem, method, weights="none", **options)
+    weighted = estimate(problem, method, **options)
+    assert np.abs(found.beta - weighted.beta).max() > 1e-6
+    if method == "ref-iv":
+        instruments = [problem.along([filter_reference_motion(log) for log in problem.samples])]
+    else:
+        auxiliary = build_auxiliary_model(problem, options["simulation"])
+        instruments = [auxiliary.simulated(found.history[-2])]
+        instruments += [auxiliary.referenced()] if method == "2sls" else []
+    ones = np.ones(problem.robot.n)
+    Z, X, y = dense(problem.with_instruments(*instruments), ones)
+    if method == "didim":
+        X = Z
+    projected = Z @ np.linalg.lstsq(Z, X, rcond=1e-11)[0]
+    beta = np.linalg.lstsq(projected, y, rcond=None)[0]
+    np.testing.assert_allclose(found.beta, beta, rtol=1e-5, atol=1e-6)
+    # the literature's error bars are weighted in both
+    assert np.all(found.covariance.literature > 0.0)
+
+
+def test_an_unweighted_output_error_has_no_slope(noisy):
+    problem, _, simulation, *_ = noisy
+    beta = estimate(problem, "clie", simulation=simulation, weights="none").beta
+    linear = linearise_output(build_auxiliary_model(problem, simulation), beta, TORQUE)
+    system = linear.factors.weighted(linear.factors.ones)
+    step, std = system.solve() - beta, np.sqrt(np.diag(np.linalg.inv(system.A.T @ system.A)))
+    assert np.all(np.abs(step) < 0.01 * np.maximum(np.abs(beta), std))
+
+
+def test_a_search_ends_as_it_is_told(noisy):
+    problem, _, simulation, *_ = noisy
+    given = {"simulation": replace(simulation, start="rotors")}
+    short = estimate(problem, "idim-iv", tolerance=0.5, **given)
+    long = estimate(problem, "idim-iv", tolerance=1e-6, **given)
+    assert short.iterations < long.iterations
+    with pytest.raises(ComputationError, match="did not settle in 2 simulations"):
+        estimate(problem, "didim", simulations=2, tolerance=1e-9, **given)
 
 
 def test_pi_inverse_turns_didim_into_iv(noisy):

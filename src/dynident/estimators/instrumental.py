@@ -30,6 +30,7 @@ from dynident.estimators.iteration import (
     Search,
     Step,
     Stepped,
+    Weighting,
     choose_start_values,
     iterate_until_settled,
 )
@@ -60,6 +61,7 @@ def idim_iv(
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
@@ -71,7 +73,7 @@ def idim_iv(
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=False)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=False)
 
 
 def estimate_2sls(
@@ -79,6 +81,7 @@ def estimate_2sls(
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
@@ -90,17 +93,23 @@ def estimate_2sls(
     ------
     InputError, ComputationError
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=True)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=True)
 
 
 def estimate_unconstrained_iv(
-    problem: Problem, simulation: Simulation, search: Search, bars: ErrorBars, extra: bool
+    problem: Problem,
+    simulation: Simulation,
+    search: Search,
+    bars: ErrorBars,
+    weighting: Weighting,
+    extra: bool,
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    step = make_iv_step(auxiliary, extra, make_guarded_iv_solver(problem, "simulated motion"))
+    inner = make_guarded_iv_solver(problem, "simulated motion")
+    step = make_iv_step(auxiliary, extra, inner, weighting)
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
     estimate = finish_iv_estimate(problem, found, words, bars, alike=not extra)
@@ -112,7 +121,9 @@ def estimate_unconstrained_iv(
     )
 
 
-def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
+def ref_iv(
+    problem: Problem, bars: ErrorBars = ErrorBars(), weighting: Weighting = Weighting()
+) -> Estimate:
     """Instrumental variables, as many as parameters, from the references that the logs hold.
 
     Nothing is simulated, so that no controller is needed and floating robots have them, too.
@@ -125,7 +136,8 @@ def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         When the logs do not excite all base parameters, or the instruments are weak.
     """
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    found = solve_with_references(problem, make_guarded_iv_solver(problem, "reference"))
+    inner = make_guarded_iv_solver(problem, "reference")
+    found = solve_with_references(problem, inner, weighting)
     estimate = finish_iv_estimate(
         problem, found, describe_reference_origin(problem), bars, alike=False
     )
@@ -146,11 +158,14 @@ def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
     return Free(refuse)
 
 
-def solve_with_references(problem: Problem, inner: Inner) -> Stepped:
+def solve_with_references(
+    problem: Problem, inner: Inner, weighting: Weighting = Weighting()
+) -> Stepped:
     """What the instruments of the logged references make of a problem, in one step."""
     along = problem.along([filter_reference_motion(log) for log in problem.samples])
     _, sigma, _ = solve_wls(problem.factors)
-    return solve_with_instruments(problem.with_instruments(along), sigma, inner, alike=False)
+    rows = problem.with_instruments(along)
+    return solve_with_instruments(rows, sigma, inner, weighting, alike=False)
 
 
 def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
@@ -210,7 +225,9 @@ def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
     )
 
 
-def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
+def make_iv_step(
+    auxiliary: Auxiliary, extra: bool, inner: Inner, weighting: Weighting = Weighting()
+) -> Step:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
     Parameters
@@ -222,22 +239,24 @@ def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         rows = auxiliary.problem.with_instruments(simulated, *more)
-        return solve_with_instruments(rows, sigma, inner, alike=not extra)
+        return solve_with_instruments(rows, sigma, inner, weighting, alike=not extra)
 
     return step
 
 
-def solve_with_instruments(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Stepped:
+def solve_with_instruments(
+    rows: Regression, sigma: Array, inner: Inner, weighting: Weighting, *, alike: bool
+) -> Stepped:
     """What rows with instruments give under sigmas that are renewed from the last ones.
 
     `alike` where Z is X but for the noise, as along the simulated motion.
     """
     factors = rows.instrument_factors
     sigma = estimate_iv_sigma(factors, sigma)
-    system = factors.weighted(sigma)
-    return Stepped(
-        rows, inner(system.projected), sigma, compute_iv_literature_std(system, alike=alike)
-    )
+    weights = weighting.weigh(sigma)
+    std = compute_iv_literature_std(factors.weighted(sigma), alike=alike)
+    beta = inner(factors.weighted(weights).projected)
+    return Stepped(rows, beta, sigma, std, weights=weights)
 
 
 def estimate_iv_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
@@ -271,8 +290,9 @@ def finish_iv_estimate(
     """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)
+    gain = rows.instrument_factors.weighted(found.used).gain
     errors = compute_residuals(problem, beta)
-    spread = estimate_covariance(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
+    spread = estimate_covariance(Scores(rows, beta, found.used, sigma, errors), gain, bars)
     covariance = name_covariance(
         "instruments", spread, compute_iv_literature_std(system, alike=alike)
     )

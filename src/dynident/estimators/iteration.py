@@ -7,9 +7,9 @@ Where it starts, how it goes on where an estimate cannot be simulated, and when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -49,6 +49,20 @@ class Search(Options):
     ] = False
 
 
+@dataclass(frozen=True)
+class Weighting(Options):
+    """How the rows of the joints count against each other."""
+
+    weights: Annotated[
+        Literal["sigma", "none"],
+        "of the joints' rows: one over their sigma, or all alike as in the literature's formulas",
+    ] = "sigma"
+
+    def weigh(self, sigma: Array) -> Array:
+        """The sigmas that weight the rows of groups that have these."""
+        return sigma if self.weights == "sigma" else np.ones_like(sigma)
+
+
 def make_gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
     """Gains scaled with the estimated inertia, so that the loop keeps its bandwidth.
 
@@ -71,12 +85,20 @@ class Stepped:
         That it fitted.
     std : ndarray, shape (base parameters,)
         By which a change is judged.
+    weights : ndarray, shape (groups,), optional
+        The sigmas that weighted the rows, where they are not those of the errors.
     """
 
     rows: Regression
     beta: Array
     sigma: Array
     std: Array
+    weights: Array | None = field(default=None, kw_only=True)
+
+    @property
+    def used(self) -> Array:
+        """The sigmas that weighted the rows."""
+        return self.sigma if self.weights is None else self.weights
 
 
 Step = Callable[[Regression, Array], Stepped]
@@ -158,7 +180,8 @@ def iterate_until_settled(
         new = moved.stepped
         history.append(new.beta)
         if moved.whole and has_converged(new.beta, moved.old, new.std, search.tolerance):
-            return Settled(new.rows, new.beta, new.sigma, new.std, np.array(history))
+            found = np.array(history)
+            return Settled(new.rows, new.beta, new.sigma, new.std, found, weights=new.weights)
     raise ComputationError(
         f"the estimate did not settle in {search.simulations} simulations; {advice}"
     )

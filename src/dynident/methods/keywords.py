@@ -54,4 +54,5 @@ class IdentifyOptions(TypedDict, total=False):
     torque_std: float | Sequence[float] | npt.NDArray[Any] | None
     walk: float | None
     walk_friction: float | None
+    weights: Literal["sigma", "none"] | None
     wrench_std: Sequence[float] | npt.NDArray[Any] | None
