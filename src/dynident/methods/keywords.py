@@ -22,6 +22,9 @@ class IdentifyOptions(TypedDict, total=False):
     directional: bool | None
     doctor: bool | None
     essential: Literal["ratio", "f-test", "torque-range"] | None
+    essential_p: float | None
+    essential_percent: float | None
+    essential_ratio: float | None
     gain_update: bool | None
     generations: int | None
     gyration: Literal["file"] | float | Sequence[float] | npt.NDArray[Any] | None
