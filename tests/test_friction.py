@@ -49,7 +49,7 @@ from dynident.friction.kernel import (
 from dynident.friction.memoryless import OFFSET, VISCOUS
 from dynident.friction.model import FrictionModel, Linear, Shape, Signals
 from dynident.friction.models import FRICTIONS
-from dynident.friction.names import split_friction_names
+from dynident.friction.names import build_friction
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
@@ -368,7 +368,7 @@ WITH_OFFSET = [name for name, model in FRICTIONS.items() if OFFSET in model.para
 
 @pytest.mark.parametrize("name", WITH_OFFSET)
 def test_every_law_may_be_without_its_offset(name):
-    (whole,), (bare,) = split_friction_names(name), split_friction_names(f"{name}(off=0)")
+    (whole,), (bare,) = build_friction(name), build_friction(f"{name}(off=0)")
     assert bare.parameters == tuple(p for p in whole.parameters if p.symbol != "off")
     assert bare.shape == whole.shape
     assert bare.law is whole.law
@@ -384,9 +384,9 @@ def test_every_law_may_be_without_its_offset(name):
 
 def test_an_offset_is_known_only_where_it_is_none():
     with pytest.raises(InputError, match="off is known only where it is 0"):
-        split_friction_names("stribeck(off=0.1)")
+        build_friction("stribeck(off=0.1)")
     with pytest.raises(InputError, match="no shape 'off'; it has none"):
-        split_friction_names("viscous(off=0)")
+        build_friction("viscous(off=0)")
 
 
 @pytest.mark.usefixtures("registered")
@@ -747,7 +747,7 @@ def split_off(name, start, sampled):
     return loop, theta, simulated(loop, theta, 1e-12)
 
 
-ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "sdirk2": 2}
+ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "ode5": 2, "sdirk2": 2}
 
 
 @pytest.mark.usefixtures("registered")
