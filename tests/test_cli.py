@@ -1063,7 +1063,7 @@ def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
     np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
     for argv, words in (
         (["routes"], "routes takes a study"),
-        (["routes", "s.toml", "--quick"], "no --quick"),
+        (["routes", "s.toml", "--quick"], "takes a study and --output"),
         (["brunot2019", "s.toml"], "takes no study"),
         (["routes", "s.toml", "-o", "a.csv"], "a.csv"),
     ):

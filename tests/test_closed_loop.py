@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import toy
+from differences import assert_slope
 from loops import RATE, WIDTH, closed_loop, controller, reference
 
 from dynident.api import identify
-from dynident.control.controller import pd
+from dynident.control.controller import Controller, pd
+from dynident.control.reference import Reference
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
+    compute_first_stage_f,
     run_endogeneity_test,
+    run_hac_overidentification_test,
     run_identity_test,
+    run_overidentification_test,
     sum_squared_residuals,
 )
+from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.estimators.iteration import (
     Search,
     choose_start_values,
     fit_nominal_drives,
     has_converged,
 )
+from dynident.estimators.output_error import TORQUE, linearise_output
+from dynident.filters.filters import differentiate_twice
 from dynident.methods import ESTIMATORS
-from dynident.regression.factors import GroupFactor, InstrumentFactors, triangularise_rows
+from dynident.methods.options import estimate
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.factors import (
+    GroupFactor,
+    InstrumentFactors,
+    InstrumentSystem,
+    triangularise_rows,
+)
+from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test
+from dynident.simulation.loop import Loop
+from dynident.simulation.rollout import rollout
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
 
@@ -122,6 +145,49 @@ def test_factors_give_the_iv_estimate_of_the_dense_rows(noisy):
     np.testing.assert_allclose(estimate.covariance.literature, seed, rtol=0.02)
 
 
+@pytest.mark.parametrize("method", ["idim-iv", "2sls", "ref-iv", "didim"])
+def test_unweighted_formulas_are_those_of_dense_rows(method, noisy):
+    problem, _, simulation, *_ = noisy
+    options = {} if method == "ref-iv" else {"simulation": simulation}
+    found = estimate(problem, method, weights="none", **options)
+    weighted = estimate(problem, method, **options)
+    assert np.abs(found.beta - weighted.beta).max() > 1e-6
+    if method == "ref-iv":
+        instruments = [problem.along([filter_reference_motion(log) for log in problem.samples])]
+    else:
+        auxiliary = build_auxiliary_model(problem, options["simulation"])
+        instruments = [auxiliary.simulated(found.history[-2])]
+        instruments += [auxiliary.referenced()] if method == "2sls" else []
+    ones = np.ones(problem.robot.n)
+    Z, X, y = dense(problem.with_instruments(*instruments), ones)
+    if method == "didim":
+        X = Z
+    projected = Z @ np.linalg.lstsq(Z, X, rcond=1e-11)[0]
+    beta = np.linalg.lstsq(projected, y, rcond=None)[0]
+    np.testing.assert_allclose(found.beta, beta, rtol=1e-5, atol=1e-6)
+    # the literature's error bars are weighted in both
+    assert np.all(found.covariance.literature > 0.0)
+
+
+def test_an_unweighted_output_error_has_no_slope(noisy):
+    problem, _, simulation, *_ = noisy
+    beta = estimate(problem, "clie", simulation=simulation, weights="none").beta
+    linear = linearise_output(build_auxiliary_model(problem, simulation), beta, TORQUE)
+    system = linear.factors.weighted(linear.factors.ones)
+    step, std = system.solve() - beta, np.sqrt(np.diag(np.linalg.inv(system.A.T @ system.A)))
+    assert np.all(np.abs(step) < 0.01 * np.maximum(np.abs(beta), std))
+
+
+def test_a_search_ends_as_it_is_told(noisy):
+    problem, _, simulation, *_ = noisy
+    given = {"simulation": replace(simulation, start="rotors")}
+    short = estimate(problem, "idim-iv", tolerance=0.5, **given)
+    long = estimate(problem, "idim-iv", tolerance=1e-6, **given)
+    assert short.iterations < long.iterations
+    with pytest.raises(ComputationError, match="did not settle in 2 simulations"):
+        estimate(problem, "didim", simulations=2, tolerance=1e-9, **given)
+
+
 def test_pi_inverse_turns_didim_into_iv(noisy):
     problem, _, _, estimate, simulated, _ = noisy
     system = problem.with_instruments(simulated).instrument_factors.weighted(estimate.sigma)
@@ -148,6 +214,53 @@ def test_two_stage_least_squares_is_that_of_linearmodels(noisy):
     np.testing.assert_allclose(
         np.sqrt(s2 * np.diag(np.linalg.inv(A.T @ A))), theirs.std_errors.to_numpy(), rtol=1e-5
     )
+
+    ours = run_overidentification_test(system)
+    np.testing.assert_allclose(ours.statistic, theirs.sargan.stat, rtol=1e-4)
+    np.testing.assert_allclose(ours.p_value, theirs.sargan.pval, rtol=1e-3)
+
+
+def test_hansens_j_is_sargans_where_errors_are_white_in_time():
+    problem, truth, control = closed_loop(2, torque_noise=2.0, rate=None, seconds=20.0)
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    rows = problem.with_instruments(auxiliary.simulated(truth), auxiliary.referenced())
+    sigma = ESTIMATORS["wls"](problem).sigma
+    white = run_overidentification_test(rows.instrument_factors.weighted(sigma))
+    hac = run_hac_overidentification_test(rows, sigma)
+    freedom = int(re.search(r"\d+", hac.distribution)[0])
+    assert white.distribution == f"chi2({freedom})"
+    np.testing.assert_allclose(hac.statistic * freedom, white.statistic, rtol=0.4)
+    assert not hac.rejected
+
+
+def draw_instrumented(strength, valid, seed, r=2000):
+    """Three instruments of one regressor, whose error enters that of y; one may be invalid."""
+    rng = np.random.default_rng(seed)
+    Z, v = rng.normal(size=(r, 3)), rng.normal(size=r)
+    x = strength * Z.sum(axis=1) + v
+    y = 2.0 * x + v + rng.normal(size=r) + (0.0 if valid else 0.3 * Z[:, 0])
+    rows = np.column_stack([Z, x, y])
+    return InstrumentSystem(triangularise_rows(rows), 3, r), rows
+
+
+@pytest.mark.parametrize("strength", [0.02, 0.5])
+def test_first_stage_f_is_the_partial_f_of_linearmodels(strength):
+    from linearmodels.iv import IV2SLS
+
+    system, rows = draw_instrumented(strength, True, 0)
+    theirs = IV2SLS(rows[:, 4], None, rows[:, 3], rows[:, :3]).fit(cov_type="unadjusted")
+    f = theirs.first_stage.diagnostics["f.stat"].iloc[0] * (2000 - 3) / 2000  # theirs divides by r
+    np.testing.assert_allclose(compute_first_stage_f(system), f, rtol=1e-6)
+    assert (compute_first_stage_f(system) < LEAST_F) == (strength == 0.02)
+
+
+def test_an_invalid_instrument_contradicts_the_others():
+    p = [
+        [run_overidentification_test(draw_instrumented(0.5, v, k)[0]).p_value for k in range(20)]
+        for v in (True, False)
+    ]
+    assert np.sum(np.array(p[0]) < 0.01) <= 2
+    assert np.all(np.array(p[1]) < 0.01)
 
 
 def test_endogeneity_test_is_that_of_linearmodels(noisy):
@@ -248,6 +361,79 @@ def test_convergence_is_that_of_the_seed_but_for_values_within_noise_of_zero():
     assert has_converged(np.array([10.0, 0.0]), np.array([10.05, 0.0005]), std, 0.01)
     assert not has_converged(np.array([10.0, 0.0]), np.array([10.2, 0.0]), std, 0.01)
     assert not has_converged(np.array([10.0, 0.0]), np.array([10.0, 0.002]), std, 0.01)
+
+
+def standing_loop(*, noise: float = 0.0) -> tuple[Problem, Array, Array, Controller]:
+    """A log that begins at rest below its reference: a soft law has borne gravity for long."""
+    robot = toy.arm(2, False)
+    idim = build_idim(robot, "viscous")
+    theta, control = toy.true_parameters(idim, robot.nominal), pd([400.0, 200.0], [40.0, 20.0])
+    lively = reference(2, 4.0)
+    q = np.vstack([np.zeros((2000, 2)), quintic_ease(len(lively.q))[:, None] * lively.q])
+    dq, ddq = differentiate_twice(q, RATE)
+    along = Reference(RATE, q, dq, ddq)
+    motion = rollout(Loop(idim, control, along, width=np.full(2, WIDTH)), theta)
+    late = slice(1900, None)
+    seen = motion.q[late] + noise * np.random.default_rng(1).normal(size=motion.q[late].shape)
+    log = Recording("standing", RATE, seen, motion.tau[late], qref=q[late], dqref=dq[late])
+    problem = Problem(robot, prepare(log, bandwidth=8.0), "viscous")
+    return problem, motion.q[late], theta, control
+
+
+def quintic_ease(samples: int) -> Array:
+    s = np.clip(np.arange(samples) / 400.0, 0.0, 1.0)
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+
+
+def test_a_robot_that_rests_off_its_reference_starts_where_the_law_bears_it():
+    problem, truth, theta, control = standing_loop()
+    assert np.abs(truth[0]).max() > 5e-4
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    (motion,) = auxiliary.motions(theta)
+    # gravity is that of the reference, and changes little on the way down
+    assert np.abs(motion.q - truth).max() < 0.02 * np.abs(truth[0]).max()
+
+
+@pytest.mark.parametrize(("made", "noise"), [(standing_loop, 1e-5), (closed_loop, 1e-3)])
+def test_instruments_do_not_move_with_the_noise_of_the_start(made, noise):
+    quiet, *_, control = made(noise=noise)
+    loud, *_ = made(noise=4.0 * noise)
+    beta = ESTIMATORS["wls"](quiet).beta
+    theta = quiet.base.standard(beta)
+    found = [
+        build_auxiliary_model(each, Simulation(control, width=WIDTH)).motions(theta)[0]
+        for each in (quiet, loud)
+    ]
+    assert np.array_equal(found[0].q, found[1].q)
+    assert np.array_equal(found[0].ddq, found[1].ddq)
+    assert not np.array_equal(quiet.samples[0].q[0], loud.samples[0].q[0])
+
+
+@pytest.mark.parametrize("friction", ["load", "stribeck", "coulomb-viscous"])
+def test_where_a_law_bears_a_robot_moves_with_every_parameter(friction):
+    idim = build_idim(toy.arm(2, False), friction)
+    theta = np.random.default_rng(2).uniform(0.5, 2.0, size=len(idim.parameters))
+    still = np.zeros((5, 2))
+    along = Reference(RATE, still + np.array([0.3, 0.4]), still, still)
+    loop = Loop(idim, pd([400.0, 200.0], [40.0, 20.0]), along, width=np.full(2, WIDTH))
+    moved = balance_start(loop, theta)[1]
+    way = np.random.default_rng(3).normal(size=len(theta))
+    assert_slope(lambda s: balance_start(loop, theta + s * way)[0].q0, moved @ way, 1e-3)
+
+
+def test_sensitivities_know_that_the_start_moves_with_the_estimate():
+    problem, _, theta, control = standing_loop()
+    beta = problem.base.matrix @ theta
+    auxiliary = build_auxiliary_model(problem, Simulation(control, width=WIDTH))
+    parts = [part for _, _, part in auxiliary.sensitive(beta, "q")]
+    along = np.random.default_rng(0).normal(size=len(beta)) * np.maximum(np.abs(beta), 0.1)
+    slope = np.vstack([part.by_q for part in parts])[:5] @ along
+
+    def move(shift):
+        return auxiliary.motions(problem.base.standard(beta + shift * along))[0].q[:5]
+
+    assert np.abs(slope[0]).max() > 1e-5
+    assert_slope(move, slope, 1e-4)
 
 
 def test_refusals():

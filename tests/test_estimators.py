@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from loops import closed_loop
 from thin import first
 
 from dynident.api import identify
@@ -20,6 +21,7 @@ from dynident.methods.options import estimate as estimate_by_name
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.essential import Limits, select_essential_parameters
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import choose_bartlett_lag
@@ -273,3 +275,34 @@ def with_bars(method, name):
     recording, _ = toy.log(toy.arm(2), noise=0.2)
     problem = Problem(toy.arm(2), prepare(recording, 10.0))
     return identify(problem, method, covariance=name, doctor=False)
+
+
+def test_rules_of_elimination_stop_where_they_are_told(problem_of_little):
+    problem = problem_of_little
+    factors, sigma = problem.factors, ESTIMATORS["wls"](problem).sigma
+
+    def keep(rule, **limits):
+        return select_essential_parameters(factors, sigma, rule, Limits(**limits)).kept
+
+    def spread(kept):
+        system = factors.select(kept).weighted(sigma)
+        std = np.sqrt(np.diag(np.linalg.inv(system.A.T @ system.A)))
+        relative = std / np.abs(np.linalg.solve(system.A, system.b))
+        return relative.max() / relative.min()
+
+    for ratio in (1e4, 300.0, 10.0):
+        kept = keep("ratio", ratio=ratio)
+        assert spread(kept) <= ratio
+    assert len(keep("ratio", ratio=1e9)) == problem.base.count > len(kept)
+    counts = [len(keep("torque-range", percent=percent)) for percent in (1e-6, 1.0, 30.0)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+    assert len(keep("f-test", significance=1e-12)) <= len(keep("f-test", significance=0.5))
+    by_option = estimate_by_name(problem, "wls", essential="ratio", essential_ratio=10.0)
+    assert by_option.essential.kept == kept
+
+
+@pytest.fixture(scope="module")
+def problem_of_little():
+    """A noisy log in which some parameters count for little."""
+    return closed_loop(2, torque_noise=3.0)[0]

@@ -46,9 +46,10 @@ from dynident.friction.kernel import (
     fill_tables,
     find_law_address,
 )
-from dynident.friction.memoryless import VISCOUS
+from dynident.friction.memoryless import OFFSET, VISCOUS
 from dynident.friction.model import FrictionModel, Linear, Shape, Signals
 from dynident.friction.models import FRICTIONS
+from dynident.friction.names import build_friction
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
@@ -360,6 +361,32 @@ def test_states_are_followed_a_stretch_at_a_time(name):
         np.testing.assert_array_equal(joined, trace.by_shape)
     cut = whole.rows(slice(200, 437))
     np.testing.assert_array_equal(cut.traces[0].z, parts[2].traces[0].z)
+
+
+WITH_OFFSET = [name for name, model in FRICTIONS.items() if OFFSET in model.parameters]
+
+
+@pytest.mark.parametrize("name", WITH_OFFSET)
+def test_every_law_may_be_without_its_offset(name):
+    (whole,), (bare,) = build_friction(name), build_friction(f"{name}(off=0)")
+    assert bare.parameters == tuple(p for p in whole.parameters if p.symbol != "off")
+    assert bare.shape == whole.shape
+    assert bare.law is whole.law
+    if whole.state or whole.needs:
+        return
+    robot = toy.arm(2, False)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 7, 2))
+    models = [build_idim(robot, friction) for friction in (name, f"{name}(off=0)")]
+    kept = [k for k, p in enumerate(models[0].parameters) if p.symbol != "off"]
+    columns = [model.regressor(q, dq, ddq) for model in models]
+    assert np.array_equal(columns[0][:, :, kept], columns[1])
+
+
+def test_an_offset_is_known_only_where_it_is_none():
+    with pytest.raises(InputError, match="off is known only where it is 0"):
+        build_friction("stribeck(off=0.1)")
+    with pytest.raises(InputError, match="no shape 'off'; it has none"):
+        build_friction("viscous(off=0)")
 
 
 @pytest.mark.usefixtures("registered")
@@ -720,7 +747,7 @@ def split_off(name, start, sampled):
     return loop, theta, simulated(loop, theta, 1e-12)
 
 
-ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "sdirk2": 2}
+ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "ode5": 2, "sdirk2": 2}
 
 
 @pytest.mark.usefixtures("registered")

@@ -423,7 +423,7 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     found = json.loads(capsys.readouterr().out)
     assert {block["log"].split("/")[-1].split("[")[0] for block in found["blocks"]} == {"work.csv"}
     out = study.parent / "out"
-    arguments = ["identify", str(fixed), "--no-report", "--method", "wls", "-o", str(out)]
+    arguments = ["identify", str(fixed), "--no-report", "--method", "wls", "--full", "-o", str(out)]
     assert run(arguments) == 0
     assert f"{found['rows']} fitted" in " ".join(capsys.readouterr().out.split())
     settings = json.loads((out / "result.json").read_text())["settings"]

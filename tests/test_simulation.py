@@ -964,7 +964,7 @@ def momenta(motion, plant):
 @pytest.mark.parametrize("name", [k for k, v in INTEGRATORS.items() if not v.implicit])
 def test_a_tumbling_tree_keeps_its_momentum(name):
     order, drift = INTEGRATORS[name].order, []
-    steps = (16, 32) if order < 4 else (4, 8)
+    steps = {4: (4, 8), 5: (2, 4)}.get(order, (16, 32))
     for substeps in steps:
         motion, plant = tumbling(name, substeps)
         h = momenta(motion, plant)
@@ -973,9 +973,10 @@ def test_a_tumbling_tree_keeps_its_momentum(name):
         norm = np.linalg.norm(motion.q[:, 3:7], axis=1)
         np.testing.assert_allclose(norm, 1.0, atol=1e-15)
     for coarse, fine in zip(*drift, strict=True):
-        assert np.log2(coarse / fine) == pytest.approx(order, abs=0.1)
+        # steps this long show more than the fifth order's leading error
+        assert order - 0.1 < np.log2(coarse / fine) < (order + 0.1 if order < 5 else np.inf)
     # of about 100 kg m/s, over as many samples
-    assert np.max(drift[1]) < {1: 1.0, 2: 1e-3, 3: 1e-7, 4: 1e-8}[order]
+    assert np.max(drift[1]) < {1: 1.0, 2: 1e-3, 3: 1e-7, 4: 1e-8, 5: 1e-8}[order]
 
 
 def test_the_centre_of_mass_of_a_tumbling_tree_falls():
@@ -1058,7 +1059,7 @@ def test_instability_shows_in_the_base_as_well():
     [
         ({"controller": pd(1.0, 1.0, n=2)}, "the controller has 2 joints, toy has 3"),
         ({"reference": wave(2)}, "the reference has 2 joints, toy has 3"),
-        ({"integrator": "ode5"}, "integrator 'ode5' is not known"),
+        ({"integrator": "ode45"}, "integrator 'ode45' is not known"),
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
         (
             {"integrator": "sdirk2", "controller": pid(1.0, 1.0, 1.0, n=3)},

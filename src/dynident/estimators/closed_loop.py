@@ -20,6 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
 from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
@@ -39,7 +40,13 @@ predicts motions that are faster than those fitted."""
 LEAD = 64
 """Samples before a start from which targets may come late."""
 FIRST = 0.05
-"""Seconds of a run that tell the speed with which it begins."""
+"""Seconds of a run that tell where, and with which speed, it begins."""
+ROUNDING = 1e-9
+"""Least scatter of a reading [rad or m]."""
+SCATTER = 3.0
+"""A start this many scatters of a reading from the reference is off it."""
+STEEPER = 14.0
+"""Scatter of a parabola's slope at its end, over its length, in scatters of a reading."""
 HORIZONS = (0.1, 1.0, None)
 """Seconds after which a free simulation is restarted; None for never."""
 STARTS = ("least-squares", "nominal", "rotors")
@@ -244,12 +251,19 @@ class Auxiliary:
     Attributes
     ----------
     loops : tuple of tuple of (start, stop, Loop)
-        Runs of each log.
+        Runs of each log, from where they were measured.
+    balanced : frozenset of (int, int)
+        Logs and first samples of runs that begin at rest where the law bears the robot.
     """
 
     problem: Problem
     simulation: Simulation
     loops: tuple[tuple[tuple[int, int, Loop], ...], ...] = field(repr=False)
+    balanced: frozenset[tuple[int, int]] = frozenset()
+
+    def begin(self, log: int, start: int, loop: Loop, theta: Array) -> tuple[Loop, Array | None]:
+        """A run's loop where its simulation starts, and how that moves with theta if it does."""
+        return balance_start(loop, theta) if (log, start) in self.balanced else (loop, None)
 
     def motions(self, theta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
         """Logs with the simulated motion and torque in the place of the measured ones.
@@ -260,12 +274,13 @@ class Auxiliary:
             Multiplies the controllers' gains.
         """
         found = []
-        for log, loops in zip(self.problem.samples, self.loops, strict=True):
+        for index, (log, loops) in enumerate(zip(self.problem.samples, self.loops, strict=True)):
             q, dq, ddq = (np.zeros_like(each) for each in (log.q, log.dq, log.ddq))
             tau = np.zeros_like(log.joint_torque)
             for start, stop, loop in loops:
                 run = slice(start, stop)
-                motion = rollout(loop if scale is None else loop.scaled(scale), theta)
+                scaled = loop if scale is None else loop.scaled(scale)
+                motion = rollout(self.begin(index, start, scaled, theta)[0], theta)
                 q[run], dq[run], ddq[run] = motion.q, motion.dq, motion.ddq
                 tau[run] = motion.tau
             found.append(log.along(q, dq, ddq).driven(put_base_before(tau, log.first)))
@@ -295,7 +310,9 @@ class Auxiliary:
         theta, kept = self.problem.base.standard(beta), self.problem.base.kept
         for index, loops in enumerate(self.loops):
             for start, _, loop in loops:
-                for part in sensitive_rollout(loop, theta, kept, (wanted,)):
+                own, moved = self.begin(index, start, loop, theta)
+                begun = None if moved is None else moved[:, list(kept)]
+                for part in sensitive_rollout(own, theta, kept, (wanted,), begun=begun):
                     yield index, start, part
 
     def inertia(self, beta: Array) -> Array:
@@ -432,7 +449,10 @@ def build_auxiliary_model(
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
     held = simulation.targets == HELD
-    loops = []
+    control, robot = simulation.controller, problem.robot
+    bears = control.states == 0 and control.compensation == "none" and bool(np.all(control.D[:, 3]))
+    bears = bears and not robot.floating and simulation.mount is None
+    loops, balanced = [], set()
     for k, log in enumerate(problem.samples):
         reference = extract_logged_reference(log, held)
         if simulation.references is not None:
@@ -462,7 +482,17 @@ def build_auxiliary_model(
             begun[:, -log.measured.shape[1] :] = log.measured
         own = []
         for start, stop in cut_into_windows(log, horizon):
-            lead = min(start, LEAD) if held and simulation.controller.rate is None else 0
+            lead = min(start, LEAD) if held and control.rate is None else 0
+            known, rests = False, False
+            if not held and horizon is None:
+                known, rests = is_on_reference(log, reference, start, stop)
+            if rests and bears and not known:
+                balanced.add((k, start))
+            place, speed = begun[start].copy(), log.dq[start].copy()
+            if held:
+                speed = estimate_start_speed(log, start, stop)
+            elif known:
+                place[-robot.n :], speed[-robot.n :] = reference.q[start], reference.dq[start]
             with name_section_in_errors():
                 loop = smoothed.loop(
                     problem.idim,
@@ -470,13 +500,58 @@ def build_auxiliary_model(
                     external=None if external is None else external[start - lead : stop],
                     base=None if base is None else base[start - lead : stop],
                     model=problem.idim.nominal if problem.robot.has_nominal else None,
-                    q0=begun[start],
-                    dq0=estimate_start_speed(log, start, stop) if held else log.dq[start],
+                    q0=place,
+                    dq0=speed,
                     lead=lead,
                 )
             own.append((start, stop, loop))
         loops.append(tuple(own))
-    return Auxiliary(problem, simulation, tuple(loops))
+    return Auxiliary(problem, simulation, tuple(loops), frozenset(balanced))
+
+
+def is_on_reference(log: Samples, reference: Reference, start: int, stop: int) -> tuple[bool, bool]:
+    """Whether joints begin on their reference, and whether they rest there beside one at rest.
+
+    As far as a parabola through a run's first readings tells both from their scatter about it.
+    """
+    count = min(stop - start, max(5, round(FIRST * log.rate)))
+    if count < 5:
+        return False, False
+    time = np.arange(count) / (count - 1)
+    fit = np.polynomial.polynomial.polyfit(time, log.measured[start:][:count], 2)
+    left = log.measured[start:][:count] - np.polynomial.polynomial.polyval(time, fit).T
+    scatter = np.sqrt(np.sum(left**2, axis=0) / (count - 3))
+    beside = SCATTER * np.maximum(scatter, ROUNDING)
+    speed = reference.dq[start] * (count - 1) / log.rate
+    along = np.abs(fit[1] - speed) <= STEEPER * beside
+    rests = bool(np.all(along & (reference.dq[start] == 0.0)))
+    return bool(np.all(along & (np.abs(fit[0] - reference.q[start]) <= beside))), rests
+
+
+def balance_start(loop: Loop, theta: Array) -> tuple[Loop, Array]:
+    """The loop from where a law without states bears the robot that rests, and its derivatives.
+
+    ``gain (D w) = tau(q_r, 0, 0)`` solved for the position among the inputs w: gravity as on the
+    reference.
+
+    Returns
+    -------
+    loop : Loop
+    moved : ndarray, shape (n, standard parameters)
+        Derivatives of the joints' start.
+    """
+    idim, control, target = loop.idim, loop.controller, loop.reference.q[0]
+    at = np.stack([target, *np.zeros((2, len(target)))])[:, None]
+    tau = idim.torque(theta, *at)[0]
+    if loop.external is not None:
+        tau = tau - loop.external[0]
+    borne = np.clip(tau / control.gain, -control.limit, control.limit)
+    q0 = (borne - control.D[:, 0] * target) / control.D[:, 3]
+    within = np.abs(tau) < control.gain * control.limit
+    slope = np.where(within, 1.0 / (control.gain * control.D[:, 3]), 0.0)
+    unloaded = Conditions(load=np.zeros((1, len(target))))  # no friction slides, whatever its load
+    moved = slope[:, None] * idim.regressor(at[0], at[1], at[2], unloaded)[0]
+    return replace(loop, q0=q0, dq0=np.zeros_like(q0)), moved
 
 
 def refuse_unknown_forces(log: GeneralisedSamples) -> None:

@@ -18,6 +18,7 @@ from dynident.estimators.iteration import (
     Search,
     Step,
     Stepped,
+    Weighting,
     choose_start_values,
     iterate_until_settled,
 )
@@ -33,6 +34,7 @@ def didim(
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """Input error with the regressor of the simulated motion as its Jacobian.
 
@@ -46,10 +48,10 @@ def didim(
     """
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    step = make_didim_step(Free(lambda system: require_excitation(problem, system)))
+    step = make_didim_step(Free(lambda system: require_excitation(problem, system)), weighting)
     found = iterate_until_settled(auxiliary, start, search, step, DIDIM_ADVICE)
     message = f"settled in {found.simulations} simulations"
-    last = Weighted(found.beta, found.sigma, found.sigma, found.simulations, message)
+    last = Weighted(found.beta, found.used, found.sigma, found.simulations, message)
     return replace(
         finish_ls_estimate(found.rows, last, bars),
         history=found.history,
@@ -58,13 +60,14 @@ def didim(
     )
 
 
-def make_didim_step(inner: Inner) -> Step:
+def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> Step:
     """The step behind DIDIM and PC-DIDIM."""
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         factors = simulated.factors
         _, sigma, _ = solve_wls(factors)
-        system = factors.weighted(sigma)
-        return Stepped(simulated, inner(system), sigma, compute_literature_std(system))
+        weights, std = weighting.weigh(sigma), compute_literature_std(factors.weighted(sigma))
+        beta = inner(factors.weighted(weights))
+        return Stepped(simulated, beta, sigma, std, weights=weights)
 
     return step

@@ -12,14 +12,20 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
-from dynident.regression.factors import InstrumentSystem, System
+from dynident.regression.factors import UNEXCITED, InstrumentSystem, System
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
-from dynident.regression.statistics import TestResult, build_f_result, compute_wald_statistic
+from dynident.regression.statistics import (
+    TestResult,
+    build_chi2_result,
+    build_f_result,
+    compute_wald_statistic,
+)
 
 ROUNDING = 1e-10
 IDENTITY = "Pi is the identity: X and Z have one mean"
 EXOGENEITY = "X is free of the error: least squares is consistent"
+AGREEMENT = "Z is free of the error: all instruments agree"
 
 
 def run_identity_test(system: InstrumentSystem) -> TestResult:
@@ -143,6 +149,60 @@ def run_hac_endogeneity_test(rows: Regression, sigma: Array) -> TestResult:
     statistic, rank = compute_wald_statistic(fit[p:], covariance[p:, p:])
     f = convert_wald_to_f(statistic, rank, instants)
     return build_f_result(EXOGENEITY, f, rank, max(1, instants - rank))
+
+
+def run_overidentification_test(system: InstrumentSystem) -> TestResult:
+    """Sargan's test that more instruments than parameters agree, of rows that are independent.
+
+    ``J = ||P_Z e||^2 / (||e||^2 / r)`` of the 2SLS estimate's residuals e.
+    """
+    beta = system.projected.solve()
+    span, _ = project_scores_beside_fit(system)
+    left = system.R[:, -1] - system.R[:, system.instruments : -1] @ beta
+    statistic = float(np.sum((span.T @ left[: system.instruments]) ** 2))
+    statistic /= max(float(np.sum(left**2)) / system.rows, np.finfo(float).tiny)
+    return build_chi2_result(AGREEMENT, statistic, span.shape[1])
+
+
+def run_hac_overidentification_test(rows: Regression, sigma: Array) -> TestResult:
+    """Hansen's J in Wald form, where rows are correlated in time.
+
+    The part of ``Z^T e`` that no estimate takes away against its long-run covariance, in
+    Hotelling's form.
+    """
+    system = rows.instrument_factors.weighted(sigma)
+    beta, columns = system.projected.solve(), rows.columns
+    span, turn = project_scores_beside_fit(system)
+
+    def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
+        return np.asarray(((y - X @ beta[columns[g]]) / sigma[g])[:, None])
+
+    total, _ = sum_prewhitened_scores(ScoreRows(rows, sigma, errors))
+    z = system.instruments
+    left = span.T @ (system.R[:z, -1] - system.R[:z, z:-1] @ beta)
+    instants = int(np.max(rows.factors.counts))
+    statistic, rank = compute_wald_statistic(left, turn @ total[0] @ turn.T)
+    f = convert_wald_to_f(statistic, rank, instants)
+    return build_f_result(AGREEMENT, f, rank, max(1, instants - rank))
+
+
+def project_scores_beside_fit(system: InstrumentSystem) -> tuple[Array, Array]:
+    """Orthonormal directions of Z's span beside P_Z X in R's coordinates; their map of Z^T e."""
+    span, inverse = system.span
+    u, s, _ = np.linalg.svd(span.T @ system.R[: system.instruments, system.instruments : -1])
+    beside = u[:, int(np.sum(s > s[0] / UNEXCITED)) :]
+    return span @ beside, beside.T @ inverse
+
+
+def compute_first_stage_f(system: InstrumentSystem) -> float:
+    """Cragg and Donald's F of the combination of parameters that instruments tell least of.
+
+    ``(r - z) / z rho^2 / (1 - rho^2)`` of the smallest canonical correlation of X and Z, of rows
+    that are independent; infinite where X is its own instrument.
+    """
+    z = system.span[0].shape[1]
+    rho = system.correlation**2
+    return np.inf if rho >= 1.0 - ROUNDING else (system.rows - z) / z * rho / (1.0 - rho)
 
 
 def convert_wald_to_f(statistic: float, rank: int, instants: int) -> float:

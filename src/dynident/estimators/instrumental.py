@@ -18,15 +18,19 @@ from dynident.estimators.covariance import ErrorBars, Scores, estimate_covarianc
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrument_tests import (
+    compute_first_stage_f,
     run_endogeneity_test,
     run_hac_endogeneity_test,
     run_hac_identity_test,
+    run_hac_overidentification_test,
     run_identity_test,
+    run_overidentification_test,
 )
 from dynident.estimators.iteration import (
     Search,
     Step,
     Stepped,
+    Weighting,
     choose_start_values,
     iterate_until_settled,
 )
@@ -47,6 +51,8 @@ ROUNDS = 10
 """Renewals of sigma between two simulations."""
 WEAK = 0.1
 """Correlation of instruments with the regressor below which they are called weak."""
+LEAST_F = 10.0
+"""First-stage F below which instruments are called weak (Staiger and Stock 1997)."""
 IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
 
 
@@ -55,6 +61,7 @@ def idim_iv(
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
@@ -66,7 +73,7 @@ def idim_iv(
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=False)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=False)
 
 
 def estimate_2sls(
@@ -74,6 +81,7 @@ def estimate_2sls(
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
@@ -85,28 +93,37 @@ def estimate_2sls(
     ------
     InputError, ComputationError
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, extra=True)
+    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=True)
 
 
 def estimate_unconstrained_iv(
-    problem: Problem, simulation: Simulation, search: Search, bars: ErrorBars, extra: bool
+    problem: Problem,
+    simulation: Simulation,
+    search: Search,
+    bars: ErrorBars,
+    weighting: Weighting,
+    extra: bool,
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    step = make_iv_step(auxiliary, extra, make_guarded_iv_solver(problem, "simulated motion"))
+    inner = make_guarded_iv_solver(problem, "simulated motion")
+    step = make_iv_step(auxiliary, extra, inner, weighting)
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
+    estimate = finish_iv_estimate(problem, found, words, bars, alike=not extra)
     return replace(
-        finish_iv_estimate(problem, found, words, bars, alike=not extra),
+        estimate,
         iterations=found.simulations,
-        warnings=auxiliary.simulation.warnings,
+        warnings=(*auxiliary.simulation.warnings, *estimate.warnings),
         history=found.history,
     )
 
 
-def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
+def ref_iv(
+    problem: Problem, bars: ErrorBars = ErrorBars(), weighting: Weighting = Weighting()
+) -> Estimate:
     """Instrumental variables, as many as parameters, from the references that the logs hold.
 
     Nothing is simulated, so that no controller is needed and floating robots have them, too.
@@ -119,11 +136,12 @@ def ref_iv(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         When the logs do not excite all base parameters, or the instruments are weak.
     """
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    found = solve_with_references(problem, make_guarded_iv_solver(problem, "reference"))
+    inner = make_guarded_iv_solver(problem, "reference")
+    found = solve_with_references(problem, inner, weighting)
     estimate = finish_iv_estimate(
         problem, found, describe_reference_origin(problem), bars, alike=False
     )
-    return replace(estimate, warnings=warn_of_weak_reference(problem, found))
+    return replace(estimate, warnings=(*estimate.warnings, *warn_of_weak_reference(problem, found)))
 
 
 def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
@@ -140,11 +158,14 @@ def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
     return Free(refuse)
 
 
-def solve_with_references(problem: Problem, inner: Inner) -> Stepped:
+def solve_with_references(
+    problem: Problem, inner: Inner, weighting: Weighting = Weighting()
+) -> Stepped:
     """What the instruments of the logged references make of a problem, in one step."""
     along = problem.along([filter_reference_motion(log) for log in problem.samples])
     _, sigma, _ = solve_wls(problem.factors)
-    return solve_with_instruments(problem.with_instruments(along), sigma, inner, alike=False)
+    rows = problem.with_instruments(along)
+    return solve_with_instruments(rows, sigma, inner, weighting, alike=False)
 
 
 def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
@@ -204,7 +225,9 @@ def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
     )
 
 
-def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
+def make_iv_step(
+    auxiliary: Auxiliary, extra: bool, inner: Inner, weighting: Weighting = Weighting()
+) -> Step:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
     Parameters
@@ -216,22 +239,24 @@ def make_iv_step(auxiliary: Auxiliary, extra: bool, inner: Inner) -> Step:
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
         rows = auxiliary.problem.with_instruments(simulated, *more)
-        return solve_with_instruments(rows, sigma, inner, alike=not extra)
+        return solve_with_instruments(rows, sigma, inner, weighting, alike=not extra)
 
     return step
 
 
-def solve_with_instruments(rows: Regression, sigma: Array, inner: Inner, *, alike: bool) -> Stepped:
+def solve_with_instruments(
+    rows: Regression, sigma: Array, inner: Inner, weighting: Weighting, *, alike: bool
+) -> Stepped:
     """What rows with instruments give under sigmas that are renewed from the last ones.
 
     `alike` where Z is X but for the noise, as along the simulated motion.
     """
     factors = rows.instrument_factors
     sigma = estimate_iv_sigma(factors, sigma)
-    system = factors.weighted(sigma)
-    return Stepped(
-        rows, inner(system.projected), sigma, compute_iv_literature_std(system, alike=alike)
-    )
+    weights = weighting.weigh(sigma)
+    std = compute_iv_literature_std(factors.weighted(sigma), alike=alike)
+    beta = inner(factors.weighted(weights).projected)
+    return Stepped(rows, beta, sigma, std, weights=weights)
 
 
 def estimate_iv_sigma(factors: InstrumentFactors, sigma: Array) -> Array:
@@ -265,8 +290,9 @@ def finish_iv_estimate(
     """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)
+    gain = rows.instrument_factors.weighted(found.used).gain
     errors = compute_residuals(problem, beta)
-    spread = estimate_covariance(Scores(rows, beta, sigma, sigma, errors), system.gain, bars)
+    spread = estimate_covariance(Scores(rows, beta, found.used, sigma, errors), gain, bars)
     covariance = name_covariance(
         "instruments", spread, compute_iv_literature_std(system, alike=alike)
     )
@@ -280,20 +306,41 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
     `alike` where Z is X but for the noise, so that Pi is the identity.
     """
     rows, sigma, beta = found.rows, found.sigma, estimate.beta
-    white = not is_whiteness_rejected(estimate.residuals.error)
+    white, std = not is_whiteness_rejected(estimate.residuals.error), estimate.covariance.std
     system = rows.instrument_factors.weighted(sigma)
     tests: list[TestResult] = []
+    if system.instruments > len(beta):
+        tests.append(
+            run_overidentification_test(system)
+            if white
+            else run_hac_overidentification_test(rows, sigma)
+        )
     if alike:
         tests.append(run_identity_test(system) if white else run_hac_identity_test(rows, sigma))
     tests.append(run_endogeneity_test(system) if white else run_hac_endogeneity_test(rows, sigma))
     words = f"Pi has rank {int(np.linalg.matrix_rank(system.Pi))} of {len(beta)}"
     if alike:
         gap = np.abs(system.Pi @ beta - beta)
-        shift = np.max(gap / np.maximum(estimate.covariance.std, np.finfo(float).tiny))
+        shift = np.max(gap / np.maximum(std, np.finfo(float).tiny))
         words += f"; Pi beta is up to {shift:.1f} sigma from beta"
+    instrumented = system.projected.solve()
+    least = np.linalg.lstsq(system.R[:, system.instruments : -1], system.R[:, -1], rcond=None)[0]
+    apart = np.abs(least - instrumented)[std > 0.0] / std[std > 0.0]
+    if len(apart):
+        words += f"; least squares is up to {np.max(apart):.1f} sigma from instruments"
+    strength = compute_first_stage_f(system)
+    weak: tuple[str, ...] = ()
+    if strength < LEAST_F:
+        weak = (
+            f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
+            f"little (first-stage F {strength:.1f}, below {LEAST_F:g}): the estimate leans towards "
+            "least squares, and its error bars are too short; take a controller or a reference "
+            "that is nearer to the robot's, a longer log, or ml",
+        )
     return replace(
         estimate,
         message=f"{estimate.message}; {words}",
+        warnings=(*estimate.warnings, *weak),
         tests=tuple(tests),
         singular_values=rows.instrument_factors.without("X").singular_values(),
     )

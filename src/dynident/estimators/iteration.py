@@ -7,16 +7,17 @@ Where it starts, how it goes on where an estimate cannot be simulated, and when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import Options
-from dynident.core.schema import Flag
+from dynident.core.schema import Flag, Number
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
@@ -28,6 +29,9 @@ CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 HALVINGS = 10
 
+Tolerance = Annotated[Number, Field(gt=0.0, lt=1.0)]
+Rounds = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+
 Scale = Callable[[Array], Array | None]
 """Factors on the simulated gains under an estimate."""
 
@@ -36,9 +40,27 @@ Scale = Callable[[Array], Array | None]
 class Search(Options):
     """How iterations over simulations go on."""
 
+    tolerance: Annotated[
+        Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
+    ] = CONVERGED
+    simulations: Annotated[Rounds, "after which the search is given up"] = ITERATIONS
     gain_update: Annotated[
         Flag, "keep the bandwidth of the simulated loop while the estimated inertia moves"
     ] = False
+
+
+@dataclass(frozen=True)
+class Weighting(Options):
+    """How the rows of the joints count against each other."""
+
+    weights: Annotated[
+        Literal["sigma", "none"],
+        "of the joints' rows: one over their sigma, or all alike as in the literature's formulas",
+    ] = "sigma"
+
+    def weigh(self, sigma: Array) -> Array:
+        """The sigmas that weight the rows of groups that have these."""
+        return sigma if self.weights == "sigma" else np.ones_like(sigma)
 
 
 def make_gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
@@ -63,12 +85,20 @@ class Stepped:
         That it fitted.
     std : ndarray, shape (base parameters,)
         By which a change is judged.
+    weights : ndarray, shape (groups,), optional
+        The sigmas that weighted the rows, where they are not those of the errors.
     """
 
     rows: Regression
     beta: Array
     sigma: Array
     std: Array
+    weights: Array | None = field(default=None, kw_only=True)
+
+    @property
+    def used(self) -> Array:
+        """The sigmas that weighted the rows."""
+        return self.sigma if self.weights is None else self.weights
 
 
 Step = Callable[[Regression, Array], Stepped]
@@ -146,12 +176,15 @@ def iterate_until_settled(
     """
     scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]
-    for moved in islice(simulate_and_step(auxiliary, start, scale, step), ITERATIONS):
+    for moved in islice(simulate_and_step(auxiliary, start, scale, step), search.simulations):
         new = moved.stepped
         history.append(new.beta)
-        if moved.whole and has_converged(new.beta, moved.old, new.std, CONVERGED):
-            return Settled(new.rows, new.beta, new.sigma, new.std, np.array(history))
-    raise ComputationError(f"the estimate did not settle in {ITERATIONS} simulations; {advice}")
+        if moved.whole and has_converged(new.beta, moved.old, new.std, search.tolerance):
+            found = np.array(history)
+            return Settled(new.rows, new.beta, new.sigma, new.std, found, weights=new.weights)
+    raise ComputationError(
+        f"the estimate did not settle in {search.simulations} simulations; {advice}"
+    )
 
 
 def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> Array:

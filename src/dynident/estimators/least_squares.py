@@ -130,7 +130,8 @@ def fit_least_squares(
             f"essential parameters are those of linear models; friction {problem.idim.friction!r} "
             "has shapes"
         )
-    reduced = select_essential_parameters(factors, found.sigma, elimination.essential)
+    rule, limits = elimination.essential, elimination.limits
+    reduced = select_essential_parameters(factors, found.sigma, rule, limits)
     kept = list(reduced.kept)
     small = solve(factors.select(kept))
     beta = np.zeros(problem.base.count)

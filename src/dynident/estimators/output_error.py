@@ -29,6 +29,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
     CONVERGED,
+    Weighting,
     choose_start_values,
     explain_failed_rollout,
     has_converged,
@@ -62,6 +63,7 @@ def cloe(
     bars: ErrorBars = ErrorBars(),
     fitting: Fitting = Fitting(),
     progress: Progress = ignore_progress,
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -82,7 +84,7 @@ def cloe(
             "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
             "constraints on links"
         )
-    estimate = estimate_by_output_error(problem, simulation, POSITION, bars, progress)
+    estimate = estimate_by_output_error(problem, simulation, POSITION, bars, weighting, progress)
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
     refuse_chatter(problem, simulation, problem.base.standard(estimate.beta))
     # sigma is a torque's everywhere else: that of the inverse model's errors
@@ -95,6 +97,7 @@ def clie(
     simulation: Simulation,
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
+    weighting: Weighting = Weighting(),
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
@@ -105,7 +108,7 @@ def clie(
     ------
     InputError, ComputationError
     """
-    return estimate_by_output_error(problem, simulation, TORQUE, bars, progress)
+    return estimate_by_output_error(problem, simulation, TORQUE, bars, weighting, progress)
 
 
 def estimate_by_output_error(
@@ -113,13 +116,16 @@ def estimate_by_output_error(
     simulation: Simulation,
     output: Output,
     bars: ErrorBars,
+    weighting: Weighting,
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
     free = Free(rcond=1e-12)
-    linear, found, history = minimise_output_error(auxiliary, start, output, free, progress)
+    linear, found, history = minimise_output_error(
+        auxiliary, start, output, free, progress, weighting
+    )
     return replace(
         finish_ls_estimate(linear, found, bars),
         history=history,
@@ -134,6 +140,7 @@ def minimise_output_error(
     output: Output,
     inner: Inner,
     progress: Progress = ignore_progress,
+    weighting: Weighting = Weighting(),
 ) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
@@ -156,8 +163,9 @@ def minimise_output_error(
         "try another start",
     )
     ended = run_levenberg_marquardt(
-        lambda at: linearise_output(auxiliary, at, output), build_local_problem, inner, beta,
-        linear, pace, progress=progress,
+        lambda at: linearise_output(auxiliary, at, output),
+        lambda linear, at: build_local_problem(linear, at, weighting), inner, beta, linear,
+        pace, progress=progress,
     )  # fmt: skip
     message = f"settled in {len(ended.history) - 1} steps, {ended.rollouts} rollouts"
     history = ended.history
@@ -165,17 +173,20 @@ def minimise_output_error(
         message += f" after {APPROACH} pseudo-linear steps"
         history[0] = start
     sigma = measure_error_sigma(ended.here, ended.x)
-    return ended.here, Weighted(ended.x, sigma, sigma, len(history) - 1, message), history
+    return (
+        ended.here,
+        Weighted(ended.x, weighting.weigh(sigma), sigma, len(history) - 1, message),
+        history,
+    )
 
 
-def build_local_problem(linear: Regression, beta: Array) -> Local[Regression]:
+def build_local_problem(linear: Regression, beta: Array, weighting: Weighting) -> Local[Regression]:
     """The problem of a step from beta."""
     sigma = measure_error_sigma(linear, beta)
-    system = linear.factors.weighted(sigma)
-    std = compute_literature_std(system)
+    weights, std = weighting.weigh(sigma), compute_literature_std(linear.factors.weighted(sigma))
     return Local(
-        system,
-        lambda other, at: float(np.sum(other.factors.squared_residuals(at) / sigma**2)),
+        linear.factors.weighted(weights),
+        lambda other, at: float(np.sum(other.factors.squared_residuals(at) / weights**2)),
         lambda new: has_converged(new, beta, std, CONVERGED),
     )
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.friction.elements import number_symbols
-from dynident.friction.memoryless import USUAL
+from dynident.friction.memoryless import OFFSET, USUAL
 from dynident.friction.model import FrictionModel, Shape
 from dynident.friction.models import FRICTIONS
 
@@ -75,9 +75,10 @@ def list_symbols(model: FrictionModel) -> set[str]:
 
 
 def fix_shapes(name: str, model: FrictionModel, text: str) -> FrictionModel:
-    """A model some of whose shapes are known, ``w3=2.5, w4=30``."""
+    """A model some of whose shapes are known, ``w3=2.5, w4=30``; ``off=0`` is without an offset."""
     values: dict[str, float] = {}
     symbols = [shape.symbol for shape in model.shape]
+    symbols += [OFFSET.symbol] if OFFSET in model.parameters else []
     for each in text.split(","):
         symbol, _, number = (part.strip() for part in each.partition("="))
         if symbol not in symbols:
@@ -87,7 +88,11 @@ def fix_shapes(name: str, model: FrictionModel, text: str) -> FrictionModel:
             values[symbol] = float(number)
         except ValueError:
             raise InputError(f"friction {name}: {symbol} is {number!r}, not a number") from None
-    return replace(model, shape=tuple(fix_shape(name, shape, values) for shape in model.shape))
+    if values.get(OFFSET.symbol, 0.0) != 0.0:
+        raise InputError(f"friction {name}: {OFFSET.symbol} is known only where it is 0")
+    left = tuple(p for p in model.parameters if p != OFFSET or OFFSET.symbol not in values)
+    shape = tuple(fix_shape(name, shape, values) for shape in model.shape)
+    return replace(model, parameters=left, shape=shape)
 
 
 def fix_shape(name: str, shape: Shape, values: Mapping[str, float]) -> Shape:

@@ -22,6 +22,9 @@ class IdentifyOptions(TypedDict, total=False):
     directional: bool | None
     doctor: bool | None
     essential: Literal["ratio", "f-test", "torque-range"] | None
+    essential_p: float | None
+    essential_percent: float | None
+    essential_ratio: float | None
     gain_update: bool | None
     generations: int | None
     gyration: Literal["file"] | float | Sequence[float] | npt.NDArray[Any] | None
@@ -47,9 +50,12 @@ class IdentifyOptions(TypedDict, total=False):
     shape_std: float | None
     sigma: float | Sequence[float] | npt.NDArray[Any] | None
     simulation: Simulation | None
+    simulations: int | None
     spread_weight: float | None
     steps: int | None
+    tolerance: float | None
     torque_std: float | Sequence[float] | npt.NDArray[Any] | None
     walk: float | None
     walk_friction: float | None
+    weights: Literal["sigma", "none"] | None
     wrench_std: Sequence[float] | npt.NDArray[Any] | None

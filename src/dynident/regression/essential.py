@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.options import Options
-from dynident.core.schema import Name, make_choice_validator
+from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.regression.factors import Factors
 from dynident.regression.statistics import SIGNIFICANCE, TestResult, run_f_test
-
-RATIO = 30.0
-"""Largest ratio of relative standard deviations that stays: "between 30 and 20"."""
-TORQUE_RANGE_PERCENT = 0.1
-"""How far the torque error may rise, in per cent of the torque range."""
 
 
 @dataclass(frozen=True)
@@ -70,34 +66,58 @@ class Essential:
     test: TestResult
 
 
-def stop_at_ratio(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
-    """Stop once the relative standard deviations lie within a ratio of 30."""
+@dataclass(frozen=True)
+class Limits:
+    """Where the rules stop.
+
+    Attributes
+    ----------
+    ratio : float
+        Largest ratio of relative standard deviations that stays: "between 30 and 20".
+    significance : float
+        p-value of the F-test below which what was left out counts.
+    percent : float
+        How far the torque error may rise, in per cent of the torque range.
+    """
+
+    ratio: float = 30.0
+    significance: float = SIGNIFICANCE
+    percent: float = 0.1
+
+
+def stop_at_ratio(full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits) -> bool:
+    """Stop once the relative standard deviations lie within a ratio."""
     del full, next_step, factors
-    return now.ratio <= RATIO
+    return now.ratio <= limits.ratio
 
 
-def stop_at_f_test(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
+def stop_at_f_test(
+    full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits
+) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
     del now
-    return compare_models(full, next_step, factors).p_value < SIGNIFICANCE
+    return compare_models(full, next_step, factors).p_value < limits.significance
 
 
-def stop_at_torque_range(full: Step, now: Step, next_step: Step, factors: Factors) -> bool:
+def stop_at_torque_range(
+    full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits
+) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     del now
     rows = np.maximum(factors.counts, 1.0)
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
     span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
     rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
-    return bool(100.0 * rise.max() > TORQUE_RANGE_PERCENT)
+    return bool(100.0 * rise.max() > limits.percent)
 
 
-RULES: dict[str, Callable[[Step, Step, Step, Factors], bool]] = {
+RULES: dict[str, Callable[[Step, Step, Step, Factors, Limits], bool]] = {
     "ratio": stop_at_ratio,
     "f-test": stop_at_f_test,
     "torque-range": stop_at_torque_range,
 }
 """Stopping rules by name: given the full model, this one and the next, whether to stop."""
+LIMITS = Limits()
 
 Rule = Annotated[Name, make_choice_validator(RULES)]
 
@@ -109,6 +129,21 @@ class Elimination(Options):
     essential: Annotated[
         Rule | None, "rule by which base parameters that the log does not determine are eliminated"
     ] = None
+    essential_ratio: Annotated[
+        Annotated[Number, Field(ge=1.0)], "of relative standard deviations: where `ratio` stops"
+    ] = LIMITS.ratio
+    essential_p: Annotated[
+        Annotated[Number, Field(gt=0.0, lt=1.0)], "p-value of the F-test: where `f-test` stops"
+    ] = LIMITS.significance
+    essential_percent: Annotated[
+        Annotated[Number, Field(gt=0.0)],
+        "rise of a joint's torque error, in per cent of its range: where `torque-range` stops",
+    ] = LIMITS.percent
+
+    @property
+    def limits(self) -> Limits:
+        """Where the rules stop."""
+        return Limits(self.essential_ratio, self.essential_p, self.essential_percent)
 
 
 def compare_models(full: Step, reduced: Step, factors: Factors) -> TestResult:
@@ -129,7 +164,9 @@ def estimate_reduced_model(factors: Factors, sigma: Array, kept: tuple[int, ...]
     return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
 
 
-def select_essential_parameters(factors: Factors, sigma: Array, rule: str = "ratio") -> Essential:
+def select_essential_parameters(
+    factors: Factors, sigma: Array, rule: str = "ratio", limits: Limits = LIMITS
+) -> Essential:
     """Eliminate base parameters that the rows do not determine.
 
     Parameters
@@ -142,7 +179,7 @@ def select_essential_parameters(factors: Factors, sigma: Array, rule: str = "rat
     while len(now.kept) > 1:
         worst = now.kept[int(np.argmax(now.relative_std))]
         after = estimate_reduced_model(factors, sigma, tuple(k for k in now.kept if k != worst))
-        if RULES[rule](full, now, after, factors):
+        if RULES[rule](full, now, after, factors, limits):
             break
         eliminated.append(worst)
         now = after

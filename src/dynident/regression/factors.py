@@ -210,7 +210,7 @@ class InstrumentSystem:
         z = self.instruments
         Zx, Zy = self.R[:z, z:-1], self.R[:z, -1]
         if z > Zx.shape[1]:
-            span, _ = self._span()
+            span, _ = self.span
             Zx, Zy = span.T @ Zx, span.T @ Zy
         return System(Zx, Zy, float(np.sum(self.R[z:, -1] ** 2)))
 
@@ -218,11 +218,12 @@ class InstrumentSystem:
     def gain(self) -> Array:
         """What the scores do to the estimate: ``beta - beta_true = gain Z^T W e``, (p, z)."""
         z = self.instruments
-        span, inverse = self._span()
+        span, inverse = self.span
         A = span.T @ self.R[:z, z:-1]
         return np.asarray(np.linalg.pinv(A, rcond=1.0 / UNEXCITED) @ inverse)
 
-    def _span(self) -> tuple[Array, Array]:
+    @cached_property
+    def span(self) -> tuple[Array, Array]:
         """Orthonormal U of the span of Z in R's coordinates, and U^T R_ZZ^-T."""
         Rz = self.R[: self.instruments, : self.instruments]
         norms = measure_columns(Rz)

@@ -67,6 +67,19 @@ INTEGRATORS: dict[str, Integrator] = {
     "ode4": build_integrator(
         [[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4
     ),
+    "ode5": build_integrator(
+        [
+            [],
+            [1 / 5],
+            [3 / 40, 9 / 40],
+            [44 / 45, -56 / 15, 32 / 9],
+            [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
+            [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+        ],
+        [35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+        5,
+    ),
     "sdirk2": build_integrator([[GAMMA], [1.0 - GAMMA, GAMMA]], [1.0 - GAMMA, GAMMA], 2),
 }
-"""Euler, Heun, Bogacki-Shampine (that of the papers), Runge-Kutta; Alexander's L-stable pair."""
+"""Euler, Heun, Bogacki-Shampine (that of the papers), Runge-Kutta, Dormand-Prince with fixed steps;
+Alexander's L-stable pair."""

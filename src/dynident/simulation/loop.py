@@ -108,7 +108,7 @@ class Loop:
         ):
             raise InputError(
                 f"integrator {self.integrator!r} needs a fixed base, and a sampled controller "
-                "(give it a rate) or one without states; ode1 to ode4 do not"
+                "(give it a rate) or one without states; ode1 to ode5 do not"
             )
         if self.count is not None:
             count = np.asarray(self.count, dtype=float)

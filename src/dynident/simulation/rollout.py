@@ -171,6 +171,7 @@ def sensitive_rollout(
     columns: Sequence[int] | Integers = (),
     wanted: Sequence[str] = SENSITIVITIES,
     own: Sequence[LoopColumn] = (),
+    begun: Array | None = None,
 ) -> Iterator[Stretch]:
     """Simulate, and differentiate the motion by parameters along the way.
 
@@ -190,6 +191,8 @@ def sensitive_rollout(
         Parameters of the loop, whose columns follow. Positions are the robot's: what an encoder
         reads moves with its bias by one more. Of a robot that starts where its encoders read q0
         the start moves with the bias.
+    begun : ndarray, shape (n, columns), optional
+        How the positions that the joints start from move with the parameters; by default not.
 
     Yields
     ------
@@ -213,6 +216,8 @@ def sensitive_rollout(
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     prepare_rollouts(parts=(1,))
     plant, law, inputs, state, room = build_parts(loop, theta, columns, own)
+    if begun is not None:
+        state.SQ[dof - n :, : len(columns)] = begun
     scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
     given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
