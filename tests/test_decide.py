@@ -99,7 +99,7 @@ def test_commas_between_joints_are_not_those_of_shapes():
         ("cube-rot + load", "'cube-rot' is not known; did you mean 'cube-root'"),
         ("cube-root +", "no sum of models"),
         ("stribeck(vs=0.1", "no sum of models"),
-        ("cube-root(vs=0.1)", "no shape 'vs'; it has none"),
+        ("cube-root(vs=0.1)", "no shape 'vs'; it has off"),
         ("stribeck(v=0.1)", "no shape 'v'; it has vs"),
         ("stribeck(vs=fast)", "vs is 'fast', not a number"),
         ("stribeck(vs=99)", "vs is 99 but has to be from 0.001 to 10"),
