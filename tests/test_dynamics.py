@@ -20,6 +20,7 @@ from dynident.dynamics import (
     evaluate_regressor,
     solve_forward_dynamics,
 )
+from dynident.dynamics.energy import evaluate_energy_columns
 from dynident.dynamics.regressor import build_dense_slots, fill_regressor
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import convert_pinocchio_model
@@ -111,6 +112,23 @@ def test_inverse_dynamics_and_bias(both: tuple[Robot, pin.Model, Array]) -> None
         [pin.nonLinearEffects(model, data, pin_q(model, a), b) for a, b in zip(q, dq, strict=True)]
     )
     assert relative(compute_bias_torque(tree, phi, q, dq), theirs) < TOLERANCE
+
+
+def test_energies(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, model, phi = both
+    if robot.floating:
+        pytest.skip("columns of energy are those of fixed robots")
+    q, dq, _ = states(robot, SAMPLES)
+    data = model.createData()
+    theirs = np.array(
+        [
+            pin.computeKineticEnergy(model, data, pin_q(model, a), b)
+            + pin.computePotentialEnergy(model, data, pin_q(model, a))
+            for a, b in zip(q, dq, strict=True)
+        ]
+    )
+    ours = evaluate_energy_columns(build_tree(robot), q, dq) @ phi.ravel()
+    assert relative(ours, theirs) < TOLERANCE
 
 
 def test_mass_matrix(both: tuple[Robot, pin.Model, Array]) -> None:

@@ -61,7 +61,8 @@ def test_every_estimator_recovers_the_truth_from_clean_torque(method, name):
     problem, theta = exact_problem(ROBOTS[name])
     estimate = ESTIMATORS[method](problem)
     truth = problem.base.matrix @ theta
-    scale = 1e-6 if method != "pc-idim-ls" else 1e-4
+    # work is integrated by the trapezoidal rule
+    scale = {"pc-idim-ls": 1e-4, "energy": 1e-3}.get(method, 1e-6)
     np.testing.assert_allclose(estimate.beta, truth, atol=scale * np.abs(truth).max())
 
 

@@ -13,6 +13,7 @@ from dynident.estimators.constrained import (
     pc_ref_iv,
 )
 from dynident.estimators.didim import didim
+from dynident.estimators.energy import energy
 from dynident.estimators.estimate import Estimate, Rough
 from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
@@ -29,6 +30,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "wls": wls,
     "irls": irls,
     "ml": ml,
+    "energy": energy,
     "idim-iv": idim_iv,
     "2sls": estimate_2sls,
     "ref-iv": ref_iv,
