@@ -1,4 +1,4 @@
-"""Other routes of zhang2018 beside least squares: energy instead of torques.
+"""Other routes of zhang2018 beside least squares: energy instead of torques, and joint by joint.
 
 The TX40's log in halves, and its twin with noise of torques and encoders. Writes
 docs/figures/survey.md.
@@ -29,7 +29,7 @@ from dynident.regression.energy import build_energy_rows
 from dynident_papers.twin import FRICTION, load_twin
 
 OUT = FIGURES / "survey.md"
-METHODS = ("wls", "energy")
+METHODS = ("wls", "energy", "sequential")
 NOISES = ((0.05, 0.0), (0.05, 1e-4), (0.05, 1e-3), (0.01, 1e-3))
 """Noise of the torque, as a share of it, and of the encoders [rad]."""
 
@@ -86,11 +86,11 @@ def simulated(name: str, idim: Idim, theta: Array, runs: int) -> list[list[str]]
                 errors[method].append(one.beta - truth)
                 stds[method].append(one.covariance.std)
         rms = {m: np.sqrt(np.mean(np.square(each), axis=0)) for m, each in errors.items()}
-        rows = {"wls": problem.factors, "energy": build_energy_rows(problem).factors}
+        work = build_energy_rows(problem).factors
         for method in METHODS:
             inside = np.abs(errors[method]) < 1.96 * np.array(stds[method])
             bias = np.abs(np.mean(errors[method], axis=0)) / np.std(errors[method], axis=0)
-            factors = rows[method]
+            factors = work if method == "energy" else problem.factors
             lines.append([
                 f"{name}, {100.0 * share:g} %, {encoder:g} rad",
                 method,

@@ -19,6 +19,7 @@ from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.ml import ml
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.sequential import sequential
 from dynident.online.ekf import ekf
 from dynident.online.recursive import kf, rls
 from dynident.search.ga import ga
@@ -31,6 +32,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "irls": irls,
     "ml": ml,
     "energy": energy,
+    "sequential": sequential,
     "idim-iv": idim_iv,
     "2sls": estimate_2sls,
     "ref-iv": ref_iv,
