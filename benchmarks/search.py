@@ -41,6 +41,7 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("wls", {}),
     ("pc-idim-ls", {"bootstrap": 0}),
     ("nls", {}),
+    ("gradient", {}),
     ("ga", {}),
     ("pf", {}),
     ("nls", {"objective": "mean-and-spread"}),
@@ -119,14 +120,17 @@ def torque_errors(problem: Problem, beta: Array) -> tuple[float, float]:
 def row(
     problem: Problem, method: str, options: dict[str, Any], truth: tuple[Idim, Array] | None
 ) -> list[str]:
-    objective = options.get("objective", "least-squares" if method in ("nls", "ga", "pf") else "")
+    objective = options.get(
+        "objective", "least-squares" if method in ("nls", "gradient", "ga", "pf") else ""
+    )
     estimate(problem, method, **options) if method not in ("ga", "pf") else None
     started = time.perf_counter()
     found = estimate(problem, method, **options)
     seconds = time.perf_counter() - started
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
     consistent = "yes" if problem.idim.is_consistent(theta) else "no"
-    away = found.message.rsplit(", ", 1)[-1].split()[0] if method in ("ga", "pf") else ""
+    searching = method in ("gradient", "ga", "pf")
+    away = found.message.rsplit(", ", 1)[-1].split()[0] if searching else ""
     cells = [method, objective, *scores(problem, found.beta, theta, truth)]
     return [*cells, consistent, away, f"{seconds:.3g}"]
 

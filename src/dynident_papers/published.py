@@ -283,7 +283,7 @@ EMPS = {"Ia1R": 95.1089, "fv1": 203.5034, "fc1": 20.3935, "off1": -3.1648}
 ZHANG_NAMES = ("m", "X", "Y", "Z", "I11", "I12", "I13", "I22", "I23", "I33", "Fc", "beta")
 """Rows of Table 5: mass, centre of mass, inertia, friction of joint 3."""
 ZHANG: dict[str, tuple[float, ...]] = _parse_columns(
-    (("set",), ("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
+    (("set",), ("ols",), ("kf",), ("rls",), ("gradient",), ("ga",), ("pf",)),
     """
 25.6083 17.7803 17.7782 17.7793 24.5913 24.5699 24.5250
 0.0938 -0.1811 -0.1807 -0.1809 0.0672 0.0994 0.1208
@@ -299,9 +299,9 @@ ZHANG: dict[str, tuple[float, ...]] = _parse_columns(
 40.0000 40.0000 40.0250 40.0161 39.7539 39.6028 39.8216
 """,
 )
-"""Table 5 of zhang2018, by method; its gradient descent stands beside ``nls``."""
+"""Table 5 of zhang2018, by method; its gradient descent is ``gradient``."""
 ZHANG_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
-    (("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
+    (("ols",), ("kf",), ("rls",), ("gradient",), ("ga",), ("pf",)),
     """
 -0.0001 -0.0066 0.0323 0.2568 0.2725 0.0029
 0.0001 0.2903 0.2210 0.6332 0.8545 0.8825
@@ -309,7 +309,7 @@ ZHANG_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
 )
 """Table 5: mean and standard deviation of joint 3's torque error [Nm]."""
 ZHANG_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
-    (("ols",), ("kf",), ("rls",), ("nls",), ("ga",), ("pf",)),
+    (("ols",), ("kf",), ("rls",), ("gradient",), ("ga",), ("pf",)),
     """
 279.8642 256.6049 255.1294 0.3839 0.8657 0.6336
 0.0000 0.0135 0.0080 0.0032 0.0061 0.0185
@@ -328,7 +328,7 @@ ZHANG_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
 ZHANG_STRIBECK_NAMES = ("Fc", "Fs", "qs", "beta")
 """Rows of friction in Table 6."""
 ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _parse_columns(
-    (("set",), ("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
+    (("set",), ("ekf",), ("forgetting",), ("gradient",), ("ga",), ("pf",)),
     """
 50 51.7727 52.183 50.625 49.9266 50.2767
 60 52.1061 52.2013 60 59.8052 60.0016
@@ -338,7 +338,7 @@ ZHANG_STRIBECK: dict[str, tuple[float, ...]] = _parse_columns(
 )
 """Friction of joint 3 in Table 6 of zhang2018."""
 ZHANG_STRIBECK_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
-    (("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
+    (("ekf",), ("forgetting",), ("gradient",), ("ga",), ("pf",)),
     """
 0.0355 0.0314 2.8462 -0.0209 0.0062
 1.9688 1.9705 1.2125 0.6137 0.2182
@@ -346,7 +346,7 @@ ZHANG_STRIBECK_TORQUES: dict[str, tuple[float, ...]] = _parse_columns(
 )
 """Table 6: mean and standard deviation of joint 3's torque error [Nm]."""
 ZHANG_STRIBECK_ERRORS: dict[str, tuple[float, ...]] = _parse_columns(
-    (("ekf",), ("forgetting",), ("nls",), ("ga",), ("pf",)),
+    (("ekf",), ("forgetting",), ("gradient",), ("ga",), ("pf",)),
     """
 71.7454 72.6643 0.2243 0.8152 0.7340
 3.0663 3.4116 0.0681 0.0376 0.0182
@@ -367,12 +367,12 @@ ZHANG_LEVELS = {
     "kf": "C A A C A",
     "ekf": "C B A C B",
     "rls": "C B A C B",
-    "nls": "B A A A C",
+    "gradient": "B A A A C",
     "ga": "B A A A B",
     "pf": "B A A A B",
 }
 """Table 11 of zhang2018: e_d, e_f, e_T, J_e and Delta J_e; `rls` stands for its forgetting."""
-ZHANG_TIMES = {"ols": "< 1 s", "nls": "30 min", "ga": "> 1 h", "pf": "30 min"}
+ZHANG_TIMES = {"ols": "< 1 s", "gradient": "30 min", "ga": "> 1 h", "pf": "30 min"}
 """Section 6.3 of zhang2018."""
 ZHANG_POSITIONS = {"ols": (411.5920, 1911.7927, 3.6449), "iv": (412.3433, 446.4756, 0.0828)}
 """Table 10 of zhang2018: J_e with and without a filter, and Delta J_e."""

@@ -27,7 +27,7 @@ def identify(
             "--method",
             help=f"{METHOD} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
             "without constraints ols, wls, irls, ml, energy, sequential, rls, kf, ekf, idim-iv, "
-            "2sls, ref-iv, didim, cloe, clie, nls, ga, pf.",
+            "2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",
         ),
     ] = None,
     output: Annotated[

@@ -23,6 +23,7 @@ from dynident.estimators.sequential import sequential
 from dynident.online.ekf import ekf
 from dynident.online.recursive import kf, rls
 from dynident.search.ga import ga
+from dynident.search.gradient import gradient
 from dynident.search.nls import nls
 from dynident.search.pf import pf
 
@@ -48,6 +49,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "kf": kf,
     "ekf": ekf,
     "nls": nls,
+    "gradient": gradient,
     "ga": ga,
     "pf": pf,
 }

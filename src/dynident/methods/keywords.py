@@ -28,6 +28,8 @@ class IdentifyOptions(TypedDict, total=False):
     gain_update: bool | None
     generations: int | None
     gyration: Literal["file"] | float | Sequence[float] | npt.NDArray[Any] | None
+    iterations: int | None
+    learning_rate: float | None
     links: Literal["free", "fixed", "prior"] | None
     loop: str | Sequence[str] | None
     loss: Literal["huber", "bisquare"] | None

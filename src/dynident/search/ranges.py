@@ -1,4 +1,4 @@
-"""Search within ranges of parameters: what nls, ga and pf share.
+"""Search within ranges of parameters: what nls, gradient, ga and pf share.
 
 The criterion is least squares (zhang2018, eq. 16) on weighted rows, or the means and spreads of
 the joints' errors (eq. 25). Populations are sets of base parameters, of which the rows' factors
@@ -66,7 +66,7 @@ SpreadWeight = Annotated[Number, Field(gt=0.0, le=1e6)]
 
 @dataclass(frozen=True)
 class Region(Options):
-    """Where parameters are searched, and what for: options of nls, ga and pf."""
+    """Where parameters are searched, and what for: options of nls, gradient, ga and pf."""
 
     ranges: Annotated[
         Ranges | None,

@@ -35,14 +35,14 @@ from dynident_papers.zhang2018.simulated import (
     simulate_noisy_torque_log,
 )
 
-METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls")
+METHODS = ("ols", "wls", "irls", "kf", "rls", "pc-idim-ls", "nls", "gradient")
 GLOBAL = ("ga", "pf")
 """Not in the reduced form."""
 FORGETTING = "forgetting"
 """`ekf` with a memory (24)."""
 CURVED = ("ekf", FORGETTING, "wls", "pc-idim-ls")
 """Of nonlinear friction."""
-SEARCHED = ("nls", "ga", "pf")
+SEARCHED = ("nls", "gradient", "ga", "pf")
 """The same, which take their time over shapes: not in the reduced form."""
 MEMORY = 20.0
 """Of constant parameters, where they are forgotten [s]."""

@@ -37,7 +37,7 @@ NAMES = {
     "ols": "pseudo-inverse",
     "kf": "Kalman",
     "rls": "forgetting",
-    "nls": "gradient descent",
+    "gradient": "gradient descent",
     "ga": "genetic algorithm",
     "pf": "particle filter",
     "iv": "IDIM-IV",
@@ -49,7 +49,7 @@ ERRORS_ARE = (
     "Bodies whose mass is zero to rounding have no centre of mass in e_d."
 )
 TORQUES_ARE = "Mean and std: of the error of joint 3's torque, without the noise [Nm]."
-SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "nls", "ga", "pf")
+SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "gradient", "ga", "pf")
 """Columns of Table 5."""
 
 
