@@ -30,6 +30,7 @@ from dynident.estimators.closed_loop import (
     warn_of_chatter,
 )
 from dynident.estimators.encoder import Fitting, fits_drives
+from dynident.estimators.instrumental import size_rejections
 from dynident.fit.figures import (
     MOVING,
     NO_TORQUE,
@@ -177,6 +178,9 @@ def identify(
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
     factors = fitted.factors
+    if found.instruments is not None and any(test.rejected for test in found.tests):
+        other = {log.name: problem.on(log).factors for log in held_out}
+        found = size_rejections(found, other or {"the fitted rows": factors})
     noise = measure_scatter(fitted, found.beta)
     fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
     if fit is not None:

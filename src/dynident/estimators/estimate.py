@@ -82,6 +82,26 @@ class Fitted:
     doubts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Instruments:
+    """How strong instruments are, and how far other estimates are from theirs.
+
+    Attributes
+    ----------
+    first_stage_f : float
+        Of the combination of parameters that they tell least of (Kleibergen and Paap 2006);
+        infinite where the regressor is its own instrument.
+    least_squares : ndarray, shape (base parameters,)
+        Least squares on the same rows less the estimate by instruments, neither constrained.
+    simulated : ndarray, shape (base parameters,), or None
+        The same of least squares along the simulated motion (didim's).
+    """
+
+    first_stage_f: float
+    least_squares: Array
+    simulated: Array | None
+
+
 @dataclass(frozen=True, eq=False)
 class Rough:
     """An estimate without anything that can be said of its quality.
@@ -145,6 +165,8 @@ class Estimate:
         The estimate over time, of methods that follow it.
     fitted : Fitted or None
         Drives and loop, where the links are fixed.
+    instruments : Instruments or None
+        Of methods that have any.
     knowledge : Knowledge or None
         What was known beside the log, of constrained methods; a prior's weight as it was chosen.
     """
@@ -172,6 +194,7 @@ class Estimate:
     shape: Shape | None = None
     track: Track | None = None
     fitted: Fitted | None = None
+    instruments: Instruments | None = None
     knowledge: Knowledge | None = None
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from dynident.diagnosis.scene import measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
+from dynident.estimators.instrumental import LEAST_F
 from dynident.fit.figures import NO_TORQUE, FitFigure, find_standstill_speeds, score_fitted_rows
 from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
@@ -24,6 +25,7 @@ from dynident.fit.verdict import (
     list_excitation_reasons,
     list_finding_reasons,
     list_held_out_reasons,
+    list_instrument_reasons,
     list_limit_reasons,
     list_negative_drive_reasons,
     list_rough_log_reasons,
@@ -75,6 +77,8 @@ def list_torque_reasons(
     every += list_rough_log_reasons(
         rough, bool(held_back and held_back.rejected and held_back.by_data)
     )
+    if found.instruments is not None:
+        every += list_instrument_reasons(found.instruments.first_stage_f, LEAST_F)
     free = score_fitted_rows(problem.factors, system.solve())
     error = fitted[0].overall_percent
     rows = "all samples" if problem.robot.floating else "fitted rows"

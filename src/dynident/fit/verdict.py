@@ -235,6 +235,25 @@ def list_rough_log_reasons(logs: Sequence[str], rejected: bool) -> list[Reason]:
     return [Reason(DOUBTFUL, words)]
 
 
+def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
+    """Instruments that tell too little of some combination of parameters.
+
+    Parameters
+    ----------
+    first_stage_f : float
+        Of the weakest combination.
+    least : float
+        Below which it is weak.
+    """
+    if first_stage_f >= least:
+        return []
+    words = (
+        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): where they tell "
+        "little the bias that they should remove remains, and intervals cover less than they say"
+    )
+    return [Reason(DOUBTFUL, words)]
+
+
 def list_standstill_reasons(
     names: Sequence[str], shares: Array, times: Array, speeds: Array
 ) -> list[Reason]:

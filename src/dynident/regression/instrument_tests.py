@@ -12,7 +12,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
-from dynident.regression.factors import UNEXCITED, InstrumentSystem, System
+from dynident.regression.factors import (
+    UNEXCITED,
+    InstrumentSystem,
+    System,
+    measure_columns,
+)
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
 from dynident.regression.statistics import (
@@ -203,6 +208,37 @@ def compute_first_stage_f(system: InstrumentSystem) -> float:
     z = system.span[0].shape[1]
     rho = system.correlation**2
     return np.inf if rho >= 1.0 - ROUNDING else (system.rows - z) / z * rho / (1.0 - rho)
+
+
+def compute_hac_first_stage_f(rows: Regression, sigma: Array) -> float:
+    """The same where rows are correlated in time, by Kleibergen and Paap's (2006) rank statistic.
+
+    Of the combination ``X c`` that instruments tell least of: ``lambda = U^T R_ZZ^-T Z^T X c`` in
+    the directions U of Z's span that are orthogonal to those of all other combinations, and ``rk
+    = lambda^T C^-1 lambda`` with the long-run covariance C of ``U^T R_ZZ^-T sum_t z_t v_t^T c``.
+    As an F, ``(r - z) / (r z) rk``, it is Cragg and Donald's where rows are independent.
+    """
+    system = rows.instrument_factors.weighted(sigma)
+    z, columns, inside = system.instruments, rows.columns, rows.instruments
+    X, (span, inverse) = system.R[:, z:-1], system.span
+    norms = measure_columns(X)
+    u, s, vt = np.linalg.svd(X / norms, full_matrices=False)
+    excited = s > s[0] / UNEXCITED
+    left, rho, right = np.linalg.svd(span.T @ u[:z, excited])
+    if rho[-1] ** 2 >= 1.0 - ROUNDING:
+        return np.inf
+    c = vt[excited].T @ (right[-1] / s[excited]) / norms
+    projected = inverse.T @ (span.T @ X[:z] @ c)
+    turn = left[:, len(rho) - 1 :].T
+
+    def errors(g: int, X: Array, Z: Array, y: Array) -> Array:
+        v = X @ c[columns[g]] - Z @ projected[inside[g]]
+        return np.asarray(v / sigma[g])[:, None]
+
+    total, _ = sum_prewhitened_scores(ScoreRows(rows, sigma, errors))
+    covariance = turn @ inverse @ total[0] @ inverse.T @ turn.T
+    statistic, _ = compute_wald_statistic(turn @ span.T @ X[:z] @ c, covariance)
+    return (system.rows - len(left)) / (system.rows * len(left)) * statistic
 
 
 def convert_wald_to_f(statistic: float, rank: int, instants: int) -> float:

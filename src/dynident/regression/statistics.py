@@ -34,6 +34,8 @@ class TestResult:
         What is tested, in words.
     distribution : str
         Of the statistic under the null.
+    remark : str, optional
+        What a rejection amounts to.
     """
 
     __test__ = False  # not for pytest to collect
@@ -42,6 +44,7 @@ class TestResult:
     statistic: float
     p_value: float
     distribution: str
+    remark: str = ""
 
     @property
     def rejected(self) -> bool:

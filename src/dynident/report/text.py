@@ -194,8 +194,9 @@ def describe_test_result(test: TestResult) -> str:
     """A test's outcome in words."""
     verdict = "rejected" if test.rejected else "not rejected"
     chance = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
-    statistic = format_number(test.statistic, 3)
-    return f"{test.null}: {verdict} ({chance}, {test.distribution} = {statistic})"
+    words = f"{test.null}: {verdict} ({chance}, {test.distribution} = "
+    words += f"{format_number(test.statistic, 3)})"
+    return f"{words}; {test.remark}" if test.remark else words
 
 
 def describe_timings(result: Result) -> str:

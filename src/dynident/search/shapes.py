@@ -278,7 +278,14 @@ def convert_from_linearised(
         for name, why in held.items()
         if why != FACT
     ]
-    history = estimate.history
+    history, instruments = estimate.history, estimate.instruments
+    if instruments is not None:
+        simulated = instruments.simulated
+        instruments = replace(
+            instruments,
+            least_squares=instruments.least_squares[own],
+            simulated=None if simulated is None else simulated[own],
+        )
     std = np.array([known.get(name, np.nan) for name in names])
     return replace(
         estimate,
@@ -286,6 +293,7 @@ def convert_from_linearised(
         theta=None if estimate.theta is None else plain,
         covariance=covariance,
         history=None if history is None else history[:, own],
+        instruments=instruments,
         shape=Shape(names, np.array(at.shape), std) if names else None,
         warnings=(*estimate.warnings, *notes),
     )

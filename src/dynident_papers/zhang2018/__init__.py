@@ -65,6 +65,10 @@ def build_reproduction(found: Results, timed: bool = False) -> Reproduction:
             "J_e of standard parameters judges the belief more than the method; e_b, of what the "
             "motion determines, does not.",
             "Shapes of friction start at the usual value, 0.1 rad/s; joint 3's is the true one.",
+            *(
+                f"Gradient descent on the {kind} log: {words}."
+                for kind, words in found.descent.items()
+            ),
             describe_best_model(found),
             *(f"No answer: {failure}" for failure in found.failures),
         ),

@@ -136,6 +136,8 @@ class Results:
         By method, without and with the noise of Table 7.
     clean_stribeck, noisy_stribeck : dict of str to Errors
         The same of nonlinear friction.
+    descent : dict of str to str
+        How gradient descent ended on the logs without and with noise.
     positions : dict of (method, bool) to Errors
         Of ``ols`` and ``iv`` under noisy positions that are filtered, or not.
     tracked : tuple of Tracked
@@ -149,6 +151,7 @@ class Results:
     noisy: dict[str, Errors]
     clean_stribeck: dict[str, Errors]
     noisy_stribeck: dict[str, Errors]
+    descent: dict[str, str]
     positions: dict[tuple[str, bool], Errors]
     tracked: tuple[Tracked, ...]
     instance: Instance
@@ -218,6 +221,7 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         found["noisy"],
         curved["clean"],
         curved["noisy"],
+        {kind: estimate(own, "gradient").message for kind, own in problems.items()},
         positions,
         tracked,
         instance,

@@ -37,7 +37,7 @@ NAMES = {
     "ols": "pseudo-inverse",
     "kf": "Kalman",
     "rls": "forgetting",
-    "gradient": "gradient descent",
+    "gradient": "descent",
     "ga": "genetic algorithm",
     "pf": "particle filter",
     "iv": "IDIM-IV",
