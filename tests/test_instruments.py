@@ -99,7 +99,7 @@ def test_correlated_rows_make_instruments_look_strong_that_are_not():
 
 
 def test_a_rejection_says_what_it_amounts_to():
-    problem, truth, control = closed_loop(2, noise=1e-4, torque_noise=0.02, seconds=8.0)
+    problem, _, control = closed_loop(2, noise=1e-4, torque_noise=0.02, seconds=8.0)
     other, _, _ = closed_loop(2, noise=1e-4, torque_noise=0.02, seconds=8.0, seed=1)
     simulation = Simulation(control, width=WIDTH)
     held_out = replace(other.samples[0], name="another")
