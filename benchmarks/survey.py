@@ -1,4 +1,4 @@
-"""Other routes of zhang2018 beside least squares: energy instead of torques, and joint by joint.
+"""Other routes beside least squares: energy, joint by joint, instruments for curved friction.
 
 The TX40's log in halves, and its twin with noise of torques and encoders. Writes
 docs/figures/survey.md.
@@ -9,6 +9,7 @@ Run from the top of the project: python benchmarks/survey.py [RUNS]
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 from common import FIGURES, ROOT, markdown
@@ -17,11 +18,14 @@ from logs import tx40_halves
 sys.path.insert(0, str(ROOT / "tests"))
 
 import toy
+from loops import stribeck_loop, stribeck_truth
 
 import dynident as di
 from dynident.control.reference import fourier
 from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
 from dynident.methods.options import estimate
 from dynident.recording.recording import Recording
@@ -30,6 +34,11 @@ from dynident_papers.twin import FRICTION, load_twin
 
 OUT = FIGURES / "survey.md"
 METHODS = ("wls", "energy", "sequential")
+CURVED: dict[str, dict[str, Any]] = {
+    "wls": {},
+    "idim-iv": {},
+    'idim-iv, curves = "simulated"': {"curves": "simulated"},
+}
 NOISES = ((0.05, 0.0), (0.05, 1e-4), (0.05, 1e-3), (0.01, 1e-3))
 """Noise of the torque, as a share of it, and of the encoders [rad]."""
 
@@ -103,6 +112,35 @@ def simulated(name: str, idim: Idim, theta: Array, runs: int) -> list[list[str]]
     return lines
 
 
+def curved(runs: int) -> list[str]:
+    """Errors of Stribeck friction under noisy positions: mean and standard deviation."""
+    model, theta = stribeck_truth()
+    names, lines = ("fv1", "fc1", "fs1", "vs1"), []
+    for noise in (0.0, 2e-4, 5e-4, 1e-3):
+        errors: dict[str, list[Array]] = {name: [] for name in CURVED}
+        for run in range(runs):
+            problem, control, width = stribeck_loop(run, noise)
+            own = {"simulation": Simulation(control, width=width)}
+            truth = [*(problem.base.matrix @ theta), *model.shape]
+            known = (*problem.base.names, *(each.name for each in model.shape_parameters))
+            places = [known.index(name) for name in names]
+            for name, options in CURVED.items():
+                method, *_ = name.split(",")
+                given = own | options if method != "wls" else {}
+                try:
+                    found = di.identify(problem, method, doctor=False, **given).estimate
+                except ComputationError:
+                    continue
+                assert found.shape is not None
+                values = np.array([*found.beta, *found.shape.values])
+                errors[name].append((values - truth)[places])
+        for name, each in errors.items():
+            pairs = zip(np.mean(each, axis=0), np.std(each, axis=0), strict=True)
+            cells = [f"{mean:.3f} ± {std:.3f}" for mean, std in pairs]
+            lines.append([f"{noise:g} rad", name, *cells, f"{len(each)} of {runs}"])
+    return markdown(["noise", "method", *names, "settled"], lines)
+
+
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     small, twin = build_idim(toy.arm(2), FRICTION), load_twin()
@@ -135,6 +173,11 @@ def main() -> None:
                 *simulated("TX40's twin", twin.idim, twin.theta, runs),
             ],
         ),
+        "",
+        "A pendulum with Stribeck friction (fv 2, fc 3, fs 4, vs 0.3 rad/s) under control, 16 s: "
+        f"mean error and its standard deviation over {runs // 3} runs, of those that settled.",
+        "",
+        *curved(runs // 3),
     ]
     OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -8,7 +8,7 @@ import toy
 from dynident.control.controller import Controller, pd
 from dynident.control.reference import Reference, fourier
 from dynident.core.arrays import Array
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -56,6 +56,27 @@ def closed_loop(
     log = Recording("loop", RATE, motion.measured, tau, qref=along.q, dqref=along.dq)
     problem = Problem(robot, prepare(log, bandwidth=bandwidth), friction)
     return problem, problem.base.matrix @ theta, control
+
+
+def stribeck_truth() -> tuple[Idim, Array]:
+    """A pendulum with Stribeck friction, and its full set."""
+    model = build_idim(toy.arm(1), "stribeck").shaped([0.3])
+    values = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "fs": 4.0, "off": 0.5}
+    return model, model.join(toy.arm(1).nominal, np.array([values[p.symbol] for p in model.drives]))
+
+
+def stribeck_loop(
+    seed: int, noise: float, seconds: float = 16.0
+) -> tuple[Problem, Controller, float]:
+    """The log of that pendulum with noisy encoders, its controller, the width of its sign."""
+    model, theta = stribeck_truth()
+    rng, along, control = np.random.default_rng(seed), reference(1, seconds), controller(1, RATE)
+    seen, width = rng.normal(size=along.q.shape) * noise, 0.005
+    motion = rollout(Loop(model, control, along, width=np.full(1, width), noise=seen), theta)
+    tau = motion.tau + 0.1 * rng.normal(size=motion.tau.shape)
+    log = Recording("loop", RATE, motion.measured, tau, qref=along.q, dqref=along.dq)
+    samples = prepare(log, bandwidth=10.0, drop_below=0.08)
+    return Problem(toy.arm(1), samples, "stribeck"), control, width
 
 
 def output(controller: Controller, z: Array, w: Array) -> Array:

@@ -226,6 +226,17 @@ class Idim:
                 found[place] = column.term is None or column.term in model.rows
         return found
 
+    @cached_property
+    def curved(self) -> npt.NDArray[np.bool_]:
+        """Which parameters are friction's that no line over the speed is, as the sign of it."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        for place, column in enumerate(self.drive_columns, self.inertial):
+            if column.friction is not None:
+                model, term = self.frictions[column.friction].model, column.term
+                weights = None if term is None else model.parameters[term].weights
+                found[place] = weights is None or weights[2] != 0.0
+        return found
+
     @property
     def nonlinear(self) -> bool:
         """Whether its torque is not linear in all that is to be found."""

@@ -8,12 +8,14 @@ reference that the log holds, which nothing iterates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import Options
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate, Instruments
@@ -71,12 +73,24 @@ NEGLIGIBLE = 0.3
 IV_ADVICE = "the controller, the reference or a constraint may not be the robot's"
 
 
+@dataclass(frozen=True)
+class Curves(Options):
+    """Along which motion friction is that is not linear in the speed: an option of IV."""
+
+    curves: Annotated[
+        Literal["measured", "simulated"],
+        "of idim-iv and 2sls: the motion along which friction that is not linear in the speed is "
+        "evaluated; of a noisy speed no instrument mends its mean",
+    ] = "measured"
+
+
 def idim_iv(
     problem: Problem,
     simulation: Simulation,
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
     weighting: Weighting = Weighting(),
+    curves: Curves = Curves(),
 ) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
@@ -88,7 +102,9 @@ def idim_iv(
         When the loop cannot be simulated, the instruments are weak, or the iterations do
         not settle.
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=False)
+    return estimate_unconstrained_iv(
+        problem, simulation, search, bars, weighting, curves, extra=False
+    )
 
 
 def estimate_2sls(
@@ -97,6 +113,7 @@ def estimate_2sls(
     search: Search = Search(),
     bars: ErrorBars = ErrorBars(),
     weighting: Weighting = Weighting(),
+    curves: Curves = Curves(),
 ) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
@@ -108,7 +125,9 @@ def estimate_2sls(
     ------
     InputError, ComputationError
     """
-    return estimate_unconstrained_iv(problem, simulation, search, bars, weighting, extra=True)
+    return estimate_unconstrained_iv(
+        problem, simulation, search, bars, weighting, curves, extra=True
+    )
 
 
 def estimate_unconstrained_iv(
@@ -117,6 +136,7 @@ def estimate_unconstrained_iv(
     search: Search,
     bars: ErrorBars,
     weighting: Weighting,
+    curves: Curves,
     extra: bool,
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
@@ -124,7 +144,7 @@ def estimate_unconstrained_iv(
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
     inner = make_guarded_iv_solver(problem, "simulated motion")
-    step = make_iv_step(auxiliary, extra, inner, weighting)
+    step = make_iv_step(auxiliary, extra, inner, weighting, curves)
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
     estimate = finish_iv_estimate(problem, found, words, bars, alike=not extra)
@@ -241,7 +261,11 @@ def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
 
 
 def make_iv_step(
-    auxiliary: Auxiliary, extra: bool, inner: Inner, weighting: Weighting = Weighting()
+    auxiliary: Auxiliary,
+    extra: bool,
+    inner: Inner,
+    weighting: Weighting = Weighting(),
+    curves: Curves = Curves(),
 ) -> Step:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
@@ -249,11 +273,16 @@ def make_iv_step(
     ----------
     extra : bool
         Whether the reference's regressor is a second set of instruments.
+    curves : Curves
+        Along which motion friction that is not linear in the speed is.
     """
     more = (auxiliary.referenced(),) if extra else ()
 
     def step(simulated: Regression, sigma: Array) -> Stepped:
-        rows = auxiliary.problem.with_instruments(simulated, *more)
+        known: Regression = auxiliary.problem
+        if curves.curves == "simulated":
+            known = auxiliary.problem.curved_along(simulated)
+        rows = known.with_instruments(simulated, *more)
         return solve_with_instruments(rows, sigma, inner, weighting, alike=not extra)
 
     return step
@@ -306,7 +335,7 @@ def finish_iv_estimate(
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)
     gain = rows.instrument_factors.weighted(found.used).gain
-    errors = compute_residuals(problem, beta)
+    errors = compute_residuals(rows, beta)
     spread = estimate_covariance(Scores(rows, beta, found.used, sigma, errors), gain, bars)
     covariance = name_covariance(
         "instruments", spread, compute_iv_literature_std(system, alike=alike)

@@ -19,6 +19,7 @@ class IdentifyOptions(TypedDict, total=False):
     consistency: Literal["pseudo-inertia", "inertia", "base", "none"] | None
     constraints: Sequence[Constraint] | None
     covariance: Literal["sandwich", "filtered", "robust", "bartlett", "hac", "scatter"] | None
+    curves: Literal["measured", "simulated"] | None
     directional: bool | None
     doctor: bool | None
     essential: Literal["ratio", "f-test", "torque-range"] | None

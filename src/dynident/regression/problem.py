@@ -265,6 +265,24 @@ class Problem(Regression):
         logs = tuple(log.along(*motion) for log, motion in pairs)
         return Regression(self.base, logs, MotionRows(self.base, logs, widths))
 
+    def curved_along(self, other: Regression) -> Regression:
+        """The same torques and rows, but friction that is not linear in the speed along a motion.
+
+        Parameters
+        ----------
+        other : Regression
+            Along that motion, as `along` gives it.
+        """
+        curved = self.idim.curved[self.base.kept]
+        known, moved = self.source, other.source
+        assert isinstance(moved, MotionRows)
+        measured = known.steady if isinstance(known, JoinedRows) else known
+        assert isinstance(measured, MotionRows)
+        parts = [np.flatnonzero(part).tolist() for part in (~curved, curved)]
+        straight, own = (select_base_parameters(self.base, part) for part in parts)
+        joined = JoinedRows(self.base, measured.only(straight, parts[0]), moved.only(own, parts[1]))
+        return Regression(self.base, self.samples, joined)
+
     def given(
         self, groups: tuple[RowGroup, ...], stretches: Sequence[Sequence[Rows]]
     ) -> Regression:
