@@ -142,7 +142,7 @@ def curved(runs: int) -> list[str]:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 36
     small, twin = build_idim(toy.arm(2), FRICTION), load_twin()
     lines = [
         "Made by `python benchmarks/survey.py`.",

@@ -45,7 +45,7 @@ def test_error_bars_carry_those_of_earlier_steps():
     robot = toy.arm(2)
     clean, theta = toy.log(robot)
     errors, stds, own = [], [], []
-    for run in range(30):
+    for run in range(20):
         noise = np.random.default_rng(run).normal(size=clean.tau.shape) * [0.3, 3.0]
         problem = Problem(robot, toy.on_its_motion(replace(clean, tau=clean.tau + noise), 10.0))
         found = sequential(problem)
