@@ -51,7 +51,7 @@ RECOVERED = [
     pytest.param(m, r, marks=[pytest.mark.long] if m == "pf" or "6" in r else [])
     for m in FROM_ROWS
     for r in ROBOTS
-    if m not in ("ga", "pf") or "2" in r
+    if m not in ("gradient", "ga", "pf") or "2" in r
 ]
 """What searches make of other robots is in test_search.py."""
 

@@ -14,7 +14,7 @@ import dynident as di
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.estimators.instrumental import filter_reference_motion
+from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.methods import ESTIMATORS
 from dynident.recording.floating import convert_quaternions
 from dynident.recording.recording import Recording
@@ -79,7 +79,9 @@ def test_noise_of_the_joints_positions_biases_a_floating_robot_less(kind, second
 @pytest.mark.long
 def test_a_reference_that_tells_little_of_a_combination_is_said_to():
     few = ESTIMATORS["ref-iv"](noisy("null-space", 0)[0])
-    (warning,) = few.warnings
+    weak, warning = few.warnings
+    assert "weak instruments: of a combination of" in weak
+    assert few.instruments.first_stage_f < LEAST_F
     assert "the reference tells little of a combination of" in warning
     assert np.max(few.covariance.std) > 10.0
     assert not ESTIMATORS["ref-iv"](noisy("null-space", 0, 4.0)[0]).warnings
