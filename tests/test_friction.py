@@ -47,7 +47,7 @@ from dynident.friction.kernel import (
     find_law_address,
 )
 from dynident.friction.memoryless import OFFSET, VISCOUS
-from dynident.friction.model import FrictionModel, Linear, Shape, Signals
+from dynident.friction.model import Element, FrictionModel, Linear, Shape, Signals
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction
 from dynident.methods import ESTIMATORS
@@ -56,7 +56,6 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Element
 from dynident.simulation.rollout import rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 

@@ -16,13 +16,12 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.estimators.closed_loop import Simulation
-from dynident.friction.model import FrictionModel, Linear
+from dynident.friction.model import Element, FrictionModel, Linear
 from dynident.friction.models import FRICTIONS
 from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Element
 from dynident.simulation.rollout import rollout
 
 LOADED = [name for name, model in FRICTIONS.items() if "load" in model.needs]

@@ -10,9 +10,9 @@ import pytest
 from papers_text import figures_stated
 
 from dynident.core.errors import InputError
+from dynident.dynamics.whole import average_inertia
 from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import average_inertia
 from dynident.simulation.record import record_rollout
 from dynident.simulation.rollout import rollout
 from dynident_papers import experiment

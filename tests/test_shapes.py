@@ -24,13 +24,13 @@ from dynident.dynamics.parameters import Attached
 from dynident.estimators.closed_loop import Simulation
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
+from dynident.plant.plant import build_plant
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.search import shapes
 from dynident.search.shapes import fit_linear_parameters, limit_to_visible_speeds, search_shapes
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
 from dynident.simulation.record import record_rollout
 from dynident.simulation.sensors import Sensors
 

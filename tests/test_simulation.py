@@ -25,14 +25,14 @@ from dynident.control.reference import Reference, fourier
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import solve_forward_dynamics
 from dynident.dynamics.idim import build_idim
+from dynident.friction.model import Element
+from dynident.plant.state import DONE
 from dynident.robot.urdf import convert_pinocchio_model
 from dynident.simulation import rollout as module
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Element
 from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantise_positions
-from dynident.simulation.state import DONE
 
 __all__ = ["registered"]
 

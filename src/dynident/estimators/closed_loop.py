@@ -22,6 +22,7 @@ from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import average_inertia
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
@@ -29,7 +30,6 @@ from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import MOST_STEPS, WIDTH_SHARE, Loop, choose_share_of_speed
 from dynident.simulation.mount import Mount, find_mount
-from dynident.simulation.plant import average_inertia
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner, spliced
-from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
-from dynident.simulation.state import (
+from dynident.plant.state import (
     DONE,
     NOT_POSITIVE,
     STUCK,
@@ -20,6 +19,7 @@ from dynident.simulation.state import (
     judge_locking,
     solve_dense,
 )
+from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
 
 NEWTON = 60
 CLOSE = 1e-13

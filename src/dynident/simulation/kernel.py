@@ -10,6 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import entry, inner, spliced
+from dynident.plant.state import (
+    DIVERGED,
+    DONE,
+    solve_response,
+    step_element_states,
+)
+from dynident.plant.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.law import (
     decide_torque,
@@ -19,13 +26,6 @@ from dynident.simulation.law import (
     measure_positions,
 )
 from dynident.simulation.ports import store_sample
-from dynident.simulation.state import (
-    DIVERGED,
-    DONE,
-    solve_response,
-    step_element_states,
-)
-from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
 """Speed above which a rollout is given up [rad/s or m/s]."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import entry, inner, spliced, wide
-from dynident.simulation.state import fill_mass_and_bias, linearise_bodies
+from dynident.plant.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
 GAIN, BIAS, DELAY, SPEED, PLACE = 0, 1, 2, 3, 4

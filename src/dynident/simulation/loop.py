@@ -12,9 +12,9 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
+from dynident.friction.model import Element
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.mount import Mount
-from dynident.simulation.plant import Element
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""

@@ -11,9 +11,9 @@ from dynident.core.jit import inner
 from dynident.dynamics.spatial import Bodies, build_bodies
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE
+from dynident.plant.plant import Plant
+from dynident.plant.vectors import copy_matrix, copy_vector
 from dynident.simulation.law import measure_positions
-from dynident.simulation.plant import Plant
-from dynident.simulation.vectors import copy_matrix, copy_vector
 
 
 class Inputs(NamedTuple):

@@ -15,6 +15,8 @@ from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
+from dynident.plant.plant import Plant, build_plant
+from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
@@ -30,9 +32,7 @@ from dynident.simulation.law import (
 )
 from dynident.simulation.loop import Loop
 from dynident.simulation.mount import mount_model
-from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
-from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 
 BASE = 7 + 6 + 6
 """Columns of the motion of a base: pose, twist and acceleration."""

@@ -15,9 +15,9 @@ from dynident.core.errors import InputError
 from dynident.dynamics.forward import differentiate_dynamics
 from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
+from dynident.plant.plant import build_plant
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
 
 ROOM = 1e-9
 LARGEST = 1e100
