@@ -181,7 +181,6 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        ([], ("Missing command", "dynident --help")),
         (["identfy"], ("identfy", "'identify'")),
         (["--nope"], ("--nope",)),
         (["identify"], ("study", "--robot", "--log")),
@@ -286,6 +285,28 @@ def test_help_of_every_command_has_an_example(capfd, command):
     out, err = capfd.readouterr()
     assert f"Example: dynident {command}" in out
     assert err == ""
+
+
+def test_nothing_and_a_short_flag_show_help(capfd):
+    assert run([]) == 0
+    pages = [capfd.readouterr()]
+    assert run(["-h"]) == 0
+    pages.append(capfd.readouterr())
+    assert pages[0] == pages[1]
+    assert pages[0].out.startswith("Usage: dynident")
+
+
+def test_help_has_flags_in_groups_and_those_of_methods_on_request(capfd):
+    assert run(["identify", "-h"]) == 0
+    short = capfd.readouterr().out
+    titles = re.findall(r"^([A-Z][a-z ]+):$", short, re.M)
+    assert titles == ["Arguments", "Robot and logs", "Preparation", "Method", "Output", "Options"]
+    assert "--bootstrap" not in short
+    assert "<" not in short  # no type of the parser
+    assert run(["identify", "--help-methods"]) == 0
+    whole = capfd.readouterr().out
+    assert "Options of methods:" in whole
+    assert "--bootstrap N" in whole
 
 
 def test_help_and_version(capfd):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dynident.cli.help import OUTPUT
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -40,7 +41,13 @@ def compare(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Directory of comparison.json, comparison.html."),
+        typer.Option(
+            "-o",
+            "--output",
+            rich_help_panel=OUTPUT,
+            metavar="DIR",
+            help="Directory of comparison.json, comparison.html.",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="All parameters of two results, in their order.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.help import LOGS, OUTPUT
 from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
@@ -33,6 +34,7 @@ def excite(
         Path | None,
         typer.Option(
             "--study",
+            rich_help_panel=LOGS,
             help="Whose robot, [excitation] and [[obstacle]] count, and whose logs are known.",
         ),
     ] = None,
@@ -52,12 +54,20 @@ def excite(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
+        typer.Option(
+            "-o",
+            "--output",
+            rich_help_panel=OUTPUT,
+            metavar="DIR",
+            help="Directory of the trajectory, report and replay.",
+        ),
     ] = None,
     script: Annotated[
         bool,
         typer.Option(
-            "--script", help="Write trajectory.script, too: URScript, for six turning joints."
+            "--script",
+            rich_help_panel=OUTPUT,
+            help="Write trajectory.script, too: URScript, for six turning joints.",
         ),
     ] = False,
     json: JsonFlag = False,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.help import LOGS, METHOD, OPTIONS, OUTPUT, PREPARATION
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option
 
@@ -31,17 +32,32 @@ def check_positive(value: float | None) -> float | None:
 
 
 RobotOption = Annotated[
-    Path | None, typer.Option("--robot", help="URDF, MJCF or robot TOML, instead of a study.")
+    Path | None,
+    typer.Option(
+        "--robot",
+        rich_help_panel=LOGS,
+        metavar="FILE",
+        help="URDF, MJCF or robot TOML, instead of a study.",
+    ),
 ]
-AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
+AnywayFlag = Annotated[
+    bool, typer.Option("--anyway", rich_help_panel=OUTPUT, help="Also of a refuted result.")
+]
 RateOption = Annotated[
     float | None,
-    typer.Option("--rate", callback=check_positive, help="Sample rate of logs without time [Hz]."),
+    typer.Option(
+        "--rate",
+        rich_help_panel=LOGS,
+        metavar="HZ",
+        callback=check_positive,
+        help="Sample rate of logs without time [Hz].",
+    ),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--columns",
+        rich_help_panel=LOGS,
         metavar="SIGNAL=NAME[,NAME...]",
         help="Columns of the logs: 'q=pos_*', or names or numbers from 1, one a joint; repeatable.",
     ),
@@ -49,34 +65,52 @@ ColumnsOption = Annotated[
 UnitsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--units", metavar="SIGNAL=UNIT[,UNIT...]", help="Units of the logs: q=deg; repeatable."
+        "--units",
+        rich_help_panel=LOGS,
+        metavar="SIGNAL=UNIT[,UNIT...]",
+        help="Units of the logs: q=deg; repeatable.",
     ),
 ]
-FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
+FloatingOption = Annotated[
+    bool, typer.Option("--floating", rich_help_panel=LOGS, help="Free-flying base.")
+]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--contact", metavar="[NAME=]LINK[:point]", help="Where the world acts; repeatable."
+        "--contact",
+        rich_help_panel=LOGS,
+        metavar="[NAME=]LINK[:point]",
+        help="Where the world acts; repeatable.",
     ),
 ]
 LockedOption = Annotated[
     list[str] | None,
     typer.Option(
         "--locked",
+        rich_help_panel=LOGS,
+        metavar="JOINTS",
         help="Joints that do not move and are not in the log: a,b=0.5 [rad or m], 0 if not given.",
     ),
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+JsonFlag = Annotated[
+    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print JSON instead of tables.")
+]
 LowpassOption = Annotated[
     float | None,
     typer.Option(
-        "--lowpass", callback=check_positive, help="Low-pass of the all-samples errors [Hz]."
+        "--lowpass",
+        rich_help_panel=OPTIONS,
+        metavar="HZ",
+        callback=check_positive,
+        help="Low-pass of the all-samples errors [Hz].",
     ),
 ]
 FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
+        rich_help_panel=METHOD,
+        metavar="NAME",
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), "
         "or one a joint with commas between.",
     ),
@@ -207,17 +241,28 @@ def read_log_flags(
     span: Annotated[
         str | None,
         typer.Option(
-            "--rows", metavar="FIRST,STOP", help="Samples of the logs, from 0: first, and stop."
+            "--rows",
+            rich_help_panel=LOGS,
+            metavar="FIRST,STOP",
+            help="Samples of the logs, from 0: first, and stop.",
         ),
     ] = None,
     bad_rows: Annotated[
         str | None,
-        typer.Option("--bad-rows", help="Damaged rows of the logs: refuse (default) or cut."),
+        typer.Option(
+            "--bad-rows",
+            rich_help_panel=LOGS,
+            metavar="refuse|cut",
+            help="Damaged rows of the logs: refuse (default) or cut.",
+        ),
     ] = None,
     drop_below: Annotated[
         str | None,
         typer.Option(
-            "--drop-below", help="Speed below which rows are left out, or one a joint [rad/s]."
+            "--drop-below",
+            rich_help_panel=PREPARATION,
+            metavar="X[,X...]",
+            help="Speed below which rows are left out, or one a joint [rad/s].",
         ),
     ] = None,
 ) -> LogFlags:
@@ -301,12 +346,14 @@ SHORT = {"n": "-n"}
 
 
 def add_flags(
-    every: Mapping[str, Option], section: str = "identify"
+    every: Mapping[str, Option],
+    section: str = "identify",
+    choose_group: Callable[[Option], str] = lambda _: OPTIONS,
 ) -> Callable[[Command], Command]:
     """Add a flag for every option that a line can hold; those given arrive as `options`.
 
     What is refused of an option is named as the flag that gave it, or as the key of the study, in
-    whose `section` the options stand.
+    whose `section` the options stand. A page of ``--help`` has them in the groups that are chosen.
     """
     known = [each for each in every.values() if has_flag(each)]
     added = [
@@ -316,7 +363,11 @@ def add_flags(
             default=None,
             annotation=Annotated[
                 choose_parsed_type(option) | None,
-                typer.Option(*list_flag_spellings(option), help=write_flag_help(option)),
+                typer.Option(
+                    *list_flag_spellings(option),
+                    rich_help_panel=choose_group(option),
+                    help=write_flag_help(option),
+                ),
             ],
         )
         for option in known

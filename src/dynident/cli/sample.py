@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.core.options import collect_options
@@ -19,7 +20,13 @@ def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write them and draws.yaml, their ranges, there."),
+        typer.Option(
+            "-o",
+            "--output",
+            rich_help_panel=OUTPUT,
+            metavar="DIR",
+            help="Write them and draws.yaml, their ranges, there.",
+        ),
     ] = None,
     form: Annotated[
         str | None,

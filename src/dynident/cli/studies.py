@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dynident.cli.help import LOGS, PREPARATION
 from dynident.cli.options import (
     Command,
     ContactOption,
@@ -30,6 +31,8 @@ BandwidthOption = Annotated[
     float | None,
     typer.Option(
         "--bandwidth",
+        rich_help_panel=PREPARATION,
+        metavar="HZ",
         callback=check_positive,
         help=f"Bandwidth {PREPARING['bandwidth'].words}.",
     ),
@@ -101,10 +104,18 @@ def read_study_flags(
     robot: RobotOption = None,
     log: Annotated[
         list[str] | None,
-        typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
+        typer.Option(
+            "--log",
+            rich_help_panel=LOGS,
+            metavar="FILE",
+            help="A log; repeat for several, a,b for side by side.",
+        ),
     ] = None,
     validate: Annotated[
-        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--validate", rich_help_panel=LOGS, metavar="FILE", help="A log held out; repeatable."
+        ),
     ] = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
