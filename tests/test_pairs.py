@@ -102,7 +102,7 @@ def test_what_bristles_do_by_their_shapes_has_a_size(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "options"), [("ekf", {}), ("cloe", {"simulation": LOOP, "links": "prior"})]
+    ("method", "options"), [("ekf", {}), ("cloe", {"simulation": LOOP, "links": "free"})]
 )
 @pytest.mark.parametrize("friction", ["load", "stribeck-load"])
 def test_loads_that_a_method_does_not_follow_are_refused(

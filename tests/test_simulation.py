@@ -30,7 +30,7 @@ from dynident.plant.state import DONE
 from dynident.robot.urdf import convert_pinocchio_model
 from dynident.simulation import rollout as module
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import Loop
+from dynident.simulation.loop import Loop, find_holding_width
 from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantise_positions
 
@@ -1026,10 +1026,38 @@ def test_a_wild_gain_diverges(name, integrator):
 
 def test_an_implicit_step_without_a_solution_says_so():
     control = pd(400.0, 30.0, n=3, rate=RATE)
-    steep = np.full(3, 1e-12)
+    steep = np.full(3, 1e-4)
     loop, theta = closed(ROBOTS["chain"], control, integrator="sdirk2", width=steep)
+    pushing = [name.startswith("fc") for name in loop.idim.names]
+    theta = np.where(pushing, -theta, theta)  # a joint at rest is pushed to either side
     with pytest.raises(RolloutError, match=r"no solution at t = 0\.\d{4} s .*: raise substeps or"):
         rollout(loop, theta)
+
+
+def test_joints_stay_where_nearly_exact_friction_holds_them():
+    control = p(40.0, n=3, rate=RATE)
+    narrow = np.full(3, 1e-9)
+    loop, theta = closed(ROBOTS["chain"], control, integrator="sdirk2", width=narrow)
+    theta = np.where([name.startswith("fc") for name in loop.idim.names], 100.0 + theta, theta)
+    still = np.zeros_like(loop.reference.q)
+    off = 0.1 + np.zeros(3)
+    reference = replace(loop.reference, q=still, dq=still, ddq=still)
+    held = rollout(replace(loop, reference=reference, q0=off, dq0=np.zeros(3)), theta)
+    np.testing.assert_allclose(held.q, np.tile(off, (len(held.q), 1)), atol=1e-8)
+
+
+def test_a_joint_that_rests_asks_for_a_width_that_keeps_it():
+    rate = 100.0
+    t = np.arange(0.0, 10.0, 1.0 / rate)
+    moving = np.sin(t)
+    resting = np.where(t < 5.0, 0.3, 0.3 + np.sin(t - 5.0))
+    found = find_holding_width(np.column_stack([moving, resting]), ((0, len(t)),), rate)
+    assert found[0] == np.inf
+    assert found[1] == pytest.approx(1e-4 / 5.0)
+    ticks = 0.01 * np.round(np.column_stack([resting, resting]) / 0.01)
+    np.testing.assert_allclose(
+        find_holding_width(ticks, ((0, len(t)),), rate)[0], 0.01 / 5.0, rtol=0.2
+    )
 
 
 def test_a_wild_gain_diverges_on_a_floating_base_too():

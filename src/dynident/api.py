@@ -29,7 +29,6 @@ from dynident.estimators.closed_loop import (
     measure_free_errors,
     warn_of_chatter,
 )
-from dynident.estimators.encoder import Fitting, fits_drives
 from dynident.fit.figures import (
     MOVING,
     NO_TORQUE,
@@ -64,6 +63,7 @@ from dynident.methods.options import (
     check_options,
     estimate,
     estimate_roughly,
+    fits_positions,
     list_option_families,
     list_option_names,
     refuse_loads,
@@ -327,13 +327,15 @@ def fit_model(
 
     Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
-    fits_positions = method == "cloe" and fits_drives(problem, build_options(Fitting, given))
-    refuse_loads(problem, method)
-    if problem.idim.nonlinear and method not in OWN_SHAPES and not fits_positions:
+    refuse_loads(problem, method, given)
+    positions = fits_positions(problem, method, given)
+    if problem.idim.nonlinear and method not in OWN_SHAPES and not positions:
         progress("shapes", 0.0)
         problem, found = fit_nonlinear(problem, method, rows, given, progress, searched, start)
         watch.lap("shapes")
         return problem, rows(problem), found
+    if problem.idim.loaded:
+        problem = problem.bearing(problem.idim.nominal)
     fitted = rows(problem)
     _ = fitted.factors
     watch.lap("rows")
@@ -342,6 +344,8 @@ def fit_model(
     watch.lap("estimate")
     if found.shape is not None:
         problem = problem.shaped(found.shape.values)
+    if problem.idim.loaded and found.theta is not None:
+        problem = problem.bearing(found.theta)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
 
 

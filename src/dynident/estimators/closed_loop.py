@@ -28,7 +28,13 @@ from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import MOST_STEPS, WIDTH_SHARE, Loop, choose_share_of_speed
+from dynident.simulation.loop import (
+    MOST_STEPS,
+    WIDTH_SHARE,
+    Loop,
+    choose_share_of_speed,
+    find_holding_width,
+)
 from dynident.simulation.mount import Mount, find_mount
 from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
 from dynident.simulation.stability import check_integration
@@ -162,6 +168,7 @@ class Simulation(Options):
             return self
         if reference is None or self.targets == HELD:
             width = choose_share_of_speed(log.dq[:, -log.measured.shape[1] :], HELD_WIDTH)
+            width = np.minimum(width, find_holding_width(log.measured, log.runs, log.rate))
         else:
             asked = np.vstack([reference.dq[start:stop] for start, stop in log.runs])
             width = choose_share_of_speed(asked, WIDTH_SHARE)
@@ -177,7 +184,7 @@ class Simulation(Options):
         control = self.controller
         width: object = "1 % of the largest reference speed of each log"
         if self.targets == HELD:
-            width = "10 % of the largest speed of each log"
+            width = "10 % of the largest speed of each log, less where joints rest for long"
         if self.width is not None:
             width = np.atleast_1d(self.width).tolist()
         return {

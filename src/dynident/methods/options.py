@@ -19,6 +19,7 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.encoder import Fitting, fits_drives
 from dynident.estimators.estimate import Estimate, Rough
 from dynident.methods import ESTIMATORS, OWN_SHAPES, ROUGHLY
 from dynident.regression.problem import Problem
@@ -119,10 +120,17 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-def refuse_loads(problem: Problem, method: str) -> None:
+def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
+    """Whether a method fits drives and loop to positions, the links as the robot file has them."""
+    return method == "cloe" and fits_drives(problem, build_options(Fitting, given))
+
+
+def refuse_loads(problem: Problem, method: str, given: Mapping[str, Any]) -> None:
     """Refuse friction under load, an `InputError`, with methods that simulate or follow shapes."""
+    if not problem.idim.loaded or fits_positions(problem, method, given):
+        return
     # a rotor that is regrouped into a link would count as its load; a tangent is of shapes alone
-    if problem.idim.loaded and (SIMULATION in list_option_names(method) or method in OWN_SHAPES):
+    if SIMULATION in list_option_names(method) or method in OWN_SHAPES:
         raise InputError(
             f"friction {problem.idim.friction!r} depends on the load of its drive, which follows "
             f"from the bodies: method {method} does not follow it; take wls or pc-idim-ls"
@@ -162,7 +170,7 @@ def estimate(
         When no trustworthy answer came out.
     """
     check_options(method, options)
-    refuse_loads(problem, method)
+    refuse_loads(problem, method, options)
     given = {name: value for name, value in options.items() if value is not None}
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else build_options(family, given)

@@ -297,8 +297,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
     warnings = []
     if torque == "tau" and {"tau", "current"} <= columns.keys():
         warnings.append(f"{name}: columns names tau and current; current is not used")
-    if torque == "current" and np.all(robot.drives.gain == 1.0):
-        warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
+    plain = torque == "current" and bool(np.all(robot.drives.gain == 1.0))
     here = [j for j in robot.joint_names if j not in list_absent_joints(log)]
     found: dict[str, list[Spot]] = {}
     driven = log.torque or torque in columns or known & {*defaults[torque]}
@@ -323,6 +322,13 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         spots = _find_columns(replace(log, tables=within), wanted, signal)
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
+        if signal == "current" and plain:
+            if signal not in columns and not log.torque and _lack_sign(spots):
+                warnings.append(
+                    f"{name}: currents left out: none is negative, so they have no sign"
+                )
+                continue
+            warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
         if len(spots) != len(here):
             raise InputError(
                 f"{log.called}: columns.{signal} names {len(spots)} columns, "
@@ -338,6 +344,12 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         if spots:
             found[signal] = spots
     return found, (*warnings, *_warn_of_unread_columns(log))
+
+
+def _lack_sign(spots: Sequence[Spot]) -> bool:
+    """Whether columns are magnitudes: none is ever negative."""
+    values = np.column_stack([table.take([index]) for table, index in spots])
+    return bool(np.all(values >= 0.0) and np.any(values > 0.0))
 
 
 def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:

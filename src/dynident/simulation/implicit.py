@@ -21,11 +21,15 @@ from dynident.plant.state import (
 )
 from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
 
-NEWTON = 60
+NEWTON = 1000
+"""Trials: some three where nothing sticks or slips, some twenty for each joint that does."""
 CLOSE = 1e-13
 PATIENCE = 8
-"""Iterations after which rounding may be what is left."""
-SMALLEST_STEP = 1e-6
+"""Trials after which rounding may be what is left."""
+SMALLEST_STEP = 1e-9
+BEFORE, BEYOND = 0.5, 0.1
+"""Shares of the residual along a step that may be left at its end, short of it and beyond: of the
+latter more could be an ascent."""
 
 
 @inner
@@ -77,9 +81,9 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     """
     continuous = law.hold == 0
     dof = len(dq)
-    trial, step, q0, v0, M = s.trial, s.step, s.q0, s.v0, s.M
-    previous = np.inf
-    damping = 1.0
+    trial, step, way, q0, v0, M = s.trial, s.step, s.way, s.q0, s.v0, s.M
+    # along a step: its part that is tried, between one too short and one too long
+    part, short, long, begun = 1.0, 0.0, np.inf, 0.0
     for i in range(dof):
         q0[i], v0[i] = q[i], dq[i]
         kv[i] = trial[i] = s.guess[i]
@@ -92,26 +96,39 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
         add_all_friction(plant, s, q, dq, memory)
         if continuous:
             evaluate_law(law, s, q, dq)
-        size = fill_residual(s, trial, step)
-        if size > previous and damping > SMALLEST_STEP:
-            # the friction's bend was jumped over: halve the step
-            damping *= 0.5
-            for i in range(dof):
-                trial[i] = 0.5 * (trial[i] + kv[i])
-            continue
-        previous, damping = size, 1.0
+        fill_residual(s, trial, step)
+        # The residual is the slope of a function that is convex where friction only grows with the
+        # speed: along a step it falls from `begun`, and far below zero a bend was jumped over.
+        along = 0.0
+        for i in range(dof):
+            along += step[i, 0] * way[i]
+        if begun > 0.0 and (along < -BEYOND * begun or (along > BEFORE * begun and long < np.inf)):
+            if along < 0.0:
+                long = part
+            else:
+                short = part
+            part = 0.5 * (short + long)
+            if long - short > SMALLEST_STEP:
+                for i in range(dof):
+                    trial[i] = kv[i] + part * way[i]
+                continue
         for i in range(dof):
             kv[i] = trial[i]
         differentiate_plant(tree, plant, s, trial)
         if continuous:
             subtract_law_slope(law, s)
         add_stage_stiffness(plant, s, g)
+        for i in range(dof):
+            way[i] = step[i, 0]
         if not solve_dense(M, step):
             return NOT_POSITIVE, 0
+        part, short, long, begun = 1.0, 0.0, np.inf, 0.0
         change = 0.0
         for i in range(dof):
-            trial[i] += step[i, 0]
-            change = max(change, g * abs(step[i, 0]) / (1.0 + abs(dq[i])))
+            begun += way[i] * step[i, 0]
+            way[i] = step[i, 0]
+            trial[i] += way[i]
+            change = max(change, g * abs(way[i]) / (1.0 + abs(dq[i])))
         if change < CLOSE or (iteration > PATIENCE and change < 1e3 * CLOSE):
             for i in range(dof):
                 kv[i] = trial[i]

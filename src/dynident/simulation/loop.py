@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,12 @@ from dynident.simulation.mount import Mount
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""
+
+REST_BLOCK, LONG_REST = 0.5, 1.0
+"""Rests are measured in blocks of so long; longer ones are held by friction [s]."""
+LEAST_WIDTH, LEAST_READING = 1e-5, 1e-4
+"""The smallest width that a rest asks for [rad/s or m/s], and the smallest change of a reading
+that counts [rad or m]."""
 
 MOST_STEPS = 10_000
 """Integration steps a sample, and a period of the controller."""
@@ -192,3 +199,38 @@ class Loop:
 def choose_share_of_speed(dq: Array, share: float) -> Array:
     """Smoothing width of the sign: a share of the largest speed, one a joint [rad/s or m/s]."""
     return np.asarray(share * np.maximum(np.max(np.abs(dq), axis=0), 1e-3))
+
+
+def find_holding_width(readings: Array, runs: Sequence[tuple[int, int]], rate: float) -> Array:
+    """The width of the sign under which joints stay where friction holds them, shape (n,).
+
+    A joint that Coulomb friction holds off its target creeps under ``fc tanh(v / width)``, by
+    nearly the width where much of the friction is needed. Over its longest rest that has to be less
+    than its encoder shows. Infinite of joints that do not rest.
+
+    Parameters
+    ----------
+    readings : ndarray, shape (samples, n)
+        Of the encoders [rad or m].
+    runs : sequence of (start, stop)
+        Of samples without gaps.
+    rate : float
+        [Hz]
+    """
+    block = max(2, round(REST_BLOCK * rate))
+    found = np.full(readings.shape[1], np.inf)
+    for j, reading in enumerate(readings.T):
+        steps = np.abs(np.diff(reading))
+        shown = max(LEAST_READING, float(np.min(steps[steps > 0.0], initial=1.0)))
+        longest = 0
+        for start, stop in runs:
+            blocks = reading[start : start + (stop - start) // block * block].reshape(-1, block)
+            low, high, count = np.inf, -np.inf, 0
+            for least, most in zip(blocks.min(axis=1), blocks.max(axis=1), strict=True):
+                low, high, count = min(low, least), max(high, most), count + 1
+                if high - low > 2.0 * shown:
+                    low, high, count = least, most, int(most - least <= 2.0 * shown)
+                longest = max(longest, count)
+        if longest * REST_BLOCK > LONG_REST:
+            found[j] = max(LEAST_WIDTH, shown / (longest * REST_BLOCK))
+    return found
