@@ -82,7 +82,8 @@ class Simulation(Options):
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "by default, where targets are held a tenth of the largest speed [rad/s or m/s]",
+        "by default, where targets are held a tenth of the largest speed, less where joints rest "
+        "[rad/s or m/s]",
     ] = None
     targets: Annotated[
         Targets | None,
