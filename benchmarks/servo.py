@@ -119,8 +119,9 @@ def ours(friction: str, names: list[str]) -> tuple[dict[str, float], float]:
         started = time.process_time()
         fit = di.run_study(study)
         seconds = time.process_time() - started
-    told = [*fit.simulated, *fit.validation]
-    return {Path(each.log).stem: each.free[-1].overall_milli for each in told}, seconds
+    told = [(each.log, each.free) for each in fit.simulated]
+    told += [(each.log, each.free) for each in fit.validation]
+    return {Path(log).stem: free[-1].overall_milli for log, free in told}, seconds
 
 
 def main() -> None:
