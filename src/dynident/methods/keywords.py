@@ -37,6 +37,7 @@ class IdentifyOptions(TypedDict, total=False):
     metric: Literal["pullback", "euclidean", "weighted", "entropic"] | None
     mount: str | Sequence[str] | None
     objective: Literal["least-squares", "mean-and-spread"] | None
+    only: str | Sequence[str] | None
     particles: int | None
     population: int | None
     position_std: float | Sequence[float] | npt.NDArray[Any] | None

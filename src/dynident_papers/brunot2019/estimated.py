@@ -21,10 +21,12 @@ from dynident.estimators.output_error import POSITION, TORQUE, linearise_output,
 from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples
+from dynident.regression.essential import find_base_columns, run_left_out_test
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test
+from dynident.regression.statistics import TestResult, estimate_autocorrelation
+from dynident.regression.weighted import solve_wls
 from dynident_papers.brunot2019.measured import OTHERS, Bench, load_bench
 from dynident_papers.brunot2019.simulated import (
     COULOMB,
@@ -390,11 +392,9 @@ def measure_coulomb_bias(beta: Array, truth: Array) -> float:
 
 def evaluate_essential_test(case: Case) -> TestResult:
     """F-test that the base parameters beside the 28 are zero, by least squares."""
-    small, large = case.problem.factors, case.full.factors
-    sigma = ESTIMATORS["wls"](case.full).sigma
-    rss = [float(f.weighted(sigma).rest) for f in (small, large)]
-    dropped = large.parameters - small.parameters
-    return run_f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
+    factors = case.full.factors
+    kept = find_base_columns(case.full.base, NAMES)
+    return run_left_out_test(factors, solve_wls(factors)[1], kept)
 
 
 def take_values_or_nan(answer: Answer | str) -> Array:
