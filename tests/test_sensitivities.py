@@ -107,7 +107,8 @@ def case(robot, kind, friction="coulomb-viscous", options=None, **settings):
 
 
 PD = {"kp": 120.0, "kd": 15.0}
-DIFFERENCES = {**PD, "rate": RATE, "velocity": "differences", "lag": 2}
+CLOCKED = {"rate": RATE, "velocity": "differences", "lag": 2}
+DIFFERENCES = {**PD, **CLOCKED}
 STATES = {
     "A": [[0.3, 0.2], [-0.1, 0.5]],
     "B": [[5.0, 0.1, 0.001, -5.0, -0.1], [1.0, 0.2, 0.0, -1.0, 0.0]],
@@ -121,6 +122,15 @@ LOOPS = {
     "differences": ("pd", DIFFERENCES),
     "pid": ("pid", {**PD, "ki": 300.0}),
     "sampled pid": ("pid", {**DIFFERENCES, "ki": 300.0}),
+    "pid off near its target": ("pid", {**PD, "ki": 3000.0, "integral_band": 0.02}),
+    "sampled pid off near its target": (
+        "pid",
+        {**DIFFERENCES, "ki": 3000.0, "limit": 15.0, "integral_band": 0.02},
+    ),
+    "sampled p-pi off near its target": (
+        "p-pi",
+        {**CLOCKED, "kp": 9.0, "kv": 12.0, "ki": 60.0, "integral_band": 0.02},
+    ),
     "p-p": ("p-p", {"kp": 9.0, "kv": 12.0}),
     "p-pi": ("p-pi", {"kp": 9.0, "kv": 12.0, "ki": 60.0, "velocity_feedforward": 1.0}),
     "sampled p-pi": ("p-pi", {"kp": 9.0, "kv": 12.0, "ki": 60.0, "rate": RATE / 2}),

@@ -590,6 +590,26 @@ def test_torques_are_those_of_the_controllers_written_in_python(kind, clock):
     assert 0.01 < limited.mean() < 0.7
 
 
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("kind", ["pid", "p-pi"])
+def test_integrals_stand_still_near_their_target(kind, clock):
+    settings = {**KINDS[kind], **CLOCKS[clock], "limit": 40.0}
+    free, theta = closed(ROBOTS["chain"], CONTROLLERS[kind](**settings), integrator="ode1")
+    error = np.abs(free.reference.q - rollout(free, theta).q)
+    band = np.quantile(error, 0.4, axis=0)
+    control = CONTROLLERS[kind](**settings, integral_band=band)
+    loop = replace(free, controller=control)
+    motion = rollout(loop, theta)
+    np.testing.assert_allclose(motion.tau, replayed(loop, motion), rtol=1e-9, atol=1e-9)
+    within = np.abs(loop.reference.q - motion.q) / band
+    assert all(np.mean(zone) > 0.05 for zone in (within < 1.0, within > 2.0))
+    assert np.abs(motion.tau - replayed(free, motion)).max() > 1.0
+    # of the whole motion within the band there is no integral
+    far = rollout(replace(free, controller=CONTROLLERS[kind](**settings, integral_band=9.0)), theta)
+    none = rollout(replace(free, controller=CONTROLLERS[kind](**{**settings, "ki": 0.0})), theta)
+    np.testing.assert_allclose(far.tau, none.tau, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("floating", [False, True])
 def test_controllers_act_on_the_joints_of_a_tree(floating):
     robot = tree(floating)

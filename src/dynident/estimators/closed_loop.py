@@ -199,7 +199,8 @@ class Simulation(Options):
             "delay": control.delay,
             "compensation": control.compensation,
             "controller": {
-                name: getattr(control, name).tolist() for name in ("A", "B", "C", "D", "antiwindup")
+                name: getattr(control, name).tolist()
+                for name in ("A", "B", "C", "D", "antiwindup", "band")
             },
             "gain": control.gain.tolist(),
             "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],

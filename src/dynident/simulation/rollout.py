@@ -337,6 +337,7 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             C=pad_in_front(control.C, m),
             D=pad_in_front(control.D, m),
             antiwindup=pad_in_front(control.antiwindup, m),
+            band=pad_in_front(control.band, m),
             gain=pad_in_front(control.gain, m, 1.0),
             limit=pad_in_front(control.limit, m, np.inf),
         ),
@@ -384,7 +385,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     if loop.model is not None:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
-    names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
+    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit")
     arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
     return Law(
         **arrays,
