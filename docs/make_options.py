@@ -68,6 +68,7 @@ EXPLAINED = {
     "torque_std": "choosing-a-method.md#noise-of-positions-torques-and-wrenches",
     "wrench_std": "choosing-a-method.md#noise-of-positions-torques-and-wrenches",
     "gain_update": "closed-loop.md#starts",
+    "sensitivities": "closed-loop.md#sensitivities-by-differences",
     "prior": "consistency.md#the-prior",
     "metric": "consistency.md#the-prior",
     "prior_weight": "consistency.md#the-prior",

@@ -323,6 +323,20 @@ class Auxiliary:
                 for part in sensitive_rollout(own, theta, kept, (wanted,), begun=begun):
                     yield index, start, part
 
+    def differenced(
+        self, beta: Array, wanted: str, steps: Array
+    ) -> Iterator[tuple[int, int, Stretch]]:
+        """What `sensitive` gives, by forward differences of a further rollout a parameter."""
+        standard, n = self.problem.base.standard, self.problem.robot.n
+        near = [standard(beta), *(standard(beta + step) for step in np.diag(steps))]
+        for index, loops in enumerate(self.loops):
+            for start, _, loop in loops:
+                runs = [sensitive_rollout(self.begin(index, start, loop, t)[0], t) for t in near]
+                for part, *others in zip(*runs, strict=True):
+                    signals = [getattr(each.motion, wanted)[:, -n:] for each in (part, *others)]
+                    slopes = np.stack([each - signals[0] for each in signals[1:]], axis=2) / steps
+                    yield index, start, replace(part, **{f"by_{wanted}": slopes})
+
     def inertia(self, beta: Array) -> Array:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
         problem = self.problem

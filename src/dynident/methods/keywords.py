@@ -48,6 +48,7 @@ class IdentifyOptions(TypedDict, total=False):
     score: Literal["all", "moving"] | None
     search_state: str | None
     seed: int | None
+    sensitivities: Literal["exact", "differences"] | None
     shape_std: float | None
     sigma: float | Sequence[float] | npt.NDArray[Any] | None
     simulation: Simulation | None

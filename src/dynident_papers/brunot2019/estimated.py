@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
@@ -17,7 +18,13 @@ from dynident.estimators.closed_loop import (
     compute_percent_error,
     warn_of_chatter,
 )
-from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
+from dynident.estimators.output_error import (
+    POSITION,
+    TORQUE,
+    Slopes,
+    linearise_output,
+    measure_error_sigma,
+)
 from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples
@@ -51,7 +58,7 @@ WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
 KINDS = {"all": "every sample", "decimated": "decimated"}
 
 OF_LOOPS = ("clie", "cloe")
-"""What is estimated under other loops that are assumed of the log."""
+"""What is estimated under other loops that are assumed of the log, and by differences."""
 
 LAGS = 50
 LOW_PASS = 20.0
@@ -172,6 +179,8 @@ class Results:
     noises : tuple of (Setting, TestResult, Answers)
         With the F-test that the parameters left out are zero.
     measured : MeasuredResults
+    differences : dict of str to Answer or str
+        Of the main case, decimated, by method: with sensitivities by differences.
     """
 
     twin: Twin
@@ -182,6 +191,7 @@ class Results:
     mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
     noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
     measured: MeasuredResults
+    differences: dict[str, Answer | str] = field(default_factory=dict, repr=False)
 
     @property
     def truth(self) -> Array:
@@ -203,7 +213,9 @@ class Results:
         return {m: measure_coulomb_bias(take_beta_or_nan(run[1][m]), run[0]) for m in METHODS}
 
 
-def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
+def estimate_all(
+    progress: Progress = ignore_progress, reduced: bool = False, differenced: bool = False
+) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
     Parameters
@@ -212,6 +224,8 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         Called with "brunot2019" and the share that is done.
     reduced : bool
         A shorter and coarser motion, fewer mismatches, mostly decimated rows of other errors.
+    differenced : bool
+        Also by differences of simulations, as many more as there are parameters.
 
     Raises
     ------
@@ -223,7 +237,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     chosen = FEW if reduced else MISMATCHES
     keys = [(kind, method) for kind in KINDS for method in METHODS]
     total = 1 + len(keys) + len(chosen) + len(NOISES) + len(list_measured_cases(reduced))
-    total += 0 if reduced else len(OTHERS)
+    total += (0 if reduced else len(OTHERS)) + differenced * len(OF_LOOPS)
     steps = iter(range(1, total + 1))
 
     def made_a_step() -> None:
@@ -234,6 +248,11 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     answers: Answers = {}
     for kind, method in keys:
         answers[kind, method] = estimate_case(main, kind, method)
+        made_a_step()
+    differences = {}
+    for method in OF_LOOPS if differenced else ():
+        slopes = Slopes("differences")
+        differences[method] = estimate_case(main, "decimated", method, slopes=slopes)
         made_a_step()
     mismatches = []
     for setting in chosen:
@@ -250,7 +269,9 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         noises.append((setting, evaluate_essential_test(case), few))
         made_a_step()
     measured = estimate_measured_log(twin, reduced, made_a_step)
-    return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured)
+    return Results(
+        twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured, differences
+    )
 
 
 def estimate_measured_log(
@@ -307,8 +328,16 @@ def list_measured_cases(reduced: bool) -> list[tuple[str, bool]]:
     return [(reference, essential) for reference in REFERENCES for essential in (True, False)]
 
 
-def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
-    """One method on one kind of rows, or why it failed."""
+def estimate_case(
+    case: Case, kind: str, method: str, start: str = "rotors", **families: Options
+) -> Answer | str:
+    """One method on one kind of rows, or why it failed.
+
+    Parameters
+    ----------
+    **families
+        Of the method's options.
+    """
     problem = ROWS[kind](case.problem)
     simulation = replace(case.simulation, start=start)
     begin = process_time()
@@ -319,7 +348,7 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
             found = convert_to_paper_terms(estimate, system, problem.base.names)
             torques = measure_inverse_torque_errors(problem, estimate.beta)
             return replace(found, torque=torques[0], slow_torque=torques[1])
-        estimate = ESTIMATORS[method](problem, simulation)
+        estimate = ESTIMATORS[method](problem, simulation, **families)
         seconds = process_time() - begin
         auxiliary = build_auxiliary_model(problem, simulation)
         errors = measure_simulated_errors(auxiliary, estimate.beta)
