@@ -169,7 +169,8 @@ def test_of_every_controller(robot, name):
 
 @pytest.mark.parametrize(
     ("robot", "name"),
-    [("coupled", name) for name in INTEGRATORS] + [("chain", "ode3"), ("tree", "sdirk2")],
+    [("coupled", name) for name, each in INTEGRATORS.items() if each.error is None]
+    + [("chain", "ode3"), ("tree", "sdirk2")],
 )
 def test_of_every_integrator_and_parameter(robot, name):
     outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
@@ -178,7 +179,7 @@ def test_of_every_integrator_and_parameter(robot, name):
     assert_differences_agree(loop, theta, range(len(theta)))
 
 
-@pytest.mark.parametrize("name", [name for name, each in INTEGRATORS.items() if not each.implicit])
+@pytest.mark.parametrize("name", ["ode1", "ode2", "ode3", "ode4", "ode5"])
 def test_of_every_integrator_under_a_continuous_controller(name):
     options = {"integrator": name, "substeps": 2}
     assert_differences_agree(*case("tree", "pid", options=options, **PD, ki=300.0))

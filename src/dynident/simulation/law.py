@@ -103,8 +103,12 @@ def fill_next_state(law, w, z, v, raw, out):  # type: ignore[no-untyped-def]
     for j in range(len(v)):
         for i in range(law.A.shape[1]):
             share, _ = weigh_input(w[j, 0] - w[j, 3], law.band[j, i])
-            value = law.A[j, i, i] * z[j, i] + law.antiwindup[j, i] * (v[j] - raw[j])
-            out[j, i] = value + share * sum_input(law, w, z, j, i)
+            value = law.antiwindup[j, i] * (v[j] - raw[j])
+            for k in range(5):
+                value += share * law.B[j, i, k] * w[j, k]
+            for k in range(law.A.shape[1]):
+                value += (1.0 if k == i else share) * law.A[j, i, k] * z[j, k]
+            out[j, i] = value
 
 
 @wide
@@ -136,7 +140,7 @@ def fill_state_tangent(law, w, z, v, raw, SQ, SV, SZ, first, Sraw, out):  # type
             for c in range(columns):
                 out[j, i, c] = kq * SQ[first + j, c] + kd * SV[first + j, c] + back * Sraw[j, c]
             for k in range(law.A.shape[1]):
-                factor = law.A[j, i, k] if k == i else share * law.A[j, i, k]
+                factor = (1.0 if k == i else share) * law.A[j, i, k]
                 for c in range(columns):
                     out[j, i, c] += factor * SZ[j, k, c]
 
