@@ -1108,7 +1108,7 @@ def test_instability_shows_in_the_base_as_well():
     [
         ({"controller": pd(1.0, 1.0, n=2)}, "the controller has 2 joints, toy has 3"),
         ({"reference": wave(2)}, "the reference has 2 joints, toy has 3"),
-        ({"integrator": "ode45"}, "integrator 'ode45' is not known"),
+        ({"integrator": "ode46"}, "integrator 'ode46' is not known"),
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
         (
             {"integrator": "sdirk2", "controller": pid(1.0, 1.0, 1.0, n=3)},
