@@ -72,6 +72,7 @@ def test_a_result_marks_what_was_left_out(frictionless):
     assert {problem.base.names[k] for k in fit.essential} == set(truth)
     assert fit.settings["only"] == names
     assert set(fit.settings["eliminated"]) == set(problem.base.names) - set(truth)
+    assert f"rank {len(names)} of {len(names)}," in fit.summary(full=True)
     told = serialise_parameters(fit)
     assert [row["name"] for row in told if row["eliminated"]] == fit.settings["eliminated"]
 
