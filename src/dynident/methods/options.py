@@ -177,7 +177,7 @@ def estimate(
     given = {name: value for name, value in options.items() if value is not None}
     elimination = build_options(Elimination, given)
     if elimination.acts:
-        if method == "cloe" and fits_drives(problem, build_options(Fitting, given)):
+        if fits_positions(problem, method, given):
             raise InputError(
                 "only and essential choose base parameters, and cloe with links that are not free "
                 "fits the drives: leave them out"
