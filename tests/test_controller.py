@@ -271,7 +271,7 @@ def test_arrays_are_read_only_and_their_own():
     controller = p(kp)
     kp[0] = 5.0
     assert controller.D[0, 0] == 1.0
-    for name in ("A", "B", "C", "D", "antiwindup", "gain", "limit"):
+    for name in ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit"):
         assert not getattr(controller, name).flags.writeable
         assert getattr(controller, name).flags.c_contiguous
 

@@ -148,6 +148,7 @@ FORMULAS = {
         np.cos(POSITIONS) * np.sign(v),
     ],
     "load": lambda v, load, T, p: [np.abs(load) * np.sign(v)],
+    "load-gain": lambda v, load, T, p: [load],
     "load-square": lambda v, load, T, p: [np.abs(load) * np.sign(v), load**2 * np.sign(v)],
     "directional-load": lambda v, load, T, p: [
         np.abs(load) * np.sign(v) * step(load * v),
@@ -559,7 +560,7 @@ def test_bristles_settle_on_the_stribeck_curve(v):
 
 
 @pytest.mark.parametrize("width", first([None, 0.1]))
-@pytest.mark.parametrize("name", [*FRICTIONS, *MODELS])
+@pytest.mark.parametrize("name", sorted({*FRICTIONS, *MODELS} - {"load-gain"}))
 def test_friction_that_dissipates_is_passive(name, width):
     model = {**FRICTIONS, **MODELS}[name]
     linear = np.array([VALUES[each.symbol] for each in model.parameters])
@@ -580,6 +581,7 @@ ACTIVE = {
     # known of the model: passive up to db |v| = 4 kb delta g (Barabanov and Ortega 2000)
     "bristles too damped": ("lugre", (0.0, 150.0, 40.0, 0.0), (0.02, 0.4, 0.3)),
     "a load that helps": ("load", (0.0, 0.1, 0.0, -0.1), ()),
+    "a load whatever the way": ("load-gain", (0.1, 1.0, 0.0, 0.1), ()),
 }
 
 
@@ -750,7 +752,7 @@ ORDERS = {"ode1": 1, "ode2": 2, "ode3": 2, "ode4": 2, "ode5": 2, "sdirk2": 2}
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", [k for k, v in INTEGRATORS.items() if v.error is None])
 @pytest.mark.parametrize("start", first(["moving", "at rest"]))
 @pytest.mark.parametrize("name", ["dahl", "lugre"])
 def test_friction_that_remembers_is_split_off_with_second_order(name, start, integrator):

@@ -194,7 +194,8 @@ def identify(
         findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
 
-    system = factors.weighted(found.sigma)
+    kept = None if found.essential is None else found.essential.kept
+    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
     warnings = [
         *problem.robot.warnings,

@@ -30,13 +30,20 @@ from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import (
     MOST_STEPS,
+    TOLERANCE,
+    TOLERANCES,
     WIDTH_SHARE,
     Loop,
     choose_share_of_speed,
     find_holding_width,
 )
 from dynident.simulation.mount import Mount, find_mount
-from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
+from dynident.simulation.rollout import (
+    Stretch,
+    refuse_chosen_steps,
+    rollout,
+    sensitive_rollout,
+)
 from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
@@ -79,6 +86,11 @@ class Simulation(Options):
         "of the loop; `ode3` by default, `sdirk2` for logs without torque",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
+    tolerance: Annotated[
+        Annotated[Number, Field(ge=TOLERANCES[0], le=TOLERANCES[1])],
+        "of a step's error over one plus the value of each position and speed: of `ode45`, whose "
+        "steps are as long as it allows",
+    ] = TOLERANCE
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
@@ -131,6 +143,7 @@ class Simulation(Options):
             held=self.targets == HELD,
             bias=None if self.bias is None else np.array(self.bias),
             mount=self.mount,
+            tolerance=self.tolerance,
             **more,
         )
 
@@ -191,6 +204,7 @@ class Simulation(Options):
         return {
             "integrator": self.integrator or "ode3",
             "substeps": self.substeps,
+            "tolerance": self.tolerance,
             "width": width,
             "targets": self.targets or "smooth",
             "bias": None if self.bias is None else list(self.bias),
@@ -200,7 +214,8 @@ class Simulation(Options):
             "delay": control.delay,
             "compensation": control.compensation,
             "controller": {
-                name: getattr(control, name).tolist() for name in ("A", "B", "C", "D", "antiwindup")
+                name: getattr(control, name).tolist()
+                for name in ("A", "B", "C", "D", "antiwindup", "band")
             },
             "gain": control.gain.tolist(),
             "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],
@@ -322,6 +337,21 @@ class Auxiliary:
                 begun = None if moved is None else moved[:, list(kept)]
                 for part in sensitive_rollout(own, theta, kept, (wanted,), begun=begun):
                     yield index, start, part
+
+    def differenced(
+        self, beta: Array, wanted: str, steps: Array
+    ) -> Iterator[tuple[int, int, Stretch]]:
+        """What `sensitive` gives, by forward differences of a further rollout a parameter."""
+        standard, n = self.problem.base.standard, self.problem.robot.n
+        refuse_chosen_steps(self.simulation.integrator)
+        near = [standard(beta), *(standard(beta + step) for step in np.diag(steps))]
+        for index, loops in enumerate(self.loops):
+            for start, _, loop in loops:
+                runs = [sensitive_rollout(self.begin(index, start, loop, t)[0], t) for t in near]
+                for part, *others in zip(*runs, strict=True):
+                    signals = [getattr(each.motion, wanted)[:, -n:] for each in (part, *others)]
+                    slopes = np.stack([each - signals[0] for each in signals[1:]], axis=2) / steps
+                    yield index, start, replace(part, **{f"by_{wanted}": slopes})
 
     def inertia(self, beta: Array) -> Array:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""

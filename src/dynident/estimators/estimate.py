@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone
@@ -177,3 +179,29 @@ class Estimate:
     def __repr__(self) -> str:
         """One line, for a prompt."""
         return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"
+
+
+def embed_estimate(found: Estimate, essential: Essential, count: int) -> Estimate:
+    """The estimate of some base parameters among all `count`; others are zero, without error."""
+    kept = list(essential.kept)
+
+    def spread(values: Array) -> Array:
+        whole = np.zeros((*values.shape[:-1], count))
+        whole[..., kept] = values
+        return whole
+
+    track, history = found.track, found.history
+    covariance = replace(
+        found.covariance,
+        matrix=spread(spread(found.covariance.matrix).T),
+        literature=spread(found.covariance.literature),
+    )
+    return replace(
+        found,
+        beta=spread(found.beta),
+        covariance=covariance,
+        message=f"{len(kept)} of {count} base parameters estimated; {found.message}",
+        history=None if history is None else spread(history),
+        track=None if track is None else Track(track.time, spread(track.beta), spread(track.std)),
+        essential=essential,
+    )

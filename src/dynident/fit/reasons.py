@@ -51,7 +51,7 @@ def list_torque_reasons(
     Parameters
     ----------
     system : System
-        Weighted rows.
+        Weighted rows of the base parameters that were estimated.
     fitted, nominal : sequence of FitFigure
         Errors of the model and of the robot file, first of the fitted rows.
     rest : bool
@@ -69,13 +69,16 @@ def list_torque_reasons(
     motion = max(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
     )
-    every += list_excitation_reasons(system.condition()[1], problem.base.count, count, motion)
+    kept = list(range(problem.base.count) if found.essential is None else found.essential.kept)
+    every += list_excitation_reasons(system.condition()[1], len(kept), count, motion)
     rough = [log.name for log in problem.samples if log.rough]
     held_back = found.restriction
     every += list_rough_log_reasons(
         rough, bool(held_back and held_back.rejected and held_back.by_data)
     )
-    free = score_fitted_rows(problem.factors, system.solve())
+    beta = np.zeros(problem.base.count)
+    beta[kept] = system.solve()
+    free = score_fitted_rows(problem.factors, beta)
     error = fitted[0].overall_percent
     rows = "all samples" if problem.robot.floating else "fitted rows"
     every += list_figure_reasons(problem.robot, rows, fitted, nominal)

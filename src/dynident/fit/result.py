@@ -154,6 +154,11 @@ class Result:
         return None if found is None else found.kept
 
     @property
+    def estimated_count(self) -> int:
+        """How many base parameters were estimated; the others are zero."""
+        return self.base.count if self.essential is None else len(self.essential)
+
+    @property
     def robot(self) -> Robot:
         """The robot that was identified."""
         return self.base.idim.robot

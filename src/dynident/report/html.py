@@ -429,9 +429,9 @@ def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
 def judge_excitation(result: Result) -> Statement:
     """Whether the log determines the parameters."""
     text = describe_excitation(result)
-    if result.rank < result.base.count:
+    if result.rank < result.estimated_count:
         return Statement("bad", "Logs leave parameters open", text)
-    return Statement("good", "Logs reach all base parameters", text)
+    return Statement("good", "Logs reach all that was estimated", text)
 
 
 def judge_residuals(result: Result) -> Statement:

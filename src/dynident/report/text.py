@@ -150,7 +150,7 @@ def describe_row_count(result: Result) -> str:
 def describe_excitation(result: Result) -> str:
     """Rank and condition number."""
     return (
-        f"rank {result.rank} of {result.base.count}, condition number "
+        f"rank {result.rank} of {result.estimated_count}, condition number "
         f"{format_number(result.condition_number, 3)} (weighted, columns of unit length)"
     )
 
@@ -407,7 +407,7 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     rows = [row for row in every if row.essential]
     note = format_count(len(every), "base parameter")
     if len(rows) < len(every):
-        note += f", {len(every) - len(rows)} of them eliminated (not essential)"
+        note += f", {len(every) - len(rows)} of them eliminated"
     columns = [
         ("value", [format_number(row.value, 5) for row in rows]),
         ("std", [format_number(row.std, 3) for row in rows]),

@@ -113,11 +113,9 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
         part = sub / substeps
         decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
         if m:
-            fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+            fill_next_state(law, s.w, z, s.v, s.raw, zs)
         if columns and m:
-            fill_state_tangent(
-                law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
-            )  # fmt: skip
+            fill_state_tangent(law, s.w, z, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs)
             for j in range(n):
                 copy_matrix(Zs[j], SZ[j])
         copy_matrix(zs, z)
@@ -180,11 +178,9 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         s.measured[j] = s.qs[joints + j] + s.offset[j]
     decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
     if flowing:
-        fill_next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, s.kz[i])
+        fill_next_state(law, s.w, zs, s.v, s.raw, s.kz[i])
         if columns:
-            fill_state_tangent(
-                law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i]
-            )  # fmt: skip
+            fill_state_tangent(law, s.w, zs, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i])
     if columns:
         copy_matrix(s.Snow, U)
 

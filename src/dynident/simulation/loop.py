@@ -30,6 +30,10 @@ MOST_STEPS = 10_000
 """Integration steps a sample, and a period of the controller."""
 
 
+TOLERANCE, TOLERANCES = 1e-8, (1e-12, 1e-2)
+"""Of a step's error where steps are chosen by it, and within which bounds."""
+
+
 @dataclass(frozen=True)
 class Loop:
     """A robot's model under control, all but its parameter values.
@@ -71,6 +75,9 @@ class Loop:
     base : ndarray, shape (samples, 19), optional
         Pose (7), twist and acceleration of a floating robot's base that is made to move so; else it
         moves freely.
+    tolerance : float
+        Of a step's error over ``1 + |value|`` of each position and speed, for integrators that
+        choose their steps.
     """
 
     idim: Idim
@@ -91,6 +98,7 @@ class Loop:
     lead: int = 0
     mount: Mount | None = None
     base: Array | None = None
+    tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -98,6 +106,16 @@ class Loop:
         if self.integrator not in INTEGRATORS:
             known = suggest_nearest(self.integrator, INTEGRATORS)
             raise InputError(f"integrator {self.integrator!r} is not known{known}")
+        if INTEGRATORS[self.integrator].error is not None and (
+            idim.has_states or any(each.model.state for each in self.elements)
+        ):
+            raise InputError(
+                f"integrator {self.integrator!r} chooses its steps, and friction that remembers is "
+                "followed in equal ones: take ode3"
+            )
+        if not TOLERANCES[0] <= self.tolerance <= TOLERANCES[1]:
+            least, most = TOLERANCES
+            raise InputError(f"tolerance has to be from {least:g} to {most:g}")
         if not 1 <= self.substeps <= MOST_STEPS:
             raise InputError(f"substeps must be from 1 to {MOST_STEPS}, got {self.substeps}")
         if self.controller.n != n:

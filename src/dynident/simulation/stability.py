@@ -172,7 +172,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
             "Coulomb friction, or take sdirk2"
         )
 
-    if not scheme.implicit:
+    if not scheme.implicit and scheme.error is None:
         values, vectors = np.linalg.eig(system)
         for k in np.argsort(values.real):
             if values[k].real >= 0.0:
