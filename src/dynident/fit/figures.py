@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions, list_torque_groups
+from dynident.robot.model import Robot
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
 NO_TORQUE = 1e-200
@@ -155,6 +156,17 @@ def build_fit_figure(
 def compute_relative_error(squared_error: float, squared_torque: float) -> float:
     """``100 ||e|| / ||y||`` [%]."""
     return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
+
+
+def list_efforts(robot: Robot) -> dict[str, float]:
+    """Largest torques by joint, of those whose limit the robot file states [Nm or N]."""
+    efforts = {joint.name: joint.effort for joint in robot.joints}
+    return {name: effort for name, effort in efforts.items() if 0.0 < effort < np.inf}
+
+
+def compute_effort_percent(error: JointError, efforts: Mapping[str, float]) -> float:
+    """``100 rmse / effort``; NaN where no effort is stated [%]."""
+    return 100.0 * error.rmse / efforts.get(error.name, np.nan)
 
 
 def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
