@@ -15,11 +15,12 @@ from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
-from dynident.recording.prepare import Samples, find_moving_joints
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions, list_torque_groups
+from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"

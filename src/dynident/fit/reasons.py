@@ -30,9 +30,9 @@ from dynident.fit.verdict import (
     list_sign_reasons,
     list_standstill_reasons,
 )
-from dynident.recording.prepare import find_moving_joints
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
 

@@ -18,4 +18,5 @@ class PrepareOptions(TypedDict, total=False):
     period: Literal["found", "none"] | float | None
     position_hz: float | Sequence[float] | npt.NDArray[Any] | None
     torque_hz: float | Sequence[float] | npt.NDArray[Any] | None
+    torque_median: int | None
     warmup: int | None

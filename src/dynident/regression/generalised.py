@@ -177,10 +177,14 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
     moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving])
+    left_out = log.left_out
+    if left_out is not None:
+        left_out = np.hstack([np.zeros((len(q), first), dtype=bool), left_out])
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
         "filters": (log.filters[0],) * first + log.filters,
+        "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
     return GeneralisedSamples(
