@@ -26,8 +26,8 @@ def identify(
         typer.Option(
             "--method",
             help=f"{METHOD} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
-            "without constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, "
-            "cloe, clie, nls, ga, pf.",
+            "without constraints ols, wls, irls, static, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, "
+            "didim, cloe, clie, nls, ga, pf.",
         ),
     ] = None,
     output: Annotated[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
@@ -51,3 +53,15 @@ def find_outliers(x: Array, window: int) -> tuple[Booleans, Array]:
     least = np.maximum(white, FLAT * (high - low))
     scale = np.maximum(ROBUST * filter_by_median(distance, window), least)
     return distance > FAR * scale, medians
+
+
+def replace_outliers(
+    x: Array, runs: Sequence[tuple[int, int]], window: int
+) -> tuple[Array, Booleans]:
+    """A signal with medians in the place of its outliers, run by run, and where these are."""
+    smooth, every = x.copy(), np.zeros_like(x, dtype=bool)
+    for start, stop in runs:
+        found, medians = find_outliers(x[start:stop], window)
+        smooth[start:stop][found] = medians[found]
+        every[start:stop] = found
+    return smooth, every

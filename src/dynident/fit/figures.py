@@ -19,6 +19,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.regression.rests import find_standstill_speeds
 from dynident.regression.rows import collect_conditions, list_torque_groups
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
@@ -26,8 +27,6 @@ from dynident.robot.model import Robot
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
-CREEP = 0.01
-"""Share of a joint's largest speed below which it stands, where nothing is dropped below one."""
 
 
 @dataclass(frozen=True)
@@ -226,17 +225,6 @@ def score_all_samples(
         build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
         for squared in squared_error
     )
-
-
-def find_standstill_speeds(log: Samples) -> Array:
-    """Speeds below which joints stand, shape (n,) [rad/s or m/s].
-
-    `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
-    """
-    dq = log.dq[:, -len(log.drop_below) :]
-    fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
-    given = np.array(log.drop_below)
-    return np.where(given > 0.0, given, CREEP * fastest)
 
 
 def find_moving_samples(idim: Idim, log: Samples) -> Booleans:

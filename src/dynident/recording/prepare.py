@@ -19,7 +19,7 @@ from dynident.filters.filters import (
     differentiate_twice,
     filter_by_cutoff,
 )
-from dynident.filters.outliers import filter_by_median, find_outliers
+from dynident.filters.outliers import filter_by_median, replace_outliers
 from dynident.recording.clock import SHORTEST
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
@@ -92,6 +92,10 @@ class Preparation(Options):
         "1997) [s]; `found` looks for it in the log",
     ] = "none"
     warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
+    rests: Annotated[
+        Annotated[Number, Field(gt=0.0)] | None,
+        "instead of the motion the poses that were held, by side of approach; shortest rest [s]",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,8 @@ class Samples:
         Of a floating robot, what was asked of its base.
     kept : ndarray of bool, shape (samples,), or None
         Samples at which rows may be centred, where these are not all (`only`).
-    torque_median : int or None
-        As it was asked for.
+    torque_median, rests : int or float, or None
+        As they were asked for; a `Problem` averages over rests.
     left_out : ndarray of bool, shape (samples, n), or None
         Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
     """
@@ -201,6 +205,7 @@ class Samples:
     kept: Booleans | None = None
     torque_median: int | None = None
     left_out: Booleans | None = None
+    rests: float | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -314,6 +319,7 @@ class Samples:
             self.median,
             self.torque_median,
             self.derivatives,
+            rests=self.rests,
         )
 
     def settings(self) -> dict[str, object]:
@@ -333,6 +339,7 @@ class Samples:
             "torque_outliers": [] if self.left_out is None else self.left_out.sum(0).tolist(),
             "derivatives": self.derivatives,
             "mended": list(self.mended),
+            "rests": self.rests,
             "torque": self.torque,
             "averaging": None if self.averaging is None else self.averaging.settings(),
         }
@@ -353,7 +360,7 @@ def prepare(
         a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
-        torque_median, derivatives, period, warmup.
+        torque_median, derivatives, period, warmup, rests.
 
     Returns
     -------
@@ -438,6 +445,7 @@ def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) 
         "decimation": wanted.decimation,
         "median": wanted.median,
         "torque_median": wanted.torque_median,
+        "rests": wanted.rests,
         "derivatives": wanted.derivatives,
     }
 
@@ -521,11 +529,7 @@ def replace_torque_outliers(
     """A recording with medians in the place of outliers of its torque, which, and what to say."""
     if wanted.torque_median is None or recording.torque != "measured":
         return recording, None, []
-    tau, found = recording.tau.copy(), np.zeros_like(recording.tau, dtype=bool)
-    for start, stop in runs:
-        run = slice(start, stop)
-        found[run], medians = find_outliers(tau[run], wanted.torque_median)
-        tau[run] = np.where(found[run], medians, tau[run])
+    tau, found = replace_outliers(recording.tau, runs, wanted.torque_median)
     if not found.any():
         return recording, None, []
     joints = recording.joints or [f"joint {k + 1}" for k in range(found.shape[1])]

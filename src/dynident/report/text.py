@@ -391,9 +391,7 @@ def format_equations(result: Result) -> list[str]:
 
 def describe_observed(observed: Observed, robot: Robot) -> str:
     """A kind of equations in words."""
-    words: str = observed.equations
-    if observed.still:
-        words += ", base fixed"
+    words = observed.equations + ", base fixed" * observed.still + ", poses held" * observed.static
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
