@@ -177,6 +177,12 @@ def test_what_is_refused(method, options, words):
         di.identify(Problem(toy.arm(3), prepared(**options)[0]), method, **simulation)
 
 
+@pytest.mark.parametrize("friction", ["stribeck", "load", "dahl"])
+def test_friction_that_rests_say_nothing_of_is_refused(friction):
+    with pytest.raises(InputError, match="static takes coulomb-viscous"):
+        di.identify(Problem(toy.arm(2), prepared(n=2)[0], friction), "static")
+
+
 def test_one_side_alone_is_refused():
     with pytest.raises(ComputationError, match="joint_1, joint_2, joint_3: all poses"):
         di.identify(Problem(toy.arm(3), prepared(both=False)[0]), "static")

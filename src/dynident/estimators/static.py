@@ -22,7 +22,7 @@ def static(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     Raises
     ------
     InputError
-        When a log was not prepared with `rests`.
+        When a log was not prepared with `rests`, or friction is no matter of signs alone.
     ComputationError
         When a joint came from one side only, or the poses do not tell all moments apart.
     """
@@ -31,6 +31,11 @@ def static(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         raise InputError(
             f"{', '.join(moved)}: static takes poses that were held; set rests in [prepare], the "
             "seconds that a rest lasts at least"
+        )
+    if problem.idim.nonlinear or problem.idim.has_states:
+        raise InputError(
+            f"friction {problem.idim.friction!r} has shapes, a load or a memory, of which poses that "
+            "are held say nothing: static takes coulomb-viscous, whose fc is what holds them"
         )
     sides = np.concatenate([np.where(log.moving, log.dq, 0.0) for log in problem.samples])
     pairs = zip(problem.robot.joint_names, sides.T, strict=True)
