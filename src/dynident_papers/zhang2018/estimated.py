@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from dynident.api import identify
-from dynident.consistency.feasible_set import FeasiblePoint
-from dynident.consistency.knowledge import Knowledge
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
@@ -22,14 +20,9 @@ from dynident.core.progress import Progress
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.covariance import ErrorBars
 from dynident.methods.options import estimate, switch_bootstrap_off
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
-from dynident.search import ga, pf
-from dynident.search.ranges import MEAN_AND_SPREAD, Region, Task, build_search_task
-from dynident.search.search import Place, Run
 from dynident_papers.zhang2018.instance import Instance, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
     BELIEF,
@@ -56,6 +49,8 @@ CURVED = ("ekf", FORGETTING, "wls", "pc-idim-ls")
 """Of nonlinear friction."""
 SEARCHED = ("nls", "ga", "pf")
 """The same, which take their time over shapes: not in the reduced form."""
+CRITERION = "mean-and-spread"
+"""Equation (25)."""
 BARE = "{}, before repair"
 """The set that a search ends at, before it is taken to the nearest that is admitted."""
 LOOPED = ("idim-iv", "pc-idim-iv")
@@ -352,38 +347,19 @@ def search_in_ranges(
     share = np.random.default_rng(1).uniform(-1.0, 1.0, len(sizes))
     start = own.base.matrix @ (arm.theta + share * sizes)
     begin = dict(zip(own.base.names, start.tolist(), strict=True))
-    region = Region(ranges, MEAN_AND_SPREAD, begin=begin)
-    task = build_search_task(own, region, Knowledge(prior="none"), ErrorBars())
     found: dict[str, Estimated] = {}
-
-    def keep(method: str, make: Callable[[], FeasiblePoint]) -> None:
+    for method in SEARCHED if whole else SEARCHED[:1]:
         try:
-            estimated = make()
+            ended = estimate(
+                own, method, ranges=ranges, objective=CRITERION, begin=begin, prior="none"
+            )
         except ComputationError as error:
             failures.append(f"{method} (ranges, {kind}): {error}")
-        else:
-            found[method] = estimated.beta, estimated.theta
-
-    keep("nls", lambda: task.optimum[0])
-    if not whole:
-        return found
-    breeding, swarm = ga.Breeding(), pf.Swarm()
-    runs = Run(breeding.generations, ga.PATIENCE), Run(swarm.steps, pf.PATIENCE)
-    ends: dict[str, Place] = {
-        "ga": ga.breed_generations(task.searchable, breeding, runs[0])[0],
-        "pf": pf.run_particle_filter(task.searchable, swarm, runs[1])[0],
-    }
-    for method, end in ends.items():
-        found[BARE.format(method)] = end.best, None
-        keep(method, partial(project_on_admitted, task, end.best))
+            continue
+        if ended.history is not None:
+            found[BARE.format(method)] = ended.history[-1], None
+        found[method] = ended.beta, ended.theta
     return found
-
-
-def project_on_admitted(task: Task, beta: Array) -> FeasiblePoint:
-    """The set nearest one, in the metric of the rows, that is of links that can be."""
-    inner = task.given.inner()
-    inner(System(task.metric, task.metric @ beta, 0.0))
-    return inner.point
 
 
 def return_found(found: Estimated) -> Estimated:
