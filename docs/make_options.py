@@ -100,6 +100,8 @@ EXPLAINED = {
     "drop_below": "preparation.md#the-keys",
     "decide": "decisions.md",
     "median": "preparation.md#the-keys",
+    "torque_median": "preparation.md#the-keys",
+    "rests": "preparation.md#poses-that-are-held",
     "derivatives": "preparation.md#the-keys",
     "period": "preparation.md#averaging-over-periods",
     "warmup": "preparation.md#averaging-over-periods",

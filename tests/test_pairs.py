@@ -124,6 +124,8 @@ def refusal(method: str, friction: str, element: str) -> str:
     """What cannot be together, in the words that say why; nothing of what has to work."""
     model = FRICTIONS[friction]
     needs = {*model.needs, *(["known"] if element == "known" else [])}
+    if method == "static":
+        return "static takes poses that were held"
     if "load" in needs and (method in SIMULATING or method == "ekf"):
         return "depends on the load of its drive, which follows from the bodies"
     if needs - {"load"} and method in SIMULATING:

@@ -35,8 +35,8 @@ def identify(
             rich_help_panel=METHOD,
             metavar="NAME",
             help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
-            "without constraints ols, wls, irls, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, didim, "
-            "cloe, clie, nls, ga, pf.",
+            "without constraints ols, wls, irls, static, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, "
+            "didim, cloe, clie, nls, ga, pf.",
         ),
     ] = None,
     output: Annotated[

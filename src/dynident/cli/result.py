@@ -43,7 +43,7 @@ def validate(
         document = {
             "schema": "dynident.validation/1",
             "verdict": fit.verdict.state,
-            "validation": [serialise_validation(one.figures, names) for one in found],
+            "validation": [serialise_validation(one.figures, fit.robot) for one in found],
             "warnings": warnings,
         }
         print_json(document)

@@ -22,15 +22,15 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
 from dynident.dynamics.equations import PLAIN, mark_touched_equations
 from dynident.dynamics.parameters import Packing
-from dynident.filters.filters import DecimationFilter, count_filter_edge, subtract_lowpass
+from dynident.filters.filters import (
+    DecimationFilter,
+    count_filter_edge,
+    filter_by_cutoff,
+    subtract_lowpass,
+)
 from dynident.recording.floating import BaseMotion
 from dynident.recording.mend import SETTLED, shift_in_time
-from dynident.recording.prepare import (
-    BANDWIDTH,
-    TORQUE_FACTOR,
-    Samples,
-    filter_by_cutoff,
-)
+from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.robot.model import Robot
 

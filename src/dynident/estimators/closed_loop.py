@@ -492,6 +492,8 @@ def build_auxiliary_model(
     bears = bears and not robot.floating and simulation.mount is None
     loops, balanced = [], set()
     for k, log in enumerate(problem.samples):
+        if log.rests is not None:
+            raise InputError(f"{log.name}: rests are not simulated; leave rests out, or take wls")
         reference = extract_logged_reference(log, held)
         if simulation.references is not None:
             reference = simulation.references[k]

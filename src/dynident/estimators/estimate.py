@@ -126,7 +126,8 @@ class Estimate:
     tests : tuple of TestResult
         Those that belong to the method, beside the whiteness of the residuals.
     history : ndarray, shape (iterations + 1, base parameters), or None
-        The estimates of an iterative method, from its start.
+        The estimates of an iterative method, from its start; of a search by populations its start
+        and its end, before the repair.
     singular_values : ndarray or None
         Of the unweighted rows that carry the method: the simulated regressor Z (of 2sls with
         all its instruments), or the Jacobian; largest first.

@@ -34,8 +34,8 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.filters.filters import differentiate_twice
-from dynident.recording.prepare import Samples, filter_by_cutoff
+from dynident.filters.filters import differentiate_twice, filter_by_cutoff
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, InstrumentFactors, InstrumentSystem, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult, compute_residuals, is_whiteness_rejected

@@ -256,7 +256,9 @@ def linearise_output(
         parts = auxiliary.differenced(beta, name, choose_difference_steps(problem))
     for index, run, part in parts:
         log = problem.samples[index]
-        measured = log.measured if name == "q" else log.joint_torque
+        measured, left_out = log.joint_torque, log.left_out
+        if name == "q":
+            measured, left_out = log.measured, None
         psi, simulated = slope(part), signal(part)[:, -n:]
         a = run + part.start
         for start, stop in log.segments:
@@ -264,8 +266,9 @@ def linearise_output(
             if low >= high:
                 continue
             if (index, start) not in decimators:
+                widths = [p + 1] * (log.first + n)
                 decimators[index, start] = GroupDecimator(
-                    log.filters, log.moving, start, stop, [p + 1] * (log.first + n)
+                    log.filters, log.moving, start, stop, widths, left_out
                 )
             inside = slice(low - a, high - a)
             error = measured[low:high] - simulated[inside]

@@ -34,6 +34,15 @@ def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
     return np.ascontiguousarray(middle)
 
 
+def filter_by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
+    """Zero-phase low-pass of each column at its own cutoff."""
+    out = np.empty_like(x)
+    for cutoff in set(cutoffs):
+        columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
+        out[:, columns] = filter_zero_phase(x[:, columns], cutoff, rate)
+    return out
+
+
 def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
     """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
 

@@ -13,7 +13,7 @@ from dynident.diagnosis.scene import measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
-from dynident.fit.figures import NO_TORQUE, FitFigure, find_standstill_speeds, score_fitted_rows
+from dynident.fit.figures import NO_TORQUE, FitFigure, score_fitted_rows
 from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
     DOUBTFUL,
@@ -30,9 +30,10 @@ from dynident.fit.verdict import (
     list_sign_reasons,
     list_standstill_reasons,
 )
-from dynident.recording.prepare import find_moving_joints
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.regression.rests import find_standstill_speeds
+from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
 
@@ -62,9 +63,8 @@ def list_torque_reasons(
         peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
         limits = np.array([joint.effort for joint in problem.robot.joints])
         every += list_limit_reasons(log.name, peaks, limits)
-        every += list_sign_reasons(
-            log.name, problem.robot.joint_names, find_signs(problem.robot, log)
-        )
+        signs = [] if log.rests is not None else find_signs(problem.robot, log)
+        every += list_sign_reasons(log.name, problem.robot.joint_names, signs)
     count = sum(len(error) for error in found.residuals.error)
     motion = max(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs

@@ -18,6 +18,7 @@ from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.ml import ml
 from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.static import static
 from dynident.online.ekf import ekf
 from dynident.online.recursive import kf, rls
 from dynident.search.ga import ga
@@ -28,6 +29,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
     "wls": wls,
     "irls": irls,
+    "static": static,
     "ml": ml,
     "idim-iv": idim_iv,
     "2sls": estimate_2sls,
