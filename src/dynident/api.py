@@ -241,7 +241,9 @@ def identify(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
         verdict=reach_verdict(
-            list_position_reasons(found, figures.simulated, figures.held_out)
+            list_position_reasons(
+                problem, found, findings, figures.simulated, figures.held_out, held_out
+            )
             if found.fitted is not None
             else list_torque_reasons(
                 problem,

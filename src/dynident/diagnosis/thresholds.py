@@ -121,3 +121,15 @@ FEW_SPIKES = 2  # such samples
 LOST = 0.002  # share of the samples at which a motion doubles: none on any sound measured log
 VISITS = 3.0  # of zero that a torque without sign makes, mean of the joints: 3.4 and above measured
 TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero
+
+# ---- positions of simulations that follow targets: Z1 and Go2, fitted on either part, are sound
+
+ASTRAY_SHARE = 0.2  # error over a joint's motion from which it is doubtful: 0.09 measured
+LOST_SHARE = 0.5  # the same from which it is refuted
+SMALL_SHARE = 0.01  # below which it tells nothing; sound joints have 0.004 to 0.09
+STILL_SHARE = 0.05  # of the largest joint's motion that each is taken to have at least
+NO_BETTER = 1.3  # error over that of a lag without a robot, that is doubtful: 1.10 measured
+MUCH_WORSE = 2.0  # the same from which it is refuted
+UNEVEN_TIME = 3.0  # error of the worst stretch over the median one's: 2.36 measured
+STRETCHES = 10  # of a log, of about the same length
+UNLIKE = 4.0  # held-out error of a joint over its fitted one: 2.11 measured
