@@ -9,7 +9,7 @@ from test_encoder import KD, KP, RATE, log_of, twin
 
 import dynident as di
 from dynident.control.controller import pd
-from dynident.diagnosis.followers import Follower, fit_followers, measure_followers
+from dynident.fit.followers import Follower, fit_followers, measure_followers
 from dynident.fit.reasons import list_astray_reasons, list_grown_reasons
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording

@@ -9,7 +9,6 @@ import numpy as np
 from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
-from dynident.diagnosis.followers import Follower, fit_followers, measure_followers
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
 from dynident.diagnosis.thresholds import (
@@ -18,7 +17,6 @@ from dynident.diagnosis.thresholds import (
     MUCH_WORSE,
     NO_BETTER,
     SMALL_SHARE,
-    STILL_SHARE,
     STRETCHES,
     UNEVEN_TIME,
     UNLIKE,
@@ -26,6 +24,12 @@ from dynident.diagnosis.thresholds import (
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
 from dynident.fit.figures import NO_TORQUE, FitFigure, find_standstill_speeds, score_fitted_rows
+from dynident.fit.followers import (
+    Follower,
+    fit_followers,
+    measure_followers,
+    measure_log_motion,
+)
 from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
     DOUBTFUL,
@@ -184,14 +188,14 @@ def list_position_reasons(
         every += list_astray_reasons(log, names, rms, lags)
     every += list_stretch_reasons(logs, names, found)
     overall = float(np.sqrt(np.mean(known**2)))
-    for log, figures in zip(others, held_out, strict=True):
+    for other, figures in zip(others, held_out, strict=True):
         rms = figures.free[-1].rms
-        every += list_astray_reasons(log, names, rms, lags)
+        every += list_astray_reasons(other, names, rms, lags)
         error = float(np.sqrt(np.mean(rms**2)))
         if error > GROWN * overall:
             words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * overall:.2g} fitted"
             every.append(Reason(DOUBTFUL, words))
-        every += list_grown_reasons(log, names, rms, known)
+        every += list_grown_reasons(other, names, rms, known)
     return every
 
 
@@ -207,7 +211,7 @@ def list_astray_reasons(
     lags : sequence of Follower
         Of the fitted logs; empty where these have no targets.
     """
-    size = measure_motion(log)
+    size = measure_log_motion(log)
     share, times = rms / size, np.zeros(len(rms))
     if lags and log.qref is not None:
         plain = measure_followers(lags, log)
@@ -236,7 +240,7 @@ def list_stretch_reasons(
     """Joints whose errors are much larger in one stretch of a log than in the others."""
     reasons, rest = [], found.residuals
     for k, log in enumerate(logs):
-        size = measure_motion(log)
+        size = measure_log_motion(log)
         for j, (name, moved) in enumerate(zip(names, size, strict=True)):
             here = rest.log[j] == k
             error, sample = rest.error[j][here], rest.sample[j][here]
@@ -263,7 +267,7 @@ def list_grown_reasons(
     log: Samples, names: Sequence[str], rms: Array, known: Array
 ) -> list[Reason]:
     """Joints whose held-out errors are much larger than those fitted; both of shape (n,)."""
-    grown = (rms > UNLIKE * known) & (rms > SMALL_SHARE * measure_motion(log))
+    grown = (rms > UNLIKE * known) & (rms > SMALL_SHARE * measure_log_motion(log))
     return [
         Reason(
             DOUBTFUL,
@@ -272,12 +276,6 @@ def list_grown_reasons(
         )
         for j in np.flatnonzero(grown).tolist()
     ]
-
-
-def measure_motion(log: Samples) -> Array:
-    """How far each joint moves about its mean; of what hardly does a share of the most, (n,)."""
-    size = np.std(np.concatenate([log.measured[a:b] for a, b in log.runs]), axis=0)
-    return np.asarray(np.maximum(size, max(STILL_SHARE * float(np.max(size)), TINY)))
 
 
 def list_joint_percents(*figures: FitFigure) -> list[float]:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from dynident.core.arrays import Array
+from dynident.diagnosis.tracking import measure_motion
 from dynident.filters.filters import filter_in_place
 from dynident.recording.mend import shift_in_time
 from dynident.recording.prepare import Samples
@@ -111,3 +112,8 @@ def measure_followers(followers: Sequence[Follower], log: Samples) -> Array:
     """Root mean square of the errors on a log, shape (n,) [rad or m]."""
     errors = (find_follower_errors(own, log, j) for j, own in enumerate(followers))
     return np.array([np.sqrt(np.mean(each**2)) for each in errors])
+
+
+def measure_log_motion(log: Samples) -> Array:
+    """How far each joint of a log moves about its mean, see `measure_motion`."""
+    return measure_motion(np.concatenate([log.measured[a:b] for a, b in log.runs]))
