@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from test_encoder import KD, KP, RATE, log_of, twin
 
 import dynident as di
-from dynident.control.controller import pd
+from dynident.control.controller import pd, pid
+from dynident.diagnosis.encoders import examine_encoders, follows_law
+from dynident.diagnosis.examine import Finding
 from dynident.fit.followers import Follower, fit_followers, measure_followers
 from dynident.fit.reasons import list_astray_reasons, list_grown_reasons
+from dynident.recording.mend import mend
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 
@@ -112,3 +116,141 @@ def test_a_push_is_told_by_one_stretch_of_a_log(tmp_path):
     assert found.verdict.state != "trusted"
     assert "j2: simulated" in found.verdict.words
     assert "was it pushed" in found.verdict.words
+
+
+def examined(
+    robot: di.Robot, log: Recording, held: Recording | None = None, **changes: object
+) -> tuple[Finding, ...]:
+    """What the doctor finds, alone or beside a held-out log."""
+    beside = [] if held is None else [di.prepare(held, bandwidth=10.0)]
+    law = pd(KP, KD).scaled(changes.pop("times", 1.0))
+    robot = replace(robot, **changes)
+    logs = [di.prepare(log, bandwidth=10.0)]
+    return examine_encoders(di.build_idim(robot), law, logs, beside)[0]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A twin whose drives are light enough for gravity to show, and its log in two parts."""
+    robot, loop, theta = twin(tmp_path_factory.mktemp("twin"), 12.0)
+    theta = theta.copy()
+    theta[-12:] *= 0.3
+    log = log_of(loop, theta)
+    return robot, log.rows(0, 1600), log.rows(1600, 2400)
+
+
+def test_nothing_is_found_in_a_sound_log(sound):
+    robot, log, held = sound
+    assert examined(robot, log) == ()
+    assert examined(robot, log, held) == ()
+
+
+def set_sign(q):
+    q[:, 1] *= -1.0
+
+
+def set_zero(q):
+    q[:, 1] += 0.2
+
+
+def set_order(q):
+    q[:, [0, 1]] = q[:, [1, 0]]
+
+
+def set_still(q):
+    q[500:800, 1] = q[500, 1]
+
+
+def set_push(q):
+    q[600:750, 1] += 0.1 * np.sin(np.pi * np.arange(150) / 150) ** 2
+
+
+@pytest.mark.parametrize(
+    ("change", "diagnosis", "words"),
+    [
+        (set_sign, "position sign", "the position of j2 has the other sign"),
+        (set_zero, "encoder offset", "the position of j2 reads"),
+        (set_order, "position order", "the positions of j1 and j2 are in each other's columns"),
+        (set_still, "stuck", "the position of j2 stands still from 2.5 to 4 s"),
+        (set_push, "push", "something pushed j2 from"),
+    ],
+)
+def test_what_an_encoder_reads_against_its_target_is_found(sound, change, diagnosis, words):
+    robot, log, _ = sound
+    first, *_ = examined(robot, damaged(log, change))
+    assert first.diagnosis == diagnosis
+    assert first.what.startswith(words)
+    assert first.after <= first.before
+
+
+def test_what_a_study_can_undo_is_said_as_its_key(sound):
+    robot, log, _ = sound
+    (found,) = examined(robot, damaged(log, set_sign))
+    assert found.mend == "add sign = { q = [1, -1, 1] } to [[log]]"
+    assert found.mending is not None
+    assert examined(robot, mend(damaged(log, set_sign), found.mending)) == ()
+
+
+@pytest.mark.parametrize("times", [0.4, 2.5])
+def test_wrong_gains_or_masses_are_found(sound, times):
+    robot, log, _ = sound
+    (found,) = examined(robot, log, times=times)
+    assert found.diagnosis == "torque scale"
+    size = float(found.what.partition("are ")[2].partition(" times")[0])
+    assert size == pytest.approx(times, rel=0.2)
+    (found,) = examined(robot, log, nominal=robot.nominal / times)
+    assert found.diagnosis == "torque scale"
+
+
+def test_a_robot_that_hangs_is_found(sound):
+    robot, log, _ = sound
+    (found,) = examined(robot, log, gravity=-robot.gravity)
+    assert found.diagnosis == "mounting"
+    assert found.gravity == tuple(robot.gravity)
+
+
+def test_what_is_late_is_found_beside_another_log(sound):
+    robot, log, held = sound
+
+    def delay(q: np.ndarray) -> None:
+        q[12:] = q[:-12].copy()
+
+    (found,) = examined(robot, damaged(log, delay), held)
+    assert found.diagnosis == "delay"
+    assert found.mending is not None
+    assert found.mending.lag == pytest.approx(12 / RATE, abs=3e-3)
+    assert found.against == held.name
+
+
+def test_laws_with_states_and_logs_without_targets_are_not_looked_at(sound):
+    robot, log, _ = sound
+    idim, ready = di.build_idim(robot), di.prepare(log, bandwidth=10.0)
+    assert follows_law(idim, pd(KP, KD), [ready])
+    assert not follows_law(idim, pid(KP, 1.0, KD), [ready])
+    assert not follows_law(idim, pd(KP, KD), [replace(ready, qref=None)])
+
+
+def test_a_result_is_refuted_by_what_is_found(tmp_path, sound):
+    robot, log, _ = sound
+    found = identify(robot, damaged(log, set_order))
+    assert found.verdict.state == "refuted"
+    assert found.findings[0].diagnosis == "position order"
+    assert found.findings[0].found in found.verdict.words
+
+
+@pytest.mark.parametrize("name", ["z1", "go2"])
+def test_undamaged_measured_logs_have_no_finding(measured, name):
+    folder = measured("unitree")
+    robot = di.load_robot(str(folder / f"{name}.urdf"))
+    log = di.read_log(folder / f"{name}_first.csv", robot, torque=False)
+    kp = {"z1": (80.0, 120.0, 120.0, 80.0, 80.0, 80.0, 80.0), "go2": (20.0,) * 12}[name]
+    law = pd(kp, {"z1": 2.5, "go2": 1.5}[name])
+    cut = 2 * len(log.q) // 3
+    rows = log.rows(0, cut), log.rows(cut, len(log.q))
+    parts = [di.prepare(each, bandwidth=10.0) for each in rows]
+    idim = di.build_idim(robot)
+    assert examine_encoders(idim, law, parts[:1], parts[1:]) == ((),)
+    assert examine_encoders(idim, law, parts[1:]) == ((),)
+    hung = idim.of(replace(robot, gravity=-np.asarray(robot.gravity)))
+    ((found,),) = examine_encoders(hung, law, parts[:1])
+    assert found.diagnosis == "mounting"

@@ -170,7 +170,7 @@ def project(log: Tracking, now: Tracked, by: Array, joints: Sequence[int]) -> tu
     top = bottom = 0.0
     for j in joints:
         at = log.kept[:, j]
-        Q = build_drive_basis([log], j)[0][:-4]
+        Q = build_drive_basis([log], j)[0]
         column = by[at, j] - Q @ (Q.T @ by[at, j])
         weight = 1.0 / max(1e-300, float(np.sum(now.rest[0][at, j] ** 2)))
         top += weight * float(column @ now.rest[0][at, j])

@@ -22,7 +22,12 @@ from dynident.control.controller import DQ, DQREF, QREF, Controller
 from dynident.control.controller import Q as POSITION
 from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import TINY, find_steady_instants, low_pass_columns
+from dynident.diagnosis.scene import (
+    TINY,
+    find_steady_instants,
+    interpolate_rows,
+    low_pass_columns,
+)
 from dynident.diagnosis.screening import average_errors
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import DecimationFilter, count_filter_edge
@@ -52,8 +57,6 @@ class Tracking:
         Rows that are looked at.
     factor : ndarray, shape (n,)
         Times the file's torque that is asked for.
-    late : float
-        By which the targets come later than those of other logs [s].
     """
 
     log: Samples
@@ -68,7 +71,6 @@ class Tracking:
     pace: Array
     kept: Booleans
     factor: Array
-    late: float = 0.0
 
     @property
     def n(self) -> int:
@@ -104,8 +106,8 @@ class Tracking:
 
     def asked(self, delay: float) -> Array:
         """What the law asks for as an angle of the target, shape (instants, n)."""
-        shift = np.full(self.n, -(delay + self.late) * self.rate)
-        target, pace = (shift_in_time(x, shift) for x in (self.target, self.pace))
+        places = np.maximum(np.arange(len(self.q)) - delay * self.rate, 0.0)
+        target, pace = (interpolate_rows(x, places) for x in (self.target, self.pace))
         D = self.law.D
         own = (
             D[:, QREF] * target + D[:, DQREF] * pace + D[:, POSITION] * self.q + D[:, DQ] * self.dq
@@ -182,9 +184,33 @@ def track(logs: Sequence[Tracking]) -> Tracked:
 
     An offset torque that turns a target by more than drives have is counted as an error.
     """
-    bases = [build_drive_basis(logs, j) for j in range(logs[0].n)]
-    found = [leave(logs, bases, delay) for delay in DELAYS]
-    return min(found, key=lambda each: each.mean)
+    n, count = logs[0].n, len(DELAYS)
+    asked = [
+        np.array([log.asked(delay) for delay in DELAYS]) - log.factor * log.needed for log in logs
+    ]
+    errors, offset = np.zeros((count, len(logs), n)), np.zeros((count, n))
+    left = []
+    for j in range(n):
+        Q, R = build_drive_basis(logs, j)
+        rows = [own[:, log.kept[:, j], j] for own, log in zip(asked, logs, strict=True)]
+        y = np.concatenate(rows, axis=1).T
+        z = Q.T @ y
+        left.append(y - Q @ z)
+        offset[:, j] = np.linalg.solve(R, z)[3]
+        beyond = offset[:, j] - np.clip(offset[:, j], -limit.ZERO_FAR, limit.ZERO_FAR)
+        ends = np.cumsum([own.shape[1] for own in rows])[:-1]
+        for k, (log, own) in enumerate(zip(logs, np.split(left[j], ends), strict=True)):
+            square = np.sum(own**2, axis=0) / max(1, len(own)) + beyond**2
+            errors[:, k, j] = log.lively[j] * np.maximum(np.sqrt(square) / log.size[j], TINY)
+    best = int(np.argmin([average_errors(each) for each in errors]))
+    rest = tuple(np.zeros_like(log.q) for log in logs)
+    for j in range(n):
+        start = 0
+        for own, log in zip(rest, logs, strict=True):
+            at = log.kept[:, j]
+            own[at, j] = left[j][start : start + int(np.sum(at)), best]
+            start += int(np.sum(at))
+    return Tracked(errors[best].ravel(), offset[best], rest)
 
 
 def build_drive_basis(logs: Sequence[Tracking], joint: int) -> tuple[Array, Array]:
@@ -194,31 +220,9 @@ def build_drive_basis(logs: Sequence[Tracking], joint: int) -> tuple[Array, Arra
         at = log.kept[:, joint]
         dq = log.dq[at, joint]
         columns.append(np.column_stack([log.ddq[at, joint], dq, np.sign(dq), np.ones_like(dq)]))
+    # a joint that never moves has fewer
     Q, R = np.linalg.qr(np.vstack([*columns, 1e-9 * np.eye(4)]))
-    return Q, R
-
-
-def leave(logs: Sequence[Tracking], bases: Sequence[tuple[Array, Array]], delay: float) -> Tracked:
-    """What drives leave of some logs whose targets are so late."""
-    n = logs[0].n
-    asked = [log.asked(delay) - log.factor * log.needed for log in logs]
-    errors, offset = np.zeros((len(logs), n)), np.zeros(n)
-    rest = tuple(np.zeros_like(own) for own in asked)
-    for j, (Q, R) in enumerate(bases):
-        y = np.concatenate([own[log.kept[:, j], j] for own, log in zip(asked, logs, strict=True)])
-        z = Q[:-4].T @ y
-        left = y - Q[:-4] @ z
-        offset[j] = np.linalg.lstsq(R, z, rcond=None)[0][3]
-        beyond = offset[j] - np.clip(offset[j], -limit.ZERO_FAR, limit.ZERO_FAR)
-        start = 0
-        for k, log in enumerate(logs):
-            at = log.kept[:, j]
-            count = int(np.sum(at))
-            own = left[start : start + count]
-            rest[k][at, j], start = own, start + count
-            square = float(own @ own) / max(1, count) + beyond**2
-            errors[k, j] = log.lively[j] * max(np.sqrt(square) / log.size[j], TINY)
-    return Tracked(errors.ravel(), offset, rest)
+    return Q[:-4], R
 
 
 def measure_motion(q: Array) -> Array:
