@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_encoder import KD, KP, RATE, log_of, twin
+from tables import write_table
+from test_encoder import KD, KP, RATE, arm, log_of, twin
+from thin import first
 
 import dynident as di
+from dynident.cli import run
 from dynident.control.controller import pd, pid
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Finding
@@ -111,7 +114,6 @@ def test_a_push_is_told_by_one_stretch_of_a_log(tmp_path):
     def push(q: np.ndarray) -> None:
         q[600:700, 1] += 0.1 * np.sin(np.pi * np.arange(100) / 100) ** 2
 
-    assert "pushed" not in identify(robot, log).verdict.words
     found = identify(robot, damaged(log, push), doctor=False)
     assert found.verdict.state != "trusted"
     assert "j2: simulated" in found.verdict.words
@@ -177,10 +179,10 @@ def set_push(q):
 )
 def test_what_an_encoder_reads_against_its_target_is_found(sound, change, diagnosis, words):
     robot, log, _ = sound
-    first, *_ = examined(robot, damaged(log, change))
-    assert first.diagnosis == diagnosis
-    assert first.what.startswith(words)
-    assert first.after <= first.before
+    found, *_ = examined(robot, damaged(log, change))
+    assert found.diagnosis == diagnosis
+    assert found.what.startswith(words)
+    assert found.after <= found.before
 
 
 def test_what_a_study_can_undo_is_said_as_its_key(sound):
@@ -191,7 +193,7 @@ def test_what_a_study_can_undo_is_said_as_its_key(sound):
     assert examined(robot, mend(damaged(log, set_sign), found.mending)) == ()
 
 
-@pytest.mark.parametrize("times", [0.4, 2.5])
+@pytest.mark.parametrize("times", first([0.4, 2.5]))
 def test_wrong_gains_or_masses_are_found(sound, times):
     robot, log, _ = sound
     (found,) = examined(robot, log, times=times)
@@ -254,3 +256,25 @@ def test_undamaged_measured_logs_have_no_finding(measured, name):
     hung = idim.of(replace(robot, gravity=-np.asarray(robot.gravity)))
     ((found,),) = examine_encoders(hung, law, parts[:1])
     assert found.diagnosis == "mounting"
+
+
+def test_the_command_repairs_a_study_of_encoders(tmp_path, sound, capsys):
+    _, log, _ = sound
+    arm(tmp_path)
+    wrong = damaged(log, set_sign)
+    names = ["time", *(f"{s}_j{k}" for s in ("q", "qref") for k in (1, 2, 3))]
+    time = np.arange(len(wrong.q)) / RATE
+    write_table(tmp_path / "log.csv", names, np.column_stack([time, wrong.q, wrong.qref]))
+    study = tmp_path / "study.toml"
+    study.write_text(
+        '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "log.csv"\n[prepare]\nbandwidth = 10.0\n'
+        f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
+    )
+    assert run(["doctor", str(study), "--fix", str(tmp_path / "mended.toml")]) == 0
+    assert "the position of j2 has the other sign" in capsys.readouterr().out
+    assert "sign = {q = [1.0, -1.0, 1.0]}" in (tmp_path / "mended.toml").read_text()
+    assert run(["doctor", str(tmp_path / "mended.toml")]) == 0
+    assert "nothing: no other reading" in capsys.readouterr().out
+    study.write_text(study.read_text().replace('"pd"', '"pid"') + "ki = 1.0\n")
+    assert run(["doctor", str(study)]) == 2
+    assert "looked at by their targets" in capsys.readouterr().err
