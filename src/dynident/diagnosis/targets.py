@@ -122,7 +122,8 @@ def suspect_target_orders(
         for word, signals in ways:
             name = "joint order" if len(signals) > 1 else "position order"
             mending = Mending(order=dict.fromkeys(signals, order))
-            yield suspect_mended(case, name, f"the {word}s {which}", mending)
+            told = f"the {word.replace(' and', 's and')}s {which}"
+            yield suspect_mended(case, name, told, mending)
 
 
 def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
