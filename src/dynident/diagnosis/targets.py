@@ -95,12 +95,10 @@ def suspect_mended(
     return Otherwise(told, case.log.mended(mending), by_file=alike)
 
 
-def suspect_advised(
-    case: TrackingCase, diagnosis: str, what: str, advice: str, log: Tracking, freedom: int = 0
-) -> Otherwise:
-    """What a study has no key for."""
-    plain = Reading.plain(case.n)
-    return Otherwise(Suspicion(diagnosis, what, plain, advice=advice, freedom=freedom), log)
+def suspect_advised(diagnosis: str, what: str, advice: str, log: Tracking) -> Otherwise:
+    """What a study has no key for, and one number was fitted for."""
+    plain = Reading.plain(log.n)
+    return Otherwise(Suspicion(diagnosis, what, plain, advice=advice, freedom=1), log)
 
 
 def suspect_target_signs(case: TrackingCase) -> Iterator[Otherwise]:
@@ -139,7 +137,7 @@ def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
         what = f"the position of {name} reads {-1e3 * off:.3g} mrad more than {than}"
         advice = f"add {off:.3g} to the position of {name}, and not to its target"
         moved = case.log.moved(np.where(np.arange(case.n) == j, off, 0.0))
-        yield suspect_advised(case, "encoder offset", what, advice, moved, 1)
+        yield suspect_advised("encoder offset", what, advice, moved)
 
 
 def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
@@ -200,9 +198,10 @@ def suspect_scales(case: TrackingCase) -> Iterator[Otherwise]:
             whose = f"{THE_LAW} of {name} is"
             told.append(("torque scale of a joint", whose, own, replace(case.log, factor=factor)))
     for diagnosis, whose, size, read in told:
-        if not 1.0 / limit.SCALED < size < limit.SCALED:
+        # bodies that push instead of pull are no question of gains
+        if 0.0 < size < 1.0 / limit.SCALED or size > limit.SCALED:
             what = f"{whose} {size:.2g} times what the robot file's inertials ask for"
-            yield suspect_advised(case, diagnosis, what, CHECK, read, 1)
+            yield suspect_advised(diagnosis, what, CHECK, read)
 
 
 def suspect_mounted_targets(case: TrackingCase) -> Iterator[Otherwise]:
@@ -271,5 +270,11 @@ def suspect_pushes(case: TrackingCase) -> Iterator[Otherwise]:
         for j, name in case.lively:
             first = int(np.argmax(inside[:, j]))
             start, stop = float(log.time[first]), float(log.time[first + count - 1])
+            read = log.without(start, stop)
+            if not np.any(read.kept[:, j]):
+                continue
+            moved = [np.std(own.target[own.kept[:, j], j]) for own in (log, read)]
+            if moved[1] < limit.STILL_MOVES * moved[0]:  # it is the motion that would be left out
+                continue
             what = f"something pushed {name} from {start:.3g} to {stop:.3g} s"
-            yield suspect_advised(case, "push", what, LEAVE_OUT, log.without(start, stop), 1)
+            yield suspect_advised("push", what, LEAVE_OUT, read)

@@ -146,3 +146,4 @@ TOLD_BY_BODIES = 0.8  # share of the error without bodies: 0.42 to 0.75 measured
 HELD_TIME = 0.2  # for which an encoder that is stuck stands still at least [s]
 PUSHED = (0.25, 0.5, 1.0, 2.0)  # lengths of a push that are tried [s]
 PUSH_SHARE = 0.25  # of a log that it takes at most
+STILL_MOVES = 0.7  # share of a joint's motion that is left without it
