@@ -14,6 +14,7 @@ from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
 from dynident.diagnosis.signals import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
@@ -165,14 +166,20 @@ def identify(
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
-    examined = doctor.doctor and not blind
+    examined = doctor.doctor
     try:
         problem, fitted, found = fit_model(
             problem, method, ROWS[kind.rows], given, progress, watch, searched
         )
         refuse_absurd_estimate(found)
     except ComputationError as error:
-        said = tell_faults(problem, held_out, "friction" in decided) if examined else []
+        said = []
+        if examined and blind:
+            said = [
+                each.words for each in find_encoder_faults(problem, held_out, given[SIMULATION])
+            ]
+        elif examined:
+            said = tell_faults(problem, held_out, "friction" in decided)
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
@@ -191,7 +198,11 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if examined:
         progress("doctor", 0.0)
-        findings = find_log_faults(problem, held_out, theta, "friction" in decided)
+        if blind:
+            loop = choose_fitted_loop(given[SIMULATION], found)
+            findings = find_encoder_faults(problem, held_out, loop)
+        else:
+            findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
 
     kept = None if found.essential is None else found.essential.kept
@@ -242,7 +253,9 @@ def identify(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
         verdict=reach_verdict(
-            list_position_reasons(found, figures.simulated, figures.held_out)
+            list_position_reasons(
+                problem, found, findings, figures.simulated, figures.held_out, held_out
+            )
             if found.fitted is not None
             else list_torque_reasons(
                 problem,
@@ -457,6 +470,19 @@ def find_log_faults(
             plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
             base = find_observed_base(plain, base.observed)
         found = examine(base, logs[:count], logs[count:])
+    return tuple(finding for own in found for finding in own)
+
+
+def find_encoder_faults(
+    problem: Problem, validation: Sequence[Samples], simulation: Simulation
+) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with logs of encoders alone, in the loop as it is known."""
+    every = (*problem.samples, *validation)
+    if not follows_law(problem.idim, simulation.controller, every):
+        return ()
+    found = examine_encoders(
+        problem.idim, simulation.controller, problem.samples, validation, simulation.bias
+    )
     return tuple(finding for own in found for finding in own)
 
 

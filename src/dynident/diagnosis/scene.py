@@ -15,7 +15,6 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.null_spaces import find_null_spaces
 from dynident.diagnosis.squares import Columns, Factor, LeastSquares, factorise, join
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
@@ -32,6 +31,7 @@ from dynident.recording.floating import BaseMotion
 from dynident.recording.mend import SETTLED, shift_in_time
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
+from dynident.regression.null_spaces import find_null_spaces
 from dynident.robot.model import Robot
 
 Signals = dict[str, Array]
