@@ -118,6 +118,7 @@ HARD = {name for name, model in FRICTIONS.items() if len(model.shape) > 1}
 HARD |= {"none", "dahl", "directional-load", "load-gain"}
 """Laws of which this log, of drives without them, says little."""
 UNSEEN = "does not excite|did not settle|diverges|found no solution|lost in rounding|no step from"
+UNSEEN += "|takes up as much as its load"
 
 
 def refusal(method: str, friction: str, element: str) -> str:
@@ -126,7 +127,7 @@ def refusal(method: str, friction: str, element: str) -> str:
     needs = {*model.needs, *(["known"] if element == "known" else [])}
     if method == "static":
         return "static takes poses that were held"
-    if "load" in needs and (method in SIMULATING or method == "ekf"):
+    if "load" in needs and method != "cloe" and (method in SIMULATING or method == "ekf"):
         return "depends on the load of its drive, which follows from the bodies"
     if needs - {"load"} and method in SIMULATING:
         return "depends on the .* cannot be simulated"

@@ -363,7 +363,7 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
     k = free.base.names.index("fv2")
     lucky = float(free.estimate.beta[k] + 0.3 * free.estimate.covariance.std[k])
     for found, words in ((held(lucky), "the data agree with"), (held(9.0), "the data contradict")):
-        text = summarise_result(found)
+        text = summarise_result(found, full=True)
         assert widest(text) <= 80
         assert found.estimate.restriction.verdict.startswith(words)
         joined = " ".join(text.split())
@@ -372,8 +372,8 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
         page_text = lxml.html.document_fromstring(render_result_page(found, ())).text_content()
         assert found.estimate.restriction.verdict in page_text
         assert "fv2 >=" in page_text
-    assert "restriction" not in summarise_result(free)
-    assert "active      no constraint" in summarise_result(free)
+    assert "restriction" not in summarise_result(free, full=True)
+    assert "active      no constraint" in summarise_result(free, full=True)
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():

@@ -83,7 +83,7 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     dof = len(dq)
     trial, step, way, q0, v0, M = s.trial, s.step, s.way, s.q0, s.v0, s.M
     # along a step: its part that is tried, between one too short and one too long
-    part, short, long, begun = 1.0, 0.0, np.inf, 0.0
+    part, short, long, begun, previous = 1.0, 0.0, np.inf, 0.0, np.inf
     for i in range(dof):
         q0[i], v0[i] = q[i], dq[i]
         kv[i] = trial[i] = s.guess[i]
@@ -96,13 +96,15 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
         add_all_friction(plant, s, q, dq, memory)
         if continuous:
             evaluate_law(law, s, q, dq)
-        fill_residual(s, trial, step)
+        size = fill_residual(s, trial, step)
         # The residual is the slope of a function that is convex where friction only grows with the
         # speed: along a step it falls from `begun`, and far below zero a bend was jumped over.
         along = 0.0
         for i in range(dof):
             along += step[i, 0] * way[i]
-        if begun > 0.0 and (along < -BEYOND * begun or (along > BEFORE * begun and long < np.inf)):
+        # Elsewhere, as under friction that falls, a smaller residual is as good.
+        astray = along < -BEYOND * begun or (along > BEFORE * begun and long < np.inf)
+        if begun > 0.0 and astray and size > previous:
             if along < 0.0:
                 long = part
             else:
@@ -112,6 +114,7 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
                 for i in range(dof):
                     trial[i] = kv[i] + part * way[i]
                 continue
+        previous = size
         for i in range(dof):
             kv[i] = trial[i]
         differentiate_plant(tree, plant, s, trial)
