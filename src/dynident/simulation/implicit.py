@@ -19,6 +19,7 @@ from dynident.plant.state import (
     judge_locking,
     solve_dense,
 )
+from dynident.plant.vectors import copy_vector
 from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
 
 NEWTON = 1000
@@ -88,6 +89,9 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
         q0[i], v0[i] = q[i], dq[i]
         kv[i] = trial[i] = s.guess[i]
     for iteration in range(NEWTON):
+        if iteration == NEWTON // 2:
+            begun, previous = 0.0, np.inf
+            copy_vector(s.guess, trial)
         for i in range(dof):
             dq[i] = v0[i] + g * trial[i]
             q[i] = q0[i] + g * dq[i]
@@ -102,10 +106,12 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
         along = 0.0
         for i in range(dof):
             along += step[i, 0] * way[i]
-        # Elsewhere, as under friction that falls, a smaller residual is as good.
+        # Where that ends nowhere, as under friction that falls, the residual has to be smaller.
         astray = along < -BEYOND * begun or (along > BEFORE * begun and long < np.inf)
-        if begun > 0.0 and astray and size > previous:
-            if along < 0.0:
+        if iteration > NEWTON // 2:
+            astray = size > previous
+        if begun > 0.0 and astray:
+            if along < 0.0 or iteration > NEWTON // 2:
                 long = part
             else:
                 short = part
