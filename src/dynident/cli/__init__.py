@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from dynident import __version__
+from dynident.cli.help import GroupedCommand
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import format_one_line
 
@@ -193,8 +194,6 @@ def make_app(**about: Any) -> typer.Typer:
 def load_command(name: str, command: Command) -> object:
     """What parses and calls a command."""
     alone = make_app()
-    from dynident.cli.help import GroupedCommand
-
     function = getattr(import_module(command.module), name)
     if not gc.isenabled():
         gc.freeze()  # what was loaded stays

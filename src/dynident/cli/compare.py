@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -44,7 +43,6 @@ def compare(
         typer.Option(
             "-o",
             "--output",
-            rich_help_panel=OUTPUT,
             metavar="DIR",
             help="Directory of comparison.json, comparison.html.",
         ),

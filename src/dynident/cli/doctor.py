@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, refuse_fix
 from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -24,11 +23,7 @@ def doctor(
     given: StudyFlags,
     fix: Annotated[
         Path | None,
-        typer.Option(
-            "--fix",
-            rich_help_panel=OUTPUT,
-            help="Write a copy of the study with its logs repaired.",
-        ),
+        typer.Option("--fix", help="Write a copy of the study with its logs repaired."),
     ] = None,
     json: JsonFlag = False,
     *,

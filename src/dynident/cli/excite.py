@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.help import LOGS, OUTPUT
 from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
@@ -34,7 +33,6 @@ def excite(
         Path | None,
         typer.Option(
             "--study",
-            rich_help_panel=LOGS,
             help="Whose robot, [excitation] and [[obstacle]] count, and whose logs are known.",
         ),
     ] = None,
@@ -57,7 +55,6 @@ def excite(
         typer.Option(
             "-o",
             "--output",
-            rich_help_panel=OUTPUT,
             metavar="DIR",
             help="Directory of the trajectory, report and replay.",
         ),
@@ -66,7 +63,6 @@ def excite(
         bool,
         typer.Option(
             "--script",
-            rich_help_panel=OUTPUT,
             help="Write trajectory.script, too: URScript, for six turning joints.",
         ),
     ] = False,

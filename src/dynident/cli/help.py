@@ -11,6 +11,20 @@ LOGS, PREPARATION, METHOD, OUTPUT = "Robot and logs", "Preparation", "Method", "
 OPTIONS, METHODS = "Options", "Options of methods"
 GROUPS = (LOGS, PREPARATION, METHOD, METHODS, OUTPUT, OPTIONS)
 """In the order of a page."""
+FLAGS = {
+    LOGS: (
+        "--robot", "--study", "--log", "--validate", "--locked", "--floating", "--contact",
+        "--columns", "--units", "--rate", "--rows", "--bad-rows",
+    ),
+    PREPARATION: ("--bandwidth", "--drop-below"),
+    METHOD: ("--friction", "--method", "--as-given"),
+    OUTPUT: (
+        "--output", "--write-study", "--report", "--script", "--fix", "--urdf", "--mjcf", "--c",
+        "--full", "--json", "--strict", "--anyway",
+    ),
+}  # fmt: skip
+"""What is in which group, wherever it stands; flags of options say theirs themselves."""
+GROUP_OF = {flag: group for group, flags in FLAGS.items() for flag in flags}
 VALUES = {
     "<path>": "FILE",
     "<list[Path]>": "FILE",
@@ -40,7 +54,9 @@ class GroupedCommand(TyperCommand):
                 continue
             for kind, called in VALUES.items():
                 name = name.replace(kind, called)
-            groups[getattr(param, "rich_help_panel", None) or OPTIONS].append((name, words))
+            known = (GROUP_OF[flag] for flag in param.opts if flag in GROUP_OF)
+            group = getattr(param, "rich_help_panel", None) or next(known, OPTIONS)
+            groups[group].append((name, words))
         if not ctx.meta.get(WHOLE):
             groups.pop(METHODS)
         for title, rows in (("Arguments", arguments), *groups.items()):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.help import METHOD, METHODS, OUTPUT, show_method_flags
+from dynident.cli.help import METHOD, METHODS, show_method_flags
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -32,7 +32,6 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            rich_help_panel=METHOD,
             metavar="NAME",
             help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
             "without constraints ols, wls, irls, static, ml, rls, kf, ekf, idim-iv, 2sls, ref-iv, "
@@ -44,45 +43,30 @@ def identify(
         typer.Option(
             "-o",
             "--output",
-            rich_help_panel=OUTPUT,
             metavar="DIR",
             help="Directory of result.json, model.urdf or model.xml, report.html.",
         ),
     ] = None,
     write_study: Annotated[
         Path | None,
-        typer.Option(
-            "--write-study",
-            rich_help_panel=OUTPUT,
-            help="Write what was given, flags and all, as a study.",
-        ),
+        typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
     ] = None,
     report: Annotated[
         bool,
-        typer.Option("--report/--no-report", rich_help_panel=OUTPUT, help="Write report.html."),
+        typer.Option("--report/--no-report", help="Write report.html."),
     ] = True,
     as_given: Annotated[
         bool,
-        typer.Option(
-            "--as-given",
-            rich_help_panel=METHOD,
-            help="Decide nothing from the logs: --decide nothing.",
-        ),
+        typer.Option("--as-given", help="Decide nothing from the logs: --decide nothing."),
     ] = False,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full",
-            rich_help_panel=OUTPUT,
-            help="Print all that is known: parameters, tests, proofs.",
-        ),
+        typer.Option("--full", help="Print all that is known: parameters, tests, proofs."),
     ] = False,
     json: JsonFlag = False,
     strict: Annotated[
         bool,
-        typer.Option(
-            "--strict", rich_help_panel=OUTPUT, help="Exit with 1 where the verdict is refuted."
-        ),
+        typer.Option("--strict", help="Exit with 1 where the verdict is refuted."),
     ] = False,
     anyway: AnywayFlag = False,
     help_methods: Annotated[

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.help import LOGS, METHOD, OPTIONS, OUTPUT, PREPARATION
+from dynident.cli.help import OPTIONS
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option
 
@@ -33,21 +33,13 @@ def check_positive(value: float | None) -> float | None:
 
 RobotOption = Annotated[
     Path | None,
-    typer.Option(
-        "--robot",
-        rich_help_panel=LOGS,
-        metavar="FILE",
-        help="URDF, MJCF or robot TOML, instead of a study.",
-    ),
+    typer.Option("--robot", metavar="FILE", help="URDF, MJCF or robot TOML, instead of a study."),
 ]
-AnywayFlag = Annotated[
-    bool, typer.Option("--anyway", rich_help_panel=OUTPUT, help="Also of a refuted result.")
-]
+AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
 RateOption = Annotated[
     float | None,
     typer.Option(
         "--rate",
-        rich_help_panel=LOGS,
         metavar="HZ",
         callback=check_positive,
         help="Sample rate of logs without time [Hz].",
@@ -57,7 +49,6 @@ ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--columns",
-        rich_help_panel=LOGS,
         metavar="SIGNAL=NAME[,NAME...]",
         help="Columns of the logs: 'q=pos_*', or names or numbers from 1, one a joint; repeatable.",
     ),
@@ -66,19 +57,15 @@ UnitsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--units",
-        rich_help_panel=LOGS,
         metavar="SIGNAL=UNIT[,UNIT...]",
         help="Units of the logs: q=deg; repeatable.",
     ),
 ]
-FloatingOption = Annotated[
-    bool, typer.Option("--floating", rich_help_panel=LOGS, help="Free-flying base.")
-]
+FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(
         "--contact",
-        rich_help_panel=LOGS,
         metavar="[NAME=]LINK[:point]",
         help="Where the world acts; repeatable.",
     ),
@@ -87,19 +74,15 @@ LockedOption = Annotated[
     list[str] | None,
     typer.Option(
         "--locked",
-        rich_help_panel=LOGS,
         metavar="JOINTS",
         help="Joints that do not move and are not in the log: a,b=0.5 [rad or m], 0 if not given.",
     ),
 ]
-JsonFlag = Annotated[
-    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print JSON instead of tables.")
-]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
     float | None,
     typer.Option(
         "--lowpass",
-        rich_help_panel=OPTIONS,
         metavar="HZ",
         callback=check_positive,
         help="Low-pass of the all-samples errors [Hz].",
@@ -109,7 +92,6 @@ FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
-        rich_help_panel=METHOD,
         metavar="NAME",
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), "
         "or one a joint with commas between.",
@@ -242,7 +224,6 @@ def read_log_flags(
         str | None,
         typer.Option(
             "--rows",
-            rich_help_panel=LOGS,
             metavar="FIRST,STOP",
             help="Samples of the logs, from 0: first, and stop.",
         ),
@@ -251,7 +232,6 @@ def read_log_flags(
         str | None,
         typer.Option(
             "--bad-rows",
-            rich_help_panel=LOGS,
             metavar="refuse|cut",
             help="Damaged rows of the logs: refuse (default) or cut.",
         ),
@@ -260,7 +240,6 @@ def read_log_flags(
         str | None,
         typer.Option(
             "--drop-below",
-            rich_help_panel=PREPARATION,
             metavar="X[,X...]",
             help="Speed below which rows are left out, or one a joint [rad/s].",
         ),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import FrictionOption, JsonFlag, add_flags, check_positive
 from dynident.cli.output import print_json, say, say_written
 from dynident.consistency.knowledge import Knowledge
@@ -26,9 +25,7 @@ def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
         Path | None,
-        typer.Option(
-            "--urdf", rich_help_panel=OUTPUT, help="The URDF to write; only a report without."
-        ),
+        typer.Option("--urdf", help="The URDF to write; only a report without."),
     ] = None,
     mass: Annotated[
         float | None,

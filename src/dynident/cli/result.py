@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import (
     AnywayFlag,
     JsonFlag,
@@ -61,12 +60,7 @@ def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            rich_help_panel=OUTPUT,
-            help="The page; report.html beside the result by default.",
-        ),
+        typer.Option("-o", "--output", help="The page; report.html beside the result by default."),
     ] = None,
 ) -> None:
     """Write the page of a stored result; of logs that are gone nothing is drawn."""
@@ -86,17 +80,11 @@ def report(
 @add_flags(NEAREST)
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    urdf: Annotated[
-        Path | None, typer.Option("--urdf", rich_help_panel=OUTPUT, help="The URDF to write.")
-    ] = None,
-    mjcf: Annotated[
-        Path | None, typer.Option("--mjcf", rich_help_panel=OUTPUT, help="The MJCF to write.")
-    ] = None,
+    urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
+    mjcf: Annotated[Path | None, typer.Option("--mjcf", help="The MJCF to write.")] = None,
     c: Annotated[
         Path | None,
-        typer.Option(
-            "--c", rich_help_panel=OUTPUT, help="Inverse dynamics in C99, the file to write."
-        ),
+        typer.Option("--c", help="Inverse dynamics in C99, the file to write."),
     ] = None,
     repair: Annotated[
         bool,

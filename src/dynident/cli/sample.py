@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.core.options import collect_options
@@ -23,7 +22,6 @@ def sample(
         typer.Option(
             "-o",
             "--output",
-            rich_help_panel=OUTPUT,
             metavar="DIR",
             help="Write them and draws.yaml, their ranges, there.",
         ),

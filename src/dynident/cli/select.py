@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.help import OUTPUT
 from dynident.cli.options import (
     JsonFlag,
     LogFlags,
@@ -29,11 +28,7 @@ def select(
     given: StudyFlags,
     fix: Annotated[
         Path | None,
-        typer.Option(
-            "--fix",
-            rich_help_panel=OUTPUT,
-            help="Write a copy of the study that fits the chosen rows alone.",
-        ),
+        typer.Option("--fix", help="Write a copy of the study that fits the chosen rows alone."),
     ] = None,
     json: JsonFlag = False,
     *,

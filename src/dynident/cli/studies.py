@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.help import LOGS, PREPARATION
 from dynident.cli.options import (
     Command,
     ContactOption,
@@ -31,7 +30,6 @@ BandwidthOption = Annotated[
     float | None,
     typer.Option(
         "--bandwidth",
-        rich_help_panel=PREPARATION,
         metavar="HZ",
         callback=check_positive,
         help=f"Bandwidth {PREPARING['bandwidth'].words}.",
@@ -106,16 +104,13 @@ def read_study_flags(
         list[str] | None,
         typer.Option(
             "--log",
-            rich_help_panel=LOGS,
             metavar="FILE",
             help="A log; repeat for several, a,b for side by side.",
         ),
     ] = None,
     validate: Annotated[
         list[str] | None,
-        typer.Option(
-            "--validate", rich_help_panel=LOGS, metavar="FILE", help="A log held out; repeatable."
-        ),
+        typer.Option("--validate", metavar="FILE", help="A log held out; repeatable."),
     ] = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,
