@@ -72,6 +72,36 @@ def add_stage_stiffness(plant, s, g):  # type: ignore[no-untyped-def]
             M[i, j] += g * (D[i, j] + g * K[i, j])
 
 
+@spliced
+def place_stage(s, g, trial, q, dq):  # type: ignore[no-untyped-def]
+    """Where an acceleration takes the stage, from where it begins: s.q0 and s.v0."""
+    for i in range(len(dq)):
+        dq[i] = s.v0[i] + g * trial[i]
+        q[i] = s.q0[i] + g * dq[i]
+
+
+@spliced
+def cut_step(along, begun, worse, falling, part, short, long):  # type: ignore[no-untyped-def]
+    """Whether a part of a step is not to be taken, and which other one, between which two.
+
+    The residual is the slope of a function that is convex where friction only grows with the speed:
+    along a step it falls from `begun`, and far below zero a bend was jumped over. Where friction is
+    `falling` that may end nowhere; then the residual may not be worse.
+    """
+    if falling:
+        over, early = worse, False
+    else:
+        over = begun > 0.0 and along < -BEYOND * begun
+        early = begun > 0.0 and along > BEFORE * begun and long < np.inf
+    if not (over or early):
+        return False, part, short, long
+    if over:
+        long = part
+    else:
+        short = part
+    return long - short > SMALLEST_STEP, 0.5 * (short + long), short, long
+
+
 @inner
 def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
@@ -82,47 +112,34 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     """
     continuous = law.hold == 0
     dof = len(dq)
-    trial, step, way, q0, v0, M = s.trial, s.step, s.way, s.q0, s.v0, s.M
+    trial, step, way, M = s.trial, s.step, s.way, s.M
     # along a step: its part that is tried, between one too short and one too long
     part, short, long, begun, previous = 1.0, 0.0, np.inf, 0.0, np.inf
-    for i in range(dof):
-        q0[i], v0[i] = q[i], dq[i]
-        kv[i] = trial[i] = s.guess[i]
+    copy_vector(q, s.q0)
+    copy_vector(dq, s.v0)
+    copy_vector(s.guess, kv)
+    copy_vector(s.guess, trial)
     for iteration in range(NEWTON):
+        falling = iteration >= NEWTON // 2
         if iteration == NEWTON // 2:
             begun, previous = 0.0, np.inf
             copy_vector(s.guess, trial)
-        for i in range(dof):
-            dq[i] = v0[i] + g * trial[i]
-            q[i] = q0[i] + g * dq[i]
+        place_stage(s, g, trial, q, dq)
         fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
         fill_drive_loads(plant.bearing, plant.rotors, s, trial)
         add_all_friction(plant, s, q, dq, memory)
         if continuous:
             evaluate_law(law, s, q, dq)
-        size = fill_residual(s, trial, step)
-        # The residual is the slope of a function that is convex where friction only grows with the
-        # speed: along a step it falls from `begun`, and far below zero a bend was jumped over.
-        along = 0.0
+        size, along = fill_residual(s, trial, step), 0.0
         for i in range(dof):
             along += step[i, 0] * way[i]
-        # Where that ends nowhere, as under friction that falls, the residual has to be smaller.
-        astray = along < -BEYOND * begun or (along > BEFORE * begun and long < np.inf)
-        if iteration > NEWTON // 2:
-            astray = size > previous
-        if begun > 0.0 and astray:
-            if along < 0.0 or iteration > NEWTON // 2:
-                long = part
-            else:
-                short = part
-            part = 0.5 * (short + long)
-            if long - short > SMALLEST_STEP:
-                for i in range(dof):
-                    trial[i] = kv[i] + part * way[i]
-                continue
+        cut, part, short, long = cut_step(along, begun, size > previous, falling, part, short, long)
+        if cut:
+            for i in range(dof):
+                trial[i] = kv[i] + part * way[i]
+            continue
         previous = size
-        for i in range(dof):
-            kv[i] = trial[i]
+        copy_vector(trial, kv)
         differentiate_plant(tree, plant, s, trial)
         if continuous:
             subtract_law_slope(law, s)
@@ -139,11 +156,9 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
             trial[i] += way[i]
             change = max(change, g * abs(way[i]) / (1.0 + abs(dq[i])))
         if change < CLOSE or (iteration > PATIENCE and change < 1e3 * CLOSE):
-            for i in range(dof):
-                kv[i] = trial[i]
-                dq[i] = v0[i] + g * trial[i]
-                q[i] = q0[i] + g * dq[i]
-                kq[i] = dq[i]
+            place_stage(s, g, trial, q, dq)
+            copy_vector(trial, kv)
+            copy_vector(dq, kq)
             status, failed = judge_locking(plant.bearing, plant, s, q, dq, memory)
             if status != DONE:
                 return status, failed
