@@ -330,7 +330,7 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
         words += f"; least squares is up to {np.max(apart):.1f} sigma from instruments"
     strength = compute_first_stage_f(system)
     weak: tuple[str, ...] = ()
-    if strength < LEAST_F:
+    if strength < LEAST_F and system.correlation > WEAK:  # `warn_of_weak_reference` says the rest
         weak = (
             f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
             f"little (first-stage F {strength:.1f}, below {LEAST_F:g}): the estimate leans towards "
