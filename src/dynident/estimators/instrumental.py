@@ -329,8 +329,11 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
     if len(apart):
         words += f"; least squares is up to {np.max(apart):.1f} sigma from instruments"
     strength = compute_first_stage_f(system)
+    words += f"; first-stage F {strength:.3g}"
     weak: tuple[str, ...] = ()
-    if strength < LEAST_F and system.correlation > WEAK:  # `warn_of_weak_reference` says the rest
+    # as many instruments as parameters lean nowhere: there the error bars say it (Angrist and
+    # Kolesar 2024), or the instruments are refused
+    if strength < LEAST_F and system.instruments > len(beta):
         weak = (
             f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
             f"little (first-stage F {strength:.1f}, below {LEAST_F:g}): the estimate leans towards "
