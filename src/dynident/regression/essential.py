@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, join_names, make_choice_validator
 from dynident.core.text import suggest_nearest
@@ -253,7 +253,7 @@ def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
     for name in names:
         if name not in places:
             near = suggest_nearest(name, base.names)
-            raise InputError(f"only: {name!r} is no base parameter{near}")
+            raise OptionError("only", f"only: {name!r} is no base parameter{near}")
     return [places[name] for name in names]
 
 
