@@ -253,7 +253,7 @@ def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
     for name in names:
         if name not in places:
             near = suggest_nearest(name, base.names)
-            raise OptionError("only", f"only: {name!r} is no base parameter{near}")
+            raise OptionError("only", f"only names {name!r}, which is no base parameter{near}")
     return [places[name] for name in names]
 
 
