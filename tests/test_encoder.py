@@ -548,6 +548,8 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
     )
     fit = di.run_study(di.read_study(path))
     assert any("currents left out: none is negative" in warning for warning in fit.warnings)
+    assert fit.findings == ()  # joints that friction holds are neither stuck nor pushed
+    assert fit.verdict.state == "doubtful"
     # half of what MuJoCo with the published servo leaves (docs/figures/servo.md)
     for held, most in zip(fit.validation, (14.2, 12.0), strict=True):
         assert held.free[-1].overall_milli < most

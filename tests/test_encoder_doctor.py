@@ -20,6 +20,7 @@ from dynident.fit.reasons import list_astray_reasons, list_grown_reasons
 from dynident.recording.mend import mend
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.regression.rests import rests_long
 
 
 def follow(target: np.ndarray, follower: Follower) -> np.ndarray:
@@ -145,6 +146,16 @@ def test_nothing_is_found_in_a_sound_log(sound):
     robot, log, held = sound
     assert examined(robot, log) == ()
     assert examined(robot, log, held) == ()
+
+
+def test_logs_in_which_joints_rest_for_long_are_not_looked_at(sound):
+    robot, log, _ = sound
+    assert not rests_long(di.prepare(log, bandwidth=10.0))
+    q, qref = log.q.copy(), log.qref.copy()
+    q[600:, 1], qref[600:, 1] = q[600, 1], qref[600, 1] + 0.1  # held by friction, off its target
+    held = replace(log, q=q, qref=qref)
+    assert rests_long(di.prepare(held, bandwidth=10.0))
+    assert examined(robot, held) == ()
 
 
 def set_sign(q):

@@ -99,7 +99,11 @@ def test_what_a_log_does_not_excite_can_be_left_out():
 def test_what_makes_no_sense_is_refused_in_a_line(frictionless):
     problem, _, simulation = frictionless
     refusals = [
-        ("wls", {"only": ["Iz1"]}, "only names 'Iz1', which is no base parameter; did you mean 'Izz1"),
+        (
+            "wls",
+            {"only": ["Iz1"]},
+            "only names 'Iz1', which is no base parameter; did you mean 'Izz1",
+        ),
         ("wls", {"only": ["fv1"], "essential": "ratio"}, "give one"),
         ("pc-idim-ls", {"only": ["fv1"]}, "pc-idim-ls has no option 'only'; .*didim"),
         ("nls", {"essential": "ratio"}, "nls has no option 'essential'"),

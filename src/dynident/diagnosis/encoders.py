@@ -22,6 +22,7 @@ from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
 from dynident.diagnosis.tracking import Tracked, Tracking, take_tracking, track
 from dynident.dynamics.idim import Idim
 from dynident.recording.prepare import Samples
+from dynident.regression.rests import rests_long
 
 
 def follows_law(idim: Idim, law: Controller, logs: Sequence[Samples]) -> bool:
@@ -69,14 +70,19 @@ def examine_encoders(
     Returns
     -------
     tuple of tuple of Finding
-        One each of the logs; the first is what is most telling.
+        One each of the logs, the most telling first; none where joints rest long (`rests_long`).
     """
     zero = -np.array(bias or np.zeros(idim.robot.n))
-    scenes = [take_tracking(idim, law, log).moved(zero, zero) for log in (*logs, *held_out)]
-    found = []
-    for k in range(len(logs)):
+    every = (*logs, *held_out)
+    scenes = {
+        k: take_tracking(idim, law, log).moved(zero, zero)
+        for k, log in enumerate(every)
+        if not rests_long(log)
+    }
+    found: list[tuple[Finding, ...]] = [()] * len(logs)
+    for k in sorted(scenes.keys() & range(len(logs))):
         stuck, scene = find_stuck_encoders(scenes[k])
-        findings, beside = [*stuck], tuple(scenes[:k] + scenes[k + 1 :])
+        findings, beside = [*stuck], tuple(own for at, own in scenes.items() if at != k)
         for _ in range(limit.ROUNDS if thorough else 1):
             told = explain(scene, (), thorough) or explain(scene, beside, thorough)
             if told is None:
@@ -84,7 +90,7 @@ def examine_encoders(
             finding, scene, beside = told
             findings.append(finding)
         scenes[k] = scene
-        found.append(tuple(findings))
+        found[k] = tuple(findings)
     return tuple(found)
 
 

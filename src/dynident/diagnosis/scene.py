@@ -25,6 +25,7 @@ from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
     filter_by_cutoff,
+    interpolate_rows,
     subtract_lowpass,
 )
 from dynident.recording.floating import BaseMotion
@@ -675,13 +676,6 @@ def low_pass_columns(
     for start, stop in samples.runs:
         filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
     return np.ascontiguousarray(filtered[::thin])
-
-
-def interpolate_rows(signals: Array, places: Array) -> Array:
-    """Rows at places between them, linearly; those of the ends beyond them."""
-    low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
-    share = np.clip(places - low, 0.0, 1.0)[:, None]
-    return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
 
 
 def find_steady_instants(

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.sized import interpolate_minimum
 from dynident.diagnosis.suspicion import Reading, Suspicion, make_mendable_suspicion
-from dynident.diagnosis.tracking import Tracked, Tracking, build_drive_basis, track
+from dynident.diagnosis.tracking import Tracked, Tracking, track
 from dynident.recording.mend import Mending, Signal
 
 Ways = tuple[str, tuple[Signal, ...]]
@@ -126,8 +126,8 @@ def suspect_target_orders(
 
 def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
     """A position that is off its target by more than a drive, or than in the other logs."""
-    own = track([case.log]).offset
-    other = track(case.beside).offset if case.beside else np.zeros(case.n)
+    own = track([case.log]).drives[:, -1]
+    other = track(case.beside).drives[:, -1] if case.beside else np.zeros(case.n)
     least = limit.ZERO_MOVED if case.beside else limit.ZERO_FAR
     for j, name in case.lively:
         if abs(own[j] - other[j]) <= least:
@@ -166,13 +166,13 @@ def project(log: Tracking, now: Tracked, by: Array, joints: Sequence[int]) -> tu
 
     The latter is the squared error in units of the joints' own, of all of these together.
     """
-    top = bottom = 0.0
+    top, bottom, rest = 0.0, 0.0, now.rest(log)
     for j in joints:
         at = log.kept[:, j]
-        Q = build_drive_basis([log], j)[0]
-        column = by[at, j] - Q @ (Q.T @ by[at, j])
-        weight = 1.0 / max(1e-300, float(np.sum(now.rest[0][at, j] ** 2)))
-        top += weight * float(column @ now.rest[0][at, j])
+        X, y = log.columns(j), by[at, j]
+        column = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+        weight = 1.0 / max(1e-300, float(np.sum(rest[at, j] ** 2)))
+        top += weight * float(column @ rest[at, j])
         bottom += weight * float(column @ column)
     size = top / max(bottom, 1e-300)
     return size, len(joints) - size * top
@@ -260,7 +260,7 @@ def suspect_pushes(case: TrackingCase) -> Iterator[Otherwise]:
     """Something from outside that acts for a while: what is left without that while."""
     log = case.log
     length = float(log.time[-1])
-    shares = case.now.rest[0] ** 2
+    shares = case.now.rest(log) ** 2
     sums = np.vstack([np.zeros(case.n), np.cumsum(shares, axis=0)])
     for seconds in limit.PUSHED:
         count = round(seconds * log.rate)

@@ -22,12 +22,7 @@ from dynident.control.controller import DQ, DQREF, QREF, Controller
 from dynident.control.controller import Q as POSITION
 from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import (
-    TINY,
-    find_steady_instants,
-    interpolate_rows,
-    low_pass_columns,
-)
+from dynident.diagnosis.scene import TINY, find_steady_instants, low_pass_columns
 from dynident.diagnosis.screening import average_errors
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import DecimationFilter, count_filter_edge
@@ -36,6 +31,8 @@ from dynident.recording.prepare import Samples
 
 DELAYS = np.arange(0.0, 0.101, 0.01)
 """Of targets, that are tried [s]."""
+DRIVE = 4
+"""Columns of a drive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +101,32 @@ class Tracking:
         """How far the targets move, shape (n,)."""
         return measure_motion(self.target)
 
-    def asked(self, delay: float) -> Array:
+    @cached_property
+    def unexplained(self) -> Array:
+        """What is asked for beside the file's torque, by `DELAYS`, shape (delays, instants, n)."""
+        return np.array([self.ask(delay) for delay in DELAYS]) - self.factor * self.needed
+
+    @cached_property
+    def factors(self) -> Array:
+        """Triangles of a drive's columns and of `unexplained`, a joint each: all of rows counts."""
+        width = DRIVE + len(DELAYS)
+        found = np.zeros((self.n, width, width))
+        for j in range(self.n):
+            rows = np.column_stack([self.columns(j), self.unexplained[:, self.kept[:, j], j].T])
+            R = np.linalg.qr(rows, mode="r")
+            found[j, : len(R)] = R
+        return found
+
+    def columns(self, joint: int) -> Array:
+        """Columns of a joint's drive at its rows: Ia, fv, fc and off, shape (rows, 4)."""
+        at = self.kept[:, joint]
+        dq = self.dq[at, joint]
+        return np.column_stack([self.ddq[at, joint], dq, np.sign(dq), np.ones_like(dq)])
+
+    def ask(self, delay: float) -> Array:
         """What the law asks for as an angle of the target, shape (instants, n)."""
-        places = np.maximum(np.arange(len(self.q)) - delay * self.rate, 0.0)
-        target, pace = (interpolate_rows(x, places) for x in (self.target, self.pace))
-        D = self.law.D
+        late, D = np.full(self.n, -delay * self.rate), self.law.D
+        target, pace = (shift_in_time(x, late) for x in (self.target, self.pace))
         own = (
             D[:, QREF] * target + D[:, DQREF] * pace + D[:, POSITION] * self.q + D[:, DQ] * self.dq
         )
@@ -163,20 +181,28 @@ class Tracked:
     ----------
     errors : ndarray, shape (logs * n,)
         Root mean square over the targets' motion; 0 of joints that are not asked to move.
-    offset : ndarray, shape (n,)
-        Of the drives, as angles of the targets.
-    rest : tuple of ndarray, shape (instants, n)
-        Of each log; zero in rows that are not looked at.
+    delay : int
+        Which of `DELAYS` explains them best.
+    drives : ndarray, shape (n, 4)
+        Values of `Tracking.columns`, as angles of the targets; the last is the offset.
     """
 
     errors: Array
-    offset: Array
-    rest: tuple[Array, ...]
+    delay: int
+    drives: Array
 
     @property
     def mean(self) -> float:
         """Over the joints."""
         return average_errors(self.errors)
+
+    def rest(self, log: Tracking) -> Array:
+        """What they leave of a log, shape (instants, n); zero in rows that are not looked at."""
+        found = np.zeros_like(log.q)
+        for j, drive in enumerate(self.drives):
+            at = log.kept[:, j]
+            found[at, j] = log.unexplained[self.delay, at, j] - log.columns(j) @ drive
+        return found
 
 
 def track(logs: Sequence[Tracking]) -> Tracked:
@@ -185,44 +211,20 @@ def track(logs: Sequence[Tracking]) -> Tracked:
     An offset torque that turns a target by more than drives have is counted as an error.
     """
     n, count = logs[0].n, len(DELAYS)
-    asked = [
-        np.array([log.asked(delay) for delay in DELAYS]) - log.factor * log.needed for log in logs
-    ]
-    errors, offset = np.zeros((count, len(logs), n)), np.zeros((count, n))
-    left = []
+    errors, drives = np.zeros((count, len(logs), n)), np.zeros((count, n, DRIVE))
     for j in range(n):
-        Q, R = build_drive_basis(logs, j)
-        rows = [own[:, log.kept[:, j], j] for own, log in zip(asked, logs, strict=True)]
-        y = np.concatenate(rows, axis=1).T
-        z = Q.T @ y
-        left.append(y - Q @ z)
-        offset[:, j] = np.linalg.solve(R, z)[3]
-        beyond = offset[:, j] - np.clip(offset[:, j], -limit.ZERO_FAR, limit.ZERO_FAR)
-        ends = np.cumsum([own.shape[1] for own in rows])[:-1]
-        for k, (log, own) in enumerate(zip(logs, np.split(left[j], ends), strict=True)):
-            square = np.sum(own**2, axis=0) / max(1, len(own)) + beyond**2
-            errors[:, k, j] = log.lively[j] * np.maximum(np.sqrt(square) / log.size[j], TINY)
+        X, y = np.split(np.concatenate([log.factors[j] for log in logs]), [DRIVE], axis=1)
+        Q, R = np.linalg.qr(np.vstack([X, 1e-9 * np.eye(DRIVE)]))  # where a joint never moves
+        z = Q[:-DRIVE].T @ y
+        drives[:, j] = np.linalg.solve(R, z).T
+        left = (y - Q[:-DRIVE] @ z).reshape(len(logs), -1, count)
+        beyond = drives[:, j, -1] - np.clip(drives[:, j, -1], -limit.ZERO_FAR, limit.ZERO_FAR)
+        for k, log in enumerate(logs):
+            rows = max(1, int(np.sum(log.kept[:, j])))
+            size = np.sqrt(np.sum(left[k] ** 2, axis=0) / rows + beyond**2) / log.size[j]
+            errors[:, k, j] = log.lively[j] * np.maximum(size, TINY)
     best = int(np.argmin([average_errors(each) for each in errors]))
-    rest = tuple(np.zeros_like(log.q) for log in logs)
-    for j in range(n):
-        start = 0
-        for own, log in zip(rest, logs, strict=True):
-            at = log.kept[:, j]
-            own[at, j] = left[j][start : start + int(np.sum(at)), best]
-            start += int(np.sum(at))
-    return Tracked(errors[best].ravel(), offset[best], rest)
-
-
-def build_drive_basis(logs: Sequence[Tracking], joint: int) -> tuple[Array, Array]:
-    """Orthonormal columns of a joint's drive at the rows of all logs, and their factor."""
-    columns = []
-    for log in logs:
-        at = log.kept[:, joint]
-        dq = log.dq[at, joint]
-        columns.append(np.column_stack([log.ddq[at, joint], dq, np.sign(dq), np.ones_like(dq)]))
-    # a joint that never moves has fewer
-    Q, R = np.linalg.qr(np.vstack([*columns, 1e-9 * np.eye(4)]))
-    return Q[:-4], R
+    return Tracked(errors[best].ravel(), best, drives[best])
 
 
 def measure_motion(q: Array) -> Array:

@@ -50,7 +50,7 @@ from dynident.fit.verdict import (
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
-from dynident.regression.rests import find_standstill_speeds
+from dynident.regression.rests import find_standstill_speeds, rests_long
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
@@ -184,22 +184,24 @@ def list_position_reasons(
     every += [Reason(DOUBTFUL, f"limited by {name}") for name in told]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
+    # a joint that friction holds for long is off by what it is, whatever its motion
     names, logs = problem.robot.joint_names, problem.samples
-    lags = fit_followers(logs) if all(log.qref is not None for log in logs) else ()
+    moving = [log for log in logs if not rests_long(log)]
+    lags = fit_followers(moving) if moving and all(log.qref is not None for log in moving) else ()
     own = [each.free[-1].rms for each in fitted]
     known = np.sqrt(np.mean(np.square(own), axis=0))
     for log, rms in zip(logs, own, strict=True):
-        every += list_astray_reasons(log, names, rms, lags)
+        every += () if rests_long(log) else list_astray_reasons(log, names, rms, lags)
     every += list_stretch_reasons(logs, names, found)
     overall = float(np.sqrt(np.mean(known**2)))
     for other, figures in zip(others, held_out, strict=True):
         rms = figures.free[-1].rms
-        every += list_astray_reasons(other, names, rms, lags)
+        every += () if rests_long(other) else list_astray_reasons(other, names, rms, lags)
         error = float(np.sqrt(np.mean(rms**2)))
         if error > GROWN * overall:
             words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * overall:.2g} fitted"
             every.append(Reason(DOUBTFUL, words))
-        every += list_grown_reasons(other, names, rms, known)
+        every += () if rests_long(other) else list_grown_reasons(other, names, rms, known)
     return every
 
 
@@ -245,6 +247,8 @@ def list_stretch_reasons(
     reasons, rest = [], found.residuals
     for k, log in enumerate(logs):
         size = measure_log_motion(log)
+        if rests_long(log):
+            continue
         for j, (name, moved) in enumerate(zip(names, size, strict=True)):
             here = rest.log[j] == k
             error, sample = rest.error[j][here], rest.sample[j][here]

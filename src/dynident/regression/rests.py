@@ -24,6 +24,9 @@ SETTLING = 0.1
 """Share of a rest that is left out at both ends, where it may settle, or begin to move."""
 SAME = 0.01
 """Poses nearer than this in all joints are one [rad or m]."""
+MOVES, LONG_REST = 0.05, 0.3
+"""Share of the widest target's spread from which a joint is asked to move, and share of a log at
+rest from which friction holds it: 0.1 at most on Z1 and Go2, 0.46 and more on 13 of SO-101's 14."""
 AVERAGED = ("q", "measured", "tau", "temp", "known")
 
 
@@ -36,6 +39,19 @@ def find_standstill_speeds(log: Samples) -> Array:
     fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
     given = np.array(log.drop_below)
     return np.where(given > 0.0, given, CREEP * fastest)
+
+
+def rests_long(log: Samples) -> bool:
+    """Whether a joint that is asked to move rests for much of a log, held by its friction.
+
+    That bears anything up to its size then: neither the law's torque nor the joint's motion says
+    what is wrong.
+    """
+    if log.qref is None:
+        return False
+    asked = np.std(log.qref, axis=0)
+    rest = np.mean(np.abs(log.dq) < find_standstill_speeds(log), axis=0)
+    return bool(np.any(rest[asked > MOVES * np.max(asked)] > LONG_REST))
 
 
 def average_rests(log: Samples) -> Samples:
