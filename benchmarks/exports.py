@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
 from dynident.export.c_code import c_code
+from dynident.export.controller import ControllerModel
 from dynident.export.pinocchio import build_pinocchio_model
 from dynident.study.engines import ENGINES
 from dynident.study.replay import combine_joint_rms, replay
@@ -89,6 +91,12 @@ def one_by_one(model: pin.Model, data: pin.Data, q: list[Array], dq: Array, ddq:
         pin.rnea(model, data, a, b, c)
 
 
+def call_each(function: Callable[..., Array], q: Array, dq: Array, ddq: Array) -> None:
+    """A function of each state."""
+    for a, b, c in zip(q, dq, ddq, strict=True):
+        function(a, b, c)
+
+
 def code_rows(folder: Path) -> list[list[str]]:
     """C code, our kernel and Pinocchio, robot by robot."""
     rows = []
@@ -108,6 +116,8 @@ def code_rows(folder: Path) -> list[list[str]]:
         )
         code = code_time(model, folder)
         others = [1e9 * timed(action, RUNS) / SAMPLES for action in actions]
+        calls = (model.inverse_dynamics, ControllerModel(model).inverse_dynamics)
+        others += [1e9 * timed(partial(call_each, f, q, dq, ddq), RUNS) / SAMPLES for f in calls]
         size = c_code(model).count("\n")
         rows.append([words, f"{code:.0f}", *(f"{each:.0f}" for each in others), str(size)])
     return rows
@@ -157,7 +167,9 @@ def main() -> None:
         folder = Path(name)
         if shutil.which("cc"):
             header = ["robot", "C code [ns]", "our kernel, a batch [ns]",
-                      "Pinocchio's `rnea` from Python [ns]", "lines of C"]  # fmt: skip
+                      "Pinocchio's `rnea` from Python [ns]",
+                      "`fit.inverse_dynamics`, one state [ns]",
+                      "`controller_model` [ns]", "lines of C"]  # fmt: skip
             lines += ["", "## Inverse dynamics", "", *markdown(header, code_rows(folder))]
             lines += [
                 "",

@@ -23,11 +23,11 @@ from common import FIGURES, timed
 
 from dynident.estimators.closed_loop import Simulation
 from dynident.methods.options import estimate as estimate_by_name
+from dynident.plant.plant import build_plant
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
 from dynident.simulation.rollout import rollout, sensitive_rollout
 from dynident_papers.experiment import build_twin_controller, build_tx40_reference
 from dynident_papers.published import ARDIANI_SECONDS, ARDIANI_SIMULATION, BRUNOT_TIMES

@@ -48,6 +48,7 @@ OBJECTS = {
     "simulation": "Simulation",
     "loop": "str | Sequence[str]",
     "mount": "str | Sequence[str]",
+    "only": "str | Sequence[str]",
 }
 """The same of objects, and of lists of names."""
 VALUES: dict[Any, str] = {
@@ -60,12 +61,14 @@ VALUES: dict[Any, str] = {
 """What an option may be beside the words that it knows."""
 EXPLAINED = {
     "essential": "choosing-a-method.md#essential-parameters",
+    "only": "choosing-a-method.md#essential-parameters",
     "covariance": "choosing-a-method.md#which-covariance",
     "loss": "choosing-a-method.md#robust-estimation",
     "position_std": "choosing-a-method.md#noise-of-positions-torques-and-wrenches",
     "torque_std": "choosing-a-method.md#noise-of-positions-torques-and-wrenches",
     "wrench_std": "choosing-a-method.md#noise-of-positions-torques-and-wrenches",
     "gain_update": "closed-loop.md#starts",
+    "sensitivities": "closed-loop.md#sensitivities-by-differences",
     "prior": "consistency.md#the-prior",
     "metric": "consistency.md#the-prior",
     "prior_weight": "consistency.md#the-prior",
@@ -97,6 +100,8 @@ EXPLAINED = {
     "drop_below": "preparation.md#the-keys",
     "decide": "decisions.md",
     "median": "preparation.md#the-keys",
+    "torque_median": "preparation.md#the-keys",
+    "rests": "preparation.md#poses-that-are-held",
     "derivatives": "preparation.md#the-keys",
     "period": "preparation.md#averaging-over-periods",
     "warmup": "preparation.md#averaging-over-periods",

@@ -88,14 +88,20 @@ def output(controller: Controller, z: Array, w: Array) -> Array:
 
 
 def next_state(controller: Controller, z: Array, w: Array) -> Array:
-    """``A z + B w + antiwindup (sat(u) - u)``, shape (n, m).
+    """``A z + B w + antiwindup (sat(u) - u)``, shape (n, m), less near the target.
 
     Next states of a sampled controller, rates of change of a continuous one's.
     """
     u = linear_output(controller, z, w)
     excess = np.clip(u, -controller.limit, controller.limit) - u
-    free = np.einsum("jik,jk->ji", controller.A, z) + np.einsum("jik,jk->ji", controller.B, w)
-    return np.asarray(free + controller.antiwindup * excess[:, None])
+    found = controller.antiwindup * excess[:, None]
+    for j, i in np.ndindex(z.shape):
+        own = np.arange(controller.states) == i
+        taken = controller.B[j, i] @ w[j] + controller.A[j, i, ~own] @ z[j, ~own]
+        error, band = abs(w[j, 0] - w[j, 3]), controller.band[j, i]
+        share = np.clip(error / band - 1.0, 0.0, 1.0) if band else 1.0
+        found[j, i] += controller.A[j, i, i] * z[j, i] + share * taken
+    return found
 
 
 def linear_output(controller: Controller, z: Array, w: Array) -> Array:

@@ -181,7 +181,6 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        ([], ("Missing command", "dynident --help")),
         (["identfy"], ("identfy", "'identify'")),
         (["--nope"], ("--nope",)),
         (["identify"], ("study", "--robot", "--log")),
@@ -288,6 +287,28 @@ def test_help_of_every_command_has_an_example(capfd, command):
     assert err == ""
 
 
+def test_nothing_and_a_short_flag_show_help(capfd):
+    assert run([]) == 0
+    pages = [capfd.readouterr()]
+    assert run(["-h"]) == 0
+    pages.append(capfd.readouterr())
+    assert pages[0] == pages[1]
+    assert pages[0].out.startswith("Usage: dynident")
+
+
+def test_help_has_flags_in_groups_and_those_of_methods_on_request(capfd):
+    assert run(["identify", "-h"]) == 0
+    short = capfd.readouterr().out
+    titles = re.findall(r"^([A-Z][a-z ]+):$", short, re.M)
+    assert titles == ["Arguments", "Robot and logs", "Preparation", "Method", "Output", "Options"]
+    assert "--bootstrap" not in short
+    assert "<" not in short  # no type of the parser
+    assert run(["identify", "--help-methods"]) == 0
+    whole = capfd.readouterr().out
+    assert "Options of methods:" in whole
+    assert "--bootstrap N" in whole
+
+
 def test_help_and_version(capfd):
     assert run(["--help"]) == 0
     out = capfd.readouterr().out
@@ -333,6 +354,12 @@ def test_help_and_version(capfd):
         (["identify", *FLAGS, "--validate", "s.toml"], ("s.toml", ".csv")),
         (["base", "no.urdf"], ("no.urdf",)),
         (["base", "s.toml"], ("s.toml", "a study, not a robot")),
+        (["base", "arm.urdf", "--by", "srd"], ("--by", "'srd'", "svd")),
+        (["base", "arm.urdf", "--by", "qr", "--symbols"], ("--by", "--symbols")),
+        (["base", "arm.urdf", "--log", "a.csv", "--study", "s.toml"], ("--study", "--log")),
+        (["base", "arm.urdf", "--log", "a.csv", "--by", "qr"], ("--log", "--by")),
+        (["base", "arm.urdf", "--log", "no.csv"], ("no.csv",)),
+        (["base", "bare.urdf", "--study", "s.toml"], ("s.toml", "arm.urdf", "bare.urdf")),
         (["validate", "no.json", "a.csv"], ("no.json",)),
         (["validate", "arm.urdf", "a.csv"], ("arm.urdf", "not JSON")),
         (
@@ -2038,3 +2065,27 @@ def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place,
     assert run(["doctor", "hanging.toml", "--fix", "standing.toml"]) == 0
     assert "gravity is along [0, 0, -9.81]" in capfd.readouterr().out
     assert tomllib.loads((place / "standing.toml").read_text())["robot"]["gravity"][2] == -9.81
+
+
+def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, monkeypatch):
+    monkeypatch.chdir(stocked)
+    assert run(["base", "arm.urdf", "--json"]) == 0
+    usual = json.loads(capsys.readouterr().out)
+    for by in ("svd", "qr", "rref"):
+        assert run(["base", "arm.urdf", "--by", by, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["base_count"] == usual["base_count"]
+    assert run(["base", "arm.urdf", "--by", "svd"]) == 0
+    assert "b1 " in capsys.readouterr().out
+    given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
+    assert run(given) == 0
+    both = capsys.readouterr().out
+    assert "Izz1 + " in both
+    assert f"{usual['base_count']} of {usual['base_count']} base parameters" in both
+    assert run([*given, "--json"]) == 0
+    flags = json.loads(capsys.readouterr().out)
+    assert run(["base", "arm.urdf", "--study", "s.toml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == flags
+    assert run(["base", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--json"]) == 0
+    still = json.loads(capsys.readouterr().out)
+    assert still["count"] < still["base_count"]
+    assert {"fv1", "fv2"} <= set(still["unseen"])

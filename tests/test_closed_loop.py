@@ -76,6 +76,25 @@ def test_output_errors_recover_coupled_drives_and_coulomb_friction(method):
     assert off(estimate.beta, truth) < 5e-4
 
 
+@pytest.mark.parametrize("method", ["clie", "cloe"])
+def test_differences_of_simulations_are_the_sensitivities(method):
+    problem, _, control = closed_loop(2, noise=1e-5, torque_noise=0.5, seconds=4.0)
+    options = {"simulation": Simulation(control, width=WIDTH)}
+    exact = estimate(problem, method, **options)
+    found = estimate(problem, method, sensitivities="differences", **options)
+    np.testing.assert_allclose(found.singular_values, exact.singular_values, rtol=1e-4)
+    assert np.all(np.abs(found.beta - exact.beta) < 0.02 * exact.covariance.std)
+    rollouts = [int(re.search(r"(\d+) rollouts", each.message)[1]) for each in (found, exact)]
+    assert rollouts[0] == (1 + problem.base.count) * rollouts[1]
+
+
+def test_drives_are_not_fitted_by_differences():
+    problem, _, control = closed_loop(1, seconds=2.0)
+    options = {"links": "fixed", "sensitivities": "differences", "simulation": Simulation(control)}
+    with pytest.raises(InputError, match="drives are fitted by exact sensitivities"):
+        estimate(problem, "cloe", **options)
+
+
 @pytest.mark.parametrize("method", ["clie", "cloe", "didim", "idim-iv"])
 def test_rotors_alone_are_a_start(method):
     problem, truth, control = closed_loop(2, friction="viscous", rate=None)

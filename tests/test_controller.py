@@ -107,8 +107,8 @@ def test_sampled_pid_is_forward_euler_and_meets_the_continuous_one():
     np.testing.assert_allclose(out, 4.0 * qref + 8.0 / 50.0 * past, atol=1e-12)
     gaps = []
     for rate in (50.0, 250.0):
-        w = smooth(int(rate), rate)
-        exact = smooth(int(rate) * 10, rate * 10)
+        w = smooth(int(rate), rate, 1)
+        exact = smooth(int(rate) * 10, rate * 10, 1)
         fine = respond(pid(4.0, 8.0, 1.0), exact, 1.0 / (rate * 10))[::10]
         gaps.append(np.max(np.abs(respond(pid(4.0, 8.0, 1.0, rate=rate), w) - fine)))
     assert gaps[1] < 0.24 * gaps[0]  # first order
@@ -271,7 +271,7 @@ def test_arrays_are_read_only_and_their_own():
     controller = p(kp)
     kp[0] = 5.0
     assert controller.D[0, 0] == 1.0
-    for name in ("A", "B", "C", "D", "antiwindup", "gain", "limit"):
+    for name in ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit"):
         assert not getattr(controller, name).flags.writeable
         assert getattr(controller, name).flags.c_contiguous
 

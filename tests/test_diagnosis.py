@@ -295,6 +295,8 @@ def test_every_diagnosis_is_tried_here():
     # those of robots that float or touch something, in test_floating_commands.py
     tried |= {"late signal", "wrench sign", "wrench order", "wrench axes", "wrench unit"}
     tried |= {"unit mounting"}
+    # and of logs of encoders alone, in test_encoder_doctor.py
+    tried |= {"push"}
     assert tried == set(DIAGNOSES)
 
 

@@ -128,8 +128,8 @@ CASES = [
 ALWAYS = ("tanh-sech", "stribeck-load", "dahl", "gas-spring", "known", *SUMS)
 DECIDED = "tanh-sech"
 """Beside which the rest is decided from the log."""
-UNTRACKED = ("viscous-drift", "load", "load-square", "directional-load", "stribeck-load",
-             "temperature", "known", "cube-root + load")  # fmt: skip
+UNTRACKED = ("viscous-drift", "load", "load-gain", "load-square", "directional-load",
+             "stribeck-load", "temperature", "known", "cube-root + load")  # fmt: skip
 """What depends on more than the motion."""
 
 

@@ -21,13 +21,13 @@ from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
 from dynident.diagnosis.diagnoses import find_equal_limbs, list_column_orders
 from dynident.diagnosis.examine import examine
-from dynident.diagnosis.null_spaces import find_null_spaces
 from dynident.diagnosis.wrenches import compute_lever_acceleration, list_right_angled_turns
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.recording.floating import convert_rpy, multiply_by_conjugate
 from dynident.recording.prepare import Samples, prepare
+from dynident.regression.null_spaces import find_null_spaces
 from dynident.regression.problem import Problem
 from dynident.report import html
 from dynident.report.comparison import Comparison, serialise_comparison

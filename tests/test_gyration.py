@@ -30,11 +30,11 @@ from dynident.consistency.gyration import (
 )
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
+from dynident.consistency.standard_errors import differentiate_body
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.standard_errors import differentiate_body
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 

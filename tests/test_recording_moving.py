@@ -11,11 +11,11 @@ import toy
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.recording.prepare import find_moving_joints, prepare
+from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.robot.drives import Drives
+from dynident.robot.drives import Drives, find_moving_joints
 
 SLOW = (0.3, 0.2, 0.1)
 FRICTION = "coulomb-viscous-symmetric"

@@ -578,3 +578,13 @@ def test_lwr4(measured):
         raw = {name: file[name] for name in ("times", "positions")}
     assert abs(len(log.q) - len(raw["times"])) <= 1
     np.testing.assert_allclose(log.q.max(axis=0), raw["positions"].max(axis=0), atol=1e-3)
+
+
+def test_currents_without_a_sign_are_left_out_where_no_torque_is_asked_for(tmp_path):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, current=np.abs(TAU))
+    log = read_log(path, ROBOT, torque=False)
+    assert log.torque != "measured"
+    assert any("none is negative" in warning for warning in log.warnings)
+    np.testing.assert_allclose(read_log(path, ROBOT).tau, np.abs(TAU))
+    signed = write(tmp_path / "signed.csv", time=TIME, q=Q, current=TAU)
+    assert read_log(signed, ROBOT, torque=False).torque == "measured"

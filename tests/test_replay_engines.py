@@ -22,10 +22,10 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
+from dynident.export.resistance import make_resistance
 from dynident.friction.elements import spring
 from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
-from dynident.simulation.resistance import make_resistance
 from dynident.simulation.rollout import rollout
 from dynident.study import engines
 from dynident.study.engines import ENGINES, Drive, build_drive

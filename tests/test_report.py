@@ -16,6 +16,7 @@ from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
 from dynident.fit.figures import Series
+from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.verdict import Reason, reach_verdict
 from dynident.plots.charts import find_time_gaps, insert_gaps
@@ -124,6 +125,31 @@ def test_summary_counts_the_eliminated():
         assert (name in names) == (k in found.essential)
     html = render_result_page(found, ())
     assert all(name in html for name in found.base.names)
+
+
+def test_errors_stand_over_the_efforts_that_the_file_states():
+    robot = toy.arm(2)
+    first, second = robot.joints
+    robot = replace(robot, joints=(replace(first, effort=50.0), second))
+    problem = Problem(robot, prepare(toy.log(robot, seconds=8.0, noise=0.5)[0], 5.0))
+    found = identify(problem, "wls", doctor=False)
+    told = serialise_result(found)["fit"]["identification"][0]["joints"]
+    assert told[0]["effort_percent"] == pytest.approx(2.0 * told[0]["rmse"])
+    assert told[1]["effort_percent"] is None
+    best = found.identification[-1].joints
+    text = summarise_result(found, full=True)
+    (head,) = [line for line in text.splitlines() if line.startswith("torque error")]
+    lines = text[text.index(head) :].splitlines()[1:3]
+    shown = [line.split()[-1] for line in lines]
+    assert shown == [format_percent(2.0 * best[0].rmse), "-"]
+    assert "effort %" not in summarise_result(found)
+    root = lxml.html.document_fromstring(render_result_page(found, ()))
+    rows = [[cell.text_content() for cell in row] for row in root.xpath("//tr")]
+    (titles,) = [row for row in rows if "effort %" in row]
+    (cells,) = [row for row in rows[rows.index(titles) :][:2] if row[0] == first.name]
+    assert cells[titles.index("effort %", 4)] == shown[0]
+    plain = lxml.html.document_fromstring(page())
+    assert "effort %" not in [cell.text_content() for cell in plain.xpath("//th")]
 
 
 def test_a_method_without_standard_parameters_says_so():
@@ -337,7 +363,7 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
     k = free.base.names.index("fv2")
     lucky = float(free.estimate.beta[k] + 0.3 * free.estimate.covariance.std[k])
     for found, words in ((held(lucky), "the data agree with"), (held(9.0), "the data contradict")):
-        text = summarise_result(found)
+        text = summarise_result(found, full=True)
         assert widest(text) <= 80
         assert found.estimate.restriction.verdict.startswith(words)
         joined = " ".join(text.split())
@@ -346,8 +372,8 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
         page_text = lxml.html.document_fromstring(render_result_page(found, ())).text_content()
         assert found.estimate.restriction.verdict in page_text
         assert "fv2 >=" in page_text
-    assert "restriction" not in summarise_result(free)
-    assert "active      no constraint" in summarise_result(free)
+    assert "restriction" not in summarise_result(free, full=True)
+    assert "active      no constraint" in summarise_result(free, full=True)
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():

@@ -10,9 +10,9 @@ import pytest
 from papers_text import figures_stated
 
 from dynident.core.errors import InputError
+from dynident.dynamics.whole import average_inertia
 from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import average_inertia
 from dynident.simulation.record import record_rollout
 from dynident.simulation.rollout import rollout
 from dynident_papers import experiment
@@ -510,6 +510,17 @@ def test_a_method_that_fails_is_printed(found):
     assert "nan" not in text
 
 
+def test_differences_take_as_many_simulations_as_the_paper(found):
+    exact, slopes = found.answers["decimated", "clie"], estimated.Slopes("differences")
+    answer = estimated.estimate_case(found.main, "decimated", "clie", slopes=slopes)
+    assert np.all(np.abs(answer.value - exact.value) < 0.05 * exact.std)
+    rollouts = int(re.search(r"(\d+) rollouts", answer.estimate.message)[1])
+    assert rollouts == 29 * int(re.search(r"(\d+) rollouts", exact.estimate.message)[1])
+    text = build_reproduction(replace(found, differences={"clie": answer}), timed=True).text()
+    assert "twin, differences" in text
+    assert "CLIE by differences, as there: settled in" in " ".join(text.split())
+
+
 def test_progress_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
         estimated,
@@ -521,7 +532,9 @@ def test_progress_reaches_the_end(monkeypatch):
     monkeypatch.setattr(estimated, "evaluate_essential_test", lambda case: None)
     for reduced in (True, False):
         shares = []
-        estimated.estimate_all(lambda stage, share, shares=shares: shares.append(share), reduced)
+        estimated.estimate_all(
+            lambda stage, share, shares=shares: shares.append(share), reduced, not reduced
+        )
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
 

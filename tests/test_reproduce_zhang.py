@@ -37,6 +37,7 @@ from dynident_papers.zhang2018.estimated import (
 )
 from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
+    BELIEF,
     COULOMB,
     JOINT,
     LARGEST_SPEED,
@@ -49,6 +50,7 @@ from dynident_papers.zhang2018.simulated import (
     simulate_exact_log,
     simulate_noisy_torque_log,
 )
+from dynident_papers.zhang2018.tables import draw_figures
 
 BASE = ("ols", "wls", "irls", "kf", "rls")
 
@@ -149,6 +151,34 @@ def test_instruments_do_not_mind_noisy_positions():
     assert change["ols"] > 1.0
     assert abs(change["iv"]) < 0.2 * change["ols"]
     assert found["iv", False].friction < 0.2 * found["ols", False].friction
+
+
+@pytest.mark.long
+def test_a_simulated_loop_takes_parameters_that_are_a_robot_s():
+    found, failures = results().positions, results().failures
+    for filtered in (True, False):
+        assert found["pc-idim-iv", filtered].base < 0.5 * found["ols", filtered].base
+        # with so much noise the free estimate has either no answer, and says why, or a good one
+        told = [each for each in failures if each.startswith("idim-iv (noisy positions")]
+        own = found.get(("idim-iv", filtered))
+        assert told if own is None else own.base < found["ols", filtered].base
+
+
+@pytest.mark.long
+def test_searches_as_the_survey_s_stay_in_their_ranges():
+    truth, own = results().arm.theta, results().noisy_ranged["nls"]
+    size = BELIEF * np.abs(truth)
+    inside = size > 0.0
+    assert np.all(np.abs(own.theta - truth)[inside] <= (1.0 + 1e-4) * size[inside])
+    assert own.inertial < 1.0
+    assert results().arm.idim.is_consistent(own.theta)
+
+
+@pytest.mark.long
+def test_figures_show_the_trajectory_and_what_changes():
+    motion, tracked = draw_figures(results())
+    assert sum(len(panel.curves) for panel in motion) == 6
+    assert [len(panel.curves) for panel in tracked] == [3, 3]
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from dynident.api import identify
 from dynident.cli.options import convert_flag_value
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.kept import Origin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
@@ -337,6 +337,28 @@ def test_a_search_that_hardly_began_is_brought_back_to_what_can_be(seed):
     found = estimate(problem(2), "ga", generations=1, population=20, seed=seed)
     assert found.certificate.worst < 1e-7
     assert problem(2).idim.is_consistent(found.theta)
+
+
+def test_a_search_tells_where_it_began_and_ended_before_the_repair():
+    budget = {"generations": 3, "population": 20}
+    found = estimate(problem(2), "ga", constraints=(TotalMass(9.0),), **budget)
+    begun, ended = found.history
+    free = estimate(problem(2), "ga", **budget).history
+    np.testing.assert_array_equal(free, found.history)  # constraints are of the repair alone
+    system = problem(2).factors.weighted(found.sigma)
+    costs = [np.linalg.norm(system.A @ beta - system.b) for beta in (begun, ended)]
+    assert costs[1] < costs[0]
+    assert np.abs(ended - found.beta).max() > 1e-6
+
+
+def test_an_optimum_that_is_not_found_leaves_the_search_its_answer(monkeypatch):
+    def fail(task):
+        raise ComputationError("no such optimum")
+
+    monkeypatch.setattr(Task, "optimum", property(fail))
+    found = estimate(problem(2), "ga", generations=3, population=20)
+    assert problem(2).idim.is_consistent(found.theta)
+    assert any("is not known: no such optimum" in words for words in found.warnings)
 
 
 def test_the_state_of_another_search_is_refused(tmp_path):

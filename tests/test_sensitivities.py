@@ -107,7 +107,8 @@ def case(robot, kind, friction="coulomb-viscous", options=None, **settings):
 
 
 PD = {"kp": 120.0, "kd": 15.0}
-DIFFERENCES = {**PD, "rate": RATE, "velocity": "differences", "lag": 2}
+CLOCKED = {"rate": RATE, "velocity": "differences", "lag": 2}
+DIFFERENCES = {**PD, **CLOCKED}
 STATES = {
     "A": [[0.3, 0.2], [-0.1, 0.5]],
     "B": [[5.0, 0.1, 0.001, -5.0, -0.1], [1.0, 0.2, 0.0, -1.0, 0.0]],
@@ -121,6 +122,15 @@ LOOPS = {
     "differences": ("pd", DIFFERENCES),
     "pid": ("pid", {**PD, "ki": 300.0}),
     "sampled pid": ("pid", {**DIFFERENCES, "ki": 300.0}),
+    "pid off near its target": ("pid", {**PD, "ki": 3000.0, "integral_band": 0.02}),
+    "sampled pid off near its target": (
+        "pid",
+        {**DIFFERENCES, "ki": 3000.0, "limit": 15.0, "integral_band": 0.02},
+    ),
+    "sampled p-pi off near its target": (
+        "p-pi",
+        {**CLOCKED, "kp": 9.0, "kv": 12.0, "ki": 60.0, "integral_band": 0.02},
+    ),
     "p-p": ("p-p", {"kp": 9.0, "kv": 12.0}),
     "p-pi": ("p-pi", {"kp": 9.0, "kv": 12.0, "ki": 60.0, "velocity_feedforward": 1.0}),
     "sampled p-pi": ("p-pi", {"kp": 9.0, "kv": 12.0, "ki": 60.0, "rate": RATE / 2}),
@@ -159,7 +169,8 @@ def test_of_every_controller(robot, name):
 
 @pytest.mark.parametrize(
     ("robot", "name"),
-    [("coupled", name) for name in INTEGRATORS] + [("chain", "ode3"), ("tree", "sdirk2")],
+    [("coupled", name) for name, each in INTEGRATORS.items() if each.error is None]
+    + [("chain", "ode3"), ("tree", "sdirk2")],
 )
 def test_of_every_integrator_and_parameter(robot, name):
     outside = np.random.default_rng(1).normal(size=(SAMPLES, ROBOTS[robot].n))
@@ -168,7 +179,7 @@ def test_of_every_integrator_and_parameter(robot, name):
     assert_differences_agree(loop, theta, range(len(theta)))
 
 
-@pytest.mark.parametrize("name", [name for name, each in INTEGRATORS.items() if not each.implicit])
+@pytest.mark.parametrize("name", ["ode1", "ode2", "ode3", "ode4", "ode5"])
 def test_of_every_integrator_under_a_continuous_controller(name):
     options = {"integrator": name, "substeps": 2}
     assert_differences_agree(*case("tree", "pid", options=options, **PD, ki=300.0))

@@ -16,7 +16,7 @@ from thin import first
 import dynident as di
 from dynident.control.controller import pd
 from dynident.control.reference import fourier
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
@@ -24,13 +24,13 @@ from dynident.dynamics.parameters import Attached
 from dynident.estimators.closed_loop import Simulation
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
+from dynident.plant.plant import build_plant
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.search import shapes
 from dynident.search.shapes import fit_linear_parameters, limit_to_visible_speeds, search_shapes
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
 from dynident.simulation.record import record_rollout
 from dynident.simulation.sensors import Sensors
 
@@ -142,6 +142,20 @@ def test_loads_are_those_of_the_bodies_that_are_found():
         assert named[name] == pytest.approx(expected[name], rel=0.05)
 
 
+def test_a_gain_of_the_load_is_told_beside_joints_that_have_none():
+    """Of all joints together it is the bodies' own scale: zhang2018, eq. 9, as printed."""
+    names = "coulomb-viscous, cube-root + load-gain"
+    problem, true, theta = scene(names, seconds=8.0, coupled=False, rotor=False, n=2)
+    fit = di.identify(problem, "wls", doctor=False)
+    assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < 1.6
+    k = fit.base.names.index("flg2")
+    assert fit.estimate.covariance.std[k] < 0.3 * theta[true.names.index("flg2")]
+    assert any("joint_2: the friction gives energy away" in w for w in fit.warnings)
+    every, _, _ = scene("load-gain", coupled=False, n=2, seconds=4.0)
+    with pytest.raises(ComputationError, match=r"does not excite .*flg1"):
+        di.identify(every, "wls", doctor=False)
+
+
 @pytest.mark.parametrize(
     ("name", "rotor"),
     [
@@ -160,7 +174,9 @@ def test_loads_settle_in_a_few_rounds_within_error_bars(monkeypatch, name, rotor
     assert 1.0 < fit.identification[0].overall_percent < 1.2
 
 
-@pytest.mark.parametrize("name", ["load", "load-square", "stribeck-load", "directional-load"])
+@pytest.mark.parametrize(
+    "name", ["load", "load-square", "load-gain", "stribeck-load", "directional-load"]
+)
 @pytest.mark.parametrize("which", ["coupled", "crossed"])
 def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     """Rows of the linearised model against differences of the torque, couplings included."""

@@ -25,17 +25,18 @@ from dynident.control.reference import Reference, fourier
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import solve_forward_dynamics
 from dynident.dynamics.idim import build_idim
+from dynident.friction.model import Element
+from dynident.plant.state import DONE
 from dynident.robot.urdf import convert_pinocchio_model
 from dynident.simulation import rollout as module
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Element
+from dynident.simulation.loop import Loop, find_holding_width
 from dynident.simulation.rollout import rollout
 from dynident.simulation.sensors import quantise_positions
-from dynident.simulation.state import DONE
 
 __all__ = ["registered"]
 
+FIXED_STEPS = {name: each for name, each in INTEGRATORS.items() if each.error is None}
 RATE = 500.0
 SLANTED = (0.5, -0.3, -9.81)
 
@@ -410,9 +411,9 @@ def slow_loop(robot, sampled):
 
 @pytest.mark.parametrize(
     ("robot", "name"),
-    [("floating", name) for name, each in INTEGRATORS.items() if not each.implicit]
-    + [("coupled", name) for name, each in INTEGRATORS.items() if each.implicit]
-    + [("tree", name) for name in INTEGRATORS],
+    [("floating", name) for name, each in FIXED_STEPS.items() if not each.implicit]
+    + [("coupled", name) for name, each in FIXED_STEPS.items() if each.implicit]
+    + [("tree", name) for name in FIXED_STEPS],
 )
 def test_error_falls_with_the_order_of_the_integrator(robot, name):
     order = INTEGRATORS[name].order
@@ -588,6 +589,26 @@ def test_torques_are_those_of_the_controllers_written_in_python(kind, clock):
     assert relative(motion.measured, read) < 1e-14
     limited = np.abs(motion.tau) >= control.gain * control.limit * (1.0 - 1e-12)
     assert 0.01 < limited.mean() < 0.7
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("kind", ["pid", "p-pi"])
+def test_integrals_stand_still_near_their_target(kind, clock):
+    settings = {**KINDS[kind], **CLOCKS[clock], "limit": 40.0}
+    free, theta = closed(ROBOTS["chain"], CONTROLLERS[kind](**settings), integrator="ode1")
+    error = np.abs(free.reference.q - rollout(free, theta).q)
+    band = np.quantile(error, 0.4, axis=0)
+    control = CONTROLLERS[kind](**settings, integral_band=band)
+    loop = replace(free, controller=control)
+    motion = rollout(loop, theta)
+    np.testing.assert_allclose(motion.tau, replayed(loop, motion), rtol=1e-9, atol=1e-9)
+    within = np.abs(loop.reference.q - motion.q) / band
+    assert all(np.mean(zone) > 0.05 for zone in (within < 1.0, within > 2.0))
+    assert np.abs(motion.tau - replayed(free, motion)).max() > 1.0
+    # of the whole motion within the band there is no integral
+    far = rollout(replace(free, controller=CONTROLLERS[kind](**settings, integral_band=9.0)), theta)
+    none = rollout(replace(free, controller=CONTROLLERS[kind](**{**settings, "ki": 0.0})), theta)
+    np.testing.assert_allclose(far.tau, none.tau, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("floating", [False, True])
@@ -961,7 +982,7 @@ def momenta(motion, plant):
     )
 
 
-@pytest.mark.parametrize("name", [k for k, v in INTEGRATORS.items() if not v.implicit])
+@pytest.mark.parametrize("name", [k for k, v in FIXED_STEPS.items() if not v.implicit])
 def test_a_tumbling_tree_keeps_its_momentum(name):
     order, drift = INTEGRATORS[name].order, []
     steps = {4: (4, 8), 5: (2, 4)}.get(order, (16, 32))
@@ -1026,10 +1047,38 @@ def test_a_wild_gain_diverges(name, integrator):
 
 def test_an_implicit_step_without_a_solution_says_so():
     control = pd(400.0, 30.0, n=3, rate=RATE)
-    steep = np.full(3, 1e-12)
+    steep = np.full(3, 1e-4)
     loop, theta = closed(ROBOTS["chain"], control, integrator="sdirk2", width=steep)
+    pushing = [name.startswith("fc") for name in loop.idim.names]
+    theta = np.where(pushing, -theta, theta)  # a joint at rest is pushed to either side
     with pytest.raises(RolloutError, match=r"no solution at t = 0\.\d{4} s .*: raise substeps or"):
         rollout(loop, theta)
+
+
+def test_joints_stay_where_nearly_exact_friction_holds_them():
+    control = p(40.0, n=3, rate=RATE)
+    narrow = np.full(3, 1e-9)
+    loop, theta = closed(ROBOTS["chain"], control, integrator="sdirk2", width=narrow)
+    theta = np.where([name.startswith("fc") for name in loop.idim.names], 100.0 + theta, theta)
+    still = np.zeros_like(loop.reference.q)
+    off = 0.1 + np.zeros(3)
+    reference = replace(loop.reference, q=still, dq=still, ddq=still)
+    held = rollout(replace(loop, reference=reference, q0=off, dq0=np.zeros(3)), theta)
+    np.testing.assert_allclose(held.q, np.tile(off, (len(held.q), 1)), atol=1e-8)
+
+
+def test_a_joint_that_rests_asks_for_a_width_that_keeps_it():
+    rate = 100.0
+    t = np.arange(0.0, 10.0, 1.0 / rate)
+    moving = np.sin(t)
+    resting = np.where(t < 5.0, 0.3, 0.3 + np.sin(t - 5.0))
+    found = find_holding_width(np.column_stack([moving, resting]), ((0, len(t)),), rate)
+    assert found[0] == np.inf
+    assert found[1] == pytest.approx(1e-4 / 5.0)
+    ticks = 0.01 * np.round(np.column_stack([resting, resting]) / 0.01)
+    np.testing.assert_allclose(
+        find_holding_width(ticks, ((0, len(t)),), rate)[0], 0.01 / 5.0, rtol=0.2
+    )
 
 
 def test_a_wild_gain_diverges_on_a_floating_base_too():
@@ -1059,7 +1108,7 @@ def test_instability_shows_in_the_base_as_well():
     [
         ({"controller": pd(1.0, 1.0, n=2)}, "the controller has 2 joints, toy has 3"),
         ({"reference": wave(2)}, "the reference has 2 joints, toy has 3"),
-        ({"integrator": "ode45"}, "integrator 'ode45' is not known"),
+        ({"integrator": "ode46"}, "integrator 'ode46' is not known"),
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
         (
             {"integrator": "sdirk2", "controller": pid(1.0, 1.0, 1.0, n=3)},

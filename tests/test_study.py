@@ -120,6 +120,7 @@ def test_preparation_is_checked_at_the_door(tmp_path, line, key):
         ('prior = "nominale"', ("identify.prior", "'nominal'")),
         ('loss = "hubr"', ("identify.loss", "'huber'")),
         ('essential = "rato"', ("identify.essential", "'ratio'")),
+        ("only = [1]", ("identify.only", "string")),
         ("lowpass_hz = 0", ("identify.lowpass_hz",)),
         ("lowpass_hz = inf", ("identify.lowpass_hz", "finite")),
         ("seed = -1", ("identify.seed",)),

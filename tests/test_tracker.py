@@ -57,7 +57,7 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
     slow = np.array([0.1, 0.3, 0.2])
     tracker = Tracker(base, sigma, RATE, drop_below=slow.tolist())
     fed(tracker, (q, dq, ddq, tau))
-    from dynident.recording.prepare import find_moving_joints
+    from dynident.robot.drives import find_moving_joints
 
     moving = find_moving_joints(dq, tuple(slow), robot.drives)
     assert 0.5 < np.mean(moving) < 0.99

@@ -16,6 +16,7 @@ from test_result import result as identified
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.whole import Model
+from dynident.export.controller import ControllerModel
 from dynident.friction.model import Trace
 
 SAMPLES = 12
@@ -114,6 +115,43 @@ def test_a_result_has_them_all():
     assert relative(result.mass_matrix(q) @ ddq[0], result.inverse_dynamics(
         q, 0.0 * dq, np.tile(ddq[0], (5, 1))) - weight) < 1e-10  # fmt: skip
     assert result.gravity(q[0]).shape == (result.robot.n,)
+    prepared = result.controller_model()
+    assert relative(prepared.inverse_dynamics(q[0], dq[0], ddq[0]), tau[0]) < 1e-12
+
+
+@pytest.mark.parametrize("width", [None, 0.3])
+@pytest.mark.parametrize(
+    ("case", "friction"),
+    [
+        ("branched-floating", "coulomb-viscous"),
+        ("prismatic", "stribeck"),
+        ("panda", "load"),
+        ("branched", "lugre"),
+    ],
+)
+def test_a_controllers_model_is_the_same_of_one_state(case, friction, width, tmp_path):
+    idim = build_idim(load(case, tmp_path)[0], friction)
+    model = Model(idim, consistent(idim))
+    prepared = ControllerModel(model, width)
+    q, dq, ddq = states(idim.robot, 3)
+    dq[0, -1] = 0.0
+    tau = model.inverse_dynamics(q, dq, ddq, width)
+    for k in range(3):
+        found = prepared.inverse_dynamics(q[k], dq[k], ddq[k])
+        assert relative(found, tau[k]) < 1e-10
+        assert relative(prepared.forward_dynamics(q[k], dq[k], found), ddq[k]) < 1e-6
+        assert relative(prepared.gravity(q[k]), model.gravity(q[k])) < 1e-12
+        assert relative(prepared.mass_matrix(q[k]), model.mass_matrix(q[k])) < 1e-12
+
+
+def test_a_controllers_model_refuses_what_is_not_possible():
+    idim = build_idim(toy.arm(2), "temperature")
+    with pytest.raises(InputError, match="depends on the temperature"):
+        ControllerModel(Model(idim, idim.nominal))
+    idim = build_idim(toy.arm(2))
+    prepared = ControllerModel(Model(idim, 0.0 * idim.nominal))
+    with pytest.raises(ComputationError, match="no acceleration"):
+        prepared.forward_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.options import HUGE, Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
 from dynident.diagnosis.signals import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
@@ -29,7 +30,6 @@ from dynident.estimators.closed_loop import (
     measure_free_errors,
     warn_of_chatter,
 )
-from dynident.estimators.encoder import Fitting, fits_drives
 from dynident.estimators.instrumental import size_rejections
 from dynident.fit.figures import (
     MOVING,
@@ -65,6 +65,7 @@ from dynident.methods.options import (
     check_options,
     estimate,
     estimate_roughly,
+    fits_positions,
     list_option_families,
     list_option_names,
     refuse_loads,
@@ -166,14 +167,20 @@ def identify(
     borne = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
 
-    examined = doctor.doctor and not blind
+    examined = doctor.doctor
     try:
         problem, fitted, found = fit_model(
             problem, method, ROWS[kind.rows], given, progress, watch, searched
         )
         refuse_absurd_estimate(found)
     except ComputationError as error:
-        said = tell_faults(problem, held_out, "friction" in decided) if examined else []
+        said = []
+        if examined and blind:
+            said = [
+                each.words for each in find_encoder_faults(problem, held_out, given[SIMULATION])
+            ]
+        elif examined:
+            said = tell_faults(problem, held_out, "friction" in decided)
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
@@ -195,10 +202,15 @@ def identify(
     findings: tuple[Finding, ...] = ()
     if examined:
         progress("doctor", 0.0)
-        findings = find_log_faults(problem, held_out, theta, "friction" in decided)
+        if blind:
+            loop = choose_fitted_loop(given[SIMULATION], found)
+            findings = find_encoder_faults(problem, held_out, loop)
+        else:
+            findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
 
-    system = factors.weighted(found.sigma)
+    kept = None if found.essential is None else found.essential.kept
+    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
     warnings = [
         *problem.robot.warnings,
@@ -245,7 +257,9 @@ def identify(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
         verdict=reach_verdict(
-            list_position_reasons(found, figures.simulated, figures.held_out)
+            list_position_reasons(
+                problem, found, findings, figures.simulated, figures.held_out, held_out
+            )
             if found.fitted is not None
             else list_torque_reasons(
                 problem,
@@ -331,13 +345,15 @@ def fit_model(
 
     Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
-    fits_positions = method == "cloe" and fits_drives(problem, build_options(Fitting, given))
-    refuse_loads(problem, method)
-    if problem.idim.nonlinear and method not in OWN_SHAPES and not fits_positions:
+    refuse_loads(problem, method, given)
+    positions = fits_positions(problem, method, given)
+    if problem.idim.nonlinear and method not in OWN_SHAPES and not positions:
         progress("shapes", 0.0)
         problem, found = fit_nonlinear(problem, method, rows, given, progress, searched, start)
         watch.lap("shapes")
         return problem, rows(problem), found
+    if problem.idim.loaded:
+        problem = problem.bearing(problem.idim.nominal)
     fitted = rows(problem)
     _ = fitted.factors
     watch.lap("rows")
@@ -346,6 +362,8 @@ def fit_model(
     watch.lap("estimate")
     if found.shape is not None:
         problem = problem.shaped(found.shape.values)
+    if problem.idim.loaded and found.theta is not None:
+        problem = problem.bearing(found.theta)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
 
 
@@ -443,6 +461,8 @@ def find_log_faults(
         Whether logs are examined with the usual friction, for which the doctor's thresholds were
         found: the same is then wrong with a log whatever friction it decided.
     """
+    if any(log.rests is not None for log in problem.samples):
+        return ()
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
@@ -454,6 +474,19 @@ def find_log_faults(
             plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
             base = find_observed_base(plain, base.observed)
         found = examine(base, logs[:count], logs[count:])
+    return tuple(finding for own in found for finding in own)
+
+
+def find_encoder_faults(
+    problem: Problem, validation: Sequence[Samples], simulation: Simulation
+) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with logs of encoders alone, in the loop as it is known."""
+    every = (*problem.samples, *validation)
+    if not follows_law(problem.idim, simulation.controller, every):
+        return ()
+    found = examine_encoders(
+        problem.idim, simulation.controller, problem.samples, validation, simulation.bias
+    )
     return tuple(finding for own in found for finding in own)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from dynident.control.controller import Controller, pd
 from dynident.control.reference import Reference, bang_bang
 from dynident.core.arrays import Array
+from dynident.dynamics.whole import average_inertia
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import Element, FrictionModel, Linear, Shape
 from dynident.regression.covariance import add_preceding_rows
-from dynident.simulation.plant import Element, average_inertia
 from dynident.simulation.sensors import Sensors
 from dynident_papers.twin import Twin
 

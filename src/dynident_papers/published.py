@@ -374,7 +374,7 @@ ZHANG_LEVELS = {
 """Table 11 of zhang2018: e_d, e_f, e_T, J_e and Delta J_e; `rls` stands for its forgetting."""
 ZHANG_TIMES = {"ols": "< 1 s", "gradient": "30 min", "ga": "> 1 h", "pf": "30 min"}
 """Section 6.3 of zhang2018."""
-ZHANG_POSITIONS = {"ols": (411.5920, 1911.7927, 3.6449), "iv": (412.3433, 446.4756, 0.0828)}
+ZHANG_POSITIONS = {"ols": (411.5920, 1911.7927, 3.6449), "idim-iv": (412.3433, 446.4756, 0.0828)}
 """Table 10 of zhang2018: J_e with and without a filter, and Delta J_e."""
 ZHANG_MODELS = {
     7: (0.4478, 44.7068),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -130,7 +131,9 @@ def pad_row(cells: Sequence[str], count: int) -> tuple[str, ...]:
 
 
 def format_digits(value: float) -> str:
-    """Three significant digits, large numbers in full."""
+    """Three significant digits, large numbers in full; a dash where there is none."""
+    if math.isnan(value):
+        return "-"
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 

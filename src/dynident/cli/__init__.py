@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from dynident import __version__
+from dynident.cli.help import GroupedCommand
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.text import format_one_line
 
@@ -181,7 +182,11 @@ class Commands(TyperGroup):
 def make_app(**about: Any) -> typer.Typer:
     """An application that speaks in plain text."""
     return typer.Typer(
-        rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False, **about
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **about,
     )
 
 
@@ -193,7 +198,7 @@ def load_command(name: str, command: Command) -> object:
     if not gc.isenabled():
         gc.freeze()  # what was loaded stays
         gc.enable()
-    alone.command(name, epilog=f"Example: {command.example}")(function)
+    alone.command(name, cls=GroupedCommand, epilog=f"Example: {command.example}")(function)
     return get_command(alone)
 
 
@@ -241,7 +246,7 @@ def run(argv: list[str] | None = None) -> int:
     argv : list of str, optional
         Arguments after the program's name; those of the process by default.
     """
-    given = sys.argv[1:] if argv is None else argv
+    given = (sys.argv[1:] if argv is None else argv) or ["--help"]
     for argument in given:
         if argument.encode(errors="ignore").decode() != argument:
             return complain(f"argument {argument!r} is not UTF-8; rename the file", 2)

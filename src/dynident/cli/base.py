@@ -14,12 +14,16 @@ from dynident.cli.options import (
     FrictionOption,
     JsonFlag,
     LockedOption,
+    LogFlags,
     parse_locked_joints,
 )
 from dynident.cli.output import print_json, say
+from dynident.cli.studies import BandwidthOption, StudyFlags
+from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
     from dynident.dynamics.base import BaseParameters
+    from dynident.dynamics.idim import Idim
     from dynident.robot.model import Robot
 
 
@@ -54,6 +58,20 @@ def base(
     symbols: Annotated[
         bool, typer.Option("--symbols", help="Lengths of a DH table as symbols: d3^2 m3.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="ALGORITHM", help="Whose choice of combinations: svd, qr or rref."
+        ),
+    ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="And what its motion tells; repeat it, a,b for side by side."),
+    ] = None,
+    bandwidth: BandwidthOption = None,
+    study: Annotated[
+        Path | None, typer.Option("--study", help="The same of the logs of a study of the robot.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
@@ -76,7 +94,20 @@ def base(
     if symmetries:
         print_symmetries(model, json)
         return
+    ways = {"--by": by, "--study": study, "--log": log, "--rows": rows, "--symbols": symbols}
+    ways["--beyond"] = beyond if study is not None or log else None
+    asked = [flag for flag, value in ways.items() if value]
+    if len(asked) > 1:
+        raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
+    if study is not None or log:
+        joints, own = parse_locked_joints(locked), robot if study is None else None
+        beside = (friction, bandwidth, joints, floating, contact or ())
+        print_told(robot, StudyFlags(study, own, log or (), (), *beside), json)
+        return
     idim = build_idim(model, friction or FRICTION, rotor)
+    if by is not None:
+        print_basis(idim, by, json)
+        return
     if rows is not None:
         side_by_side = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
         if json:
@@ -109,9 +140,58 @@ def base(
     typer.echo(format_regroupings(found, texts))
 
 
+def print_basis(idim: Idim, by: str, json: bool) -> None:
+    """Base parameters by an algorithm of the literature."""
+    from dynident.core.text import suggest_nearest
+    from dynident.core.words import format_entry
+    from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
+
+    if by not in ALGORITHMS:
+        raise InputError(f"--by {by!r} is not known{suggest_nearest(by, ALGORITHMS)}")
+    found = find_basis(idim, by)
+    pairs = list(zip(found.names, found.regroupings, strict=True))
+    if json:
+        told = [{"name": name, "regrouping": text} for name, text in pairs]
+        document = {"robot": idim.robot.name, "by": by, "base_count": found.count}
+        print_json({"schema": "dynident.basis/1", **document, "parameters": told})
+        return
+    lines = [line for name, text in pairs for line in format_entry(name, text)]
+    note = f"{found.count} base parameters of {len(idim.parameters)} standard parameters, by {by}"
+    typer.echo("\n".join([*lines, "", *format_entry("count", note)]))
+
+
+def print_told(file: Path, given: StudyFlags, json: bool) -> None:
+    """The structural base parameters of a robot, and what the motion of logs tells of them."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.errors import name_study_in_errors
+    from dynident.fit.told import (
+        find_told_parameters,
+        format_told_parameters,
+        serialise_told_parameters,
+    )
+    from dynident.report.text import format_regroupings
+    from dynident.study.study import build_study_problem, load_study_robot, read_study_logs
+
+    chosen = given.read(LogFlags({}, {}))
+    if Path(chosen.robot.file).resolve() != file.resolve():
+        raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
+    with show_progress() as progress, name_study_in_errors(given.study):
+        robot = load_study_robot(chosen)
+        logs = read_study_logs(chosen, robot, "identify", progress=progress)
+        problem = build_study_problem(chosen, robot, logs, progress)
+        found = find_told_parameters(problem)
+    if json:
+        document = {"schema": "dynident.told/1", "base_count": found.base.count}
+        print_json({**document, **serialise_told_parameters(found)})
+        return
+    say("warning", list(dict.fromkeys(words for own in logs for words in own.warnings)))
+    typer.echo(format_regroupings(found.base, found.base.regroupings))
+    typer.echo("")
+    typer.echo(format_told_parameters(found, ", ".join(own.name for own in logs)))
+
+
 def write_with_symbols(found: BaseParameters) -> tuple[str, ...]:
     """Regroupings with the lengths of the robot's DH table as symbols."""
-    from dynident.core.errors import InputError
     from dynident.dynamics.symbols import find_symbolic_regroupings
     from dynident.robot.load import read_table_lengths
 

@@ -40,7 +40,12 @@ def compare(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Directory of comparison.json, comparison.html."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Directory of comparison.json, comparison.html.",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="All parameters of two results, in their order.")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def doctor(
     given: StudyFlags,
     fix: Annotated[
-        Path | None, typer.Option("--fix", help="Write a copy of the study with its logs repaired.")
+        Path | None,
+        typer.Option("--fix", help="Write a copy of the study with its logs repaired."),
     ] = None,
     json: JsonFlag = False,
     *,

@@ -52,12 +52,18 @@ def excite(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Directory of the trajectory, report and replay."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Directory of the trajectory, report and replay.",
+        ),
     ] = None,
     script: Annotated[
         bool,
         typer.Option(
-            "--script", help="Write trajectory.script, too: URScript, for six turning joints."
+            "--script",
+            help="Write trajectory.script, too: URScript, for six turning joints.",
         ),
     ] = False,
     json: JsonFlag = False,

@@ -7,16 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
+from dynident.cli.help import METHOD, METHODS, show_method_flags
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import name_study_in_errors
+from dynident.core.options import Option
 from dynident.study.study import IDENTIFYING, MethodSection, Study
 
-METHOD = MethodSection.model_fields["method"].default
+DEFAULT = MethodSection.model_fields["method"].default
 
 
-@add_flags(IDENTIFYING)
+def choose_group(option: Option) -> str:
+    """Flags of some methods have a group of their own."""
+    return METHOD if option.words.startswith("of every method") else METHODS
+
+
+@add_flags(IDENTIFYING, choose_group=choose_group)
 @add_study_flags()
 @add_log_flags
 def identify(
@@ -25,34 +32,52 @@ def identify(
         str | None,
         typer.Option(
             "--method",
-            help=f"{METHOD} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
-            "without constraints ols, wls, irls, ml, energy, sequential, rls, kf, ekf, idim-iv, "
-            "2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",
+            metavar="NAME",
+            help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
+            "without constraints ols, wls, irls, static, ml, energy, sequential, rls, kf, ekf, "
+            "idim-iv, 2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Directory of result.json, model.urdf or model.xml, report.html."
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Directory of result.json, model.urdf or model.xml, report.html.",
         ),
     ] = None,
     write_study: Annotated[
         Path | None,
         typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
     ] = None,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")] = True,
+    report: Annotated[
+        bool,
+        typer.Option("--report/--no-report", help="Write report.html."),
+    ] = True,
     as_given: Annotated[
         bool,
         typer.Option("--as-given", help="Decide nothing from the logs: --decide nothing."),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Print all that is known: parameters, tests, proofs.")
+        bool,
+        typer.Option("--full", help="Print all that is known: parameters, tests, proofs."),
     ] = False,
     json: JsonFlag = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 where the verdict is refuted.")
+        bool,
+        typer.Option("--strict", help="Exit with 1 where the verdict is refuted."),
     ] = False,
     anyway: AnywayFlag = False,
+    help_methods: Annotated[
+        bool,
+        typer.Option(
+            "--help-methods",
+            is_eager=True,
+            callback=show_method_flags,
+            help="Show this message with the options of methods and exit.",
+        ),
+    ] = False,
     *,
     told: LogFlags,
     options: dict[str, Any],

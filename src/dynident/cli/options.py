@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.help import OPTIONS
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option
 
@@ -31,12 +32,18 @@ def check_positive(value: float | None) -> float | None:
 
 
 RobotOption = Annotated[
-    Path | None, typer.Option("--robot", help="URDF, MJCF or robot TOML, instead of a study.")
+    Path | None,
+    typer.Option("--robot", metavar="FILE", help="URDF, MJCF or robot TOML, instead of a study."),
 ]
 AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
 RateOption = Annotated[
     float | None,
-    typer.Option("--rate", callback=check_positive, help="Sample rate of logs without time [Hz]."),
+    typer.Option(
+        "--rate",
+        metavar="HZ",
+        callback=check_positive,
+        help="Sample rate of logs without time [Hz].",
+    ),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
@@ -49,20 +56,25 @@ ColumnsOption = Annotated[
 UnitsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--units", metavar="SIGNAL=UNIT[,UNIT...]", help="Units of the logs: q=deg; repeatable."
+        "--units",
+        metavar="SIGNAL=UNIT[,UNIT...]",
+        help="Units of the logs: q=deg; repeatable.",
     ),
 ]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--contact", metavar="[NAME=]LINK[:point]", help="Where the world acts; repeatable."
+        "--contact",
+        metavar="[NAME=]LINK[:point]",
+        help="Where the world acts; repeatable.",
     ),
 ]
 LockedOption = Annotated[
     list[str] | None,
     typer.Option(
         "--locked",
+        metavar="JOINTS",
         help="Joints that do not move and are not in the log: a,b=0.5 [rad or m], 0 if not given.",
     ),
 ]
@@ -70,13 +82,17 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of ta
 LowpassOption = Annotated[
     float | None,
     typer.Option(
-        "--lowpass", callback=check_positive, help="Low-pass of the all-samples errors [Hz]."
+        "--lowpass",
+        metavar="HZ",
+        callback=check_positive,
+        help="Low-pass of the all-samples errors [Hz].",
     ),
 ]
 FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
+        metavar="NAME",
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), "
         "or one a joint with commas between.",
     ),
@@ -207,17 +223,25 @@ def read_log_flags(
     span: Annotated[
         str | None,
         typer.Option(
-            "--rows", metavar="FIRST,STOP", help="Samples of the logs, from 0: first, and stop."
+            "--rows",
+            metavar="FIRST,STOP",
+            help="Samples of the logs, from 0: first, and stop.",
         ),
     ] = None,
     bad_rows: Annotated[
         str | None,
-        typer.Option("--bad-rows", help="Damaged rows of the logs: refuse (default) or cut."),
+        typer.Option(
+            "--bad-rows",
+            metavar="refuse|cut",
+            help="Damaged rows of the logs: refuse (default) or cut.",
+        ),
     ] = None,
     drop_below: Annotated[
         str | None,
         typer.Option(
-            "--drop-below", help="Speed below which rows are left out, or one a joint [rad/s]."
+            "--drop-below",
+            metavar="X[,X...]",
+            help="Speed below which rows are left out, or one a joint [rad/s].",
         ),
     ] = None,
 ) -> LogFlags:
@@ -301,12 +325,14 @@ SHORT = {"n": "-n"}
 
 
 def add_flags(
-    every: Mapping[str, Option], section: str = "identify"
+    every: Mapping[str, Option],
+    section: str = "identify",
+    choose_group: Callable[[Option], str] = lambda _: OPTIONS,
 ) -> Callable[[Command], Command]:
     """Add a flag for every option that a line can hold; those given arrive as `options`.
 
     What is refused of an option is named as the flag that gave it, or as the key of the study, in
-    whose `section` the options stand.
+    whose `section` the options stand. A page of ``--help`` has them in the groups that are chosen.
     """
     known = [each for each in every.values() if has_flag(each)]
     added = [
@@ -316,7 +342,11 @@ def add_flags(
             default=None,
             annotation=Annotated[
                 choose_parsed_type(option) | None,
-                typer.Option(*list_flag_spellings(option), help=write_flag_help(option)),
+                typer.Option(
+                    *list_flag_spellings(option),
+                    rich_help_panel=choose_group(option),
+                    help=write_flag_help(option),
+                ),
             ],
         )
         for option in known

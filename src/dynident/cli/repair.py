@@ -24,7 +24,8 @@ NEAREST = {"metric": collect_options([Knowledge])["metric"]}
 def repair(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
     urdf: Annotated[
-        Path | None, typer.Option("--urdf", help="The URDF to write; only a report without.")
+        Path | None,
+        typer.Option("--urdf", help="The URDF to write; only a report without."),
     ] = None,
     mass: Annotated[
         float | None,

@@ -42,7 +42,7 @@ def validate(
         document = {
             "schema": "dynident.validation/1",
             "verdict": fit.verdict.state,
-            "validation": [serialise_validation(one.figures, names) for one in found],
+            "validation": [serialise_validation(one.figures, fit.robot) for one in found],
             "warnings": warnings,
         }
         print_json(document)
@@ -83,7 +83,8 @@ def export(
     urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
     mjcf: Annotated[Path | None, typer.Option("--mjcf", help="The MJCF to write.")] = None,
     c: Annotated[
-        Path | None, typer.Option("--c", help="Inverse dynamics in C99, the file to write.")
+        Path | None,
+        typer.Option("--c", help="Inverse dynamics in C99, the file to write."),
     ] = None,
     repair: Annotated[
         bool,

@@ -19,7 +19,12 @@ def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write them and draws.yaml, their ranges, there."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write them and draws.yaml, their ranges, there.",
+        ),
     ] = None,
     form: Annotated[
         str | None,

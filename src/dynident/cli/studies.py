@@ -30,6 +30,7 @@ BandwidthOption = Annotated[
     float | None,
     typer.Option(
         "--bandwidth",
+        metavar="HZ",
         callback=check_positive,
         help=f"Bandwidth {PREPARING['bandwidth'].words}.",
     ),
@@ -101,10 +102,15 @@ def read_study_flags(
     robot: RobotOption = None,
     log: Annotated[
         list[str] | None,
-        typer.Option("--log", help="A log; repeat for several, a,b for side by side."),
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="A log; repeat for several, a,b for side by side.",
+        ),
     ] = None,
     validate: Annotated[
-        list[str] | None, typer.Option("--validate", help="A log held out; repeatable.")
+        list[str] | None,
+        typer.Option("--validate", metavar="FILE", help="A log held out; repeatable."),
     ] = None,
     friction: FrictionOption = None,
     bandwidth: BandwidthOption = None,

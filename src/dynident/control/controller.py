@@ -7,7 +7,7 @@ Each is the pair ``dz/dt = A z + B w`` (sampled: ``z+ = A z + B w``) and ``u = C
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
@@ -55,6 +55,10 @@ class Controller:
     compensation : str
         "gravity" adds g(q); "feed-forward" the inverse dynamics along the reference; with
         "computed-torque" ``gain * sat(u)`` is an acceleration that a model makes a torque.
+    band : ndarray, shape (n, m)
+        Position error within which a state takes in nothing, and keeps what it has; twice as
+        far it takes in all, and in between a share that grows linearly, so that motions have
+        slopes. None by default [rad or m].
     """
 
     A: Array
@@ -67,12 +71,16 @@ class Controller:
     rate: float | None = None
     delay: float = 0.0
     compensation: str = "none"
+    band: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
         if np.ndim(self.C) != 2 or not len(self.C):
             raise InputError(f"controller: C has shape {np.shape(self.C)}, needs (joints, m)")
         n, m, w = *np.shape(self.C), len(INPUTS)
         shapes = {"A": (n, m, m), "B": (n, m, w), "C": (n, m), "D": (n, w), "antiwindup": (n, m)}
+        if not np.size(self.band):
+            object.__setattr__(self, "band", np.zeros((n, m)))
+        shapes["band"] = (n, m)
         for label, shape in {**shapes, "gain": (n,), "limit": (n,)}.items():
             value = np.array(getattr(self, label), dtype=float, order="C")
             if value.shape != shape:
@@ -83,6 +91,8 @@ class Controller:
             object.__setattr__(self, label, value)
         if not np.all(self.limit > 0.0):
             raise InputError("controller: limit has to be positive; leave it out for none")
+        if np.any(self.band < 0.0):
+            raise InputError("controller: band must not be negative; 0 for none")
         _check_rate(self.rate)
         if not 0.0 <= self.delay < np.inf:
             raise InputError(f"controller: delay has to be zero or more, got {self.delay:g} s")
@@ -156,6 +166,7 @@ def pid(
     kd: Numbers = 0.0,
     *,
     tracking_time: Numbers | None = None,
+    integral_band: Numbers = 0.0,
     velocity_reference: bool = True,
     **common: Unpack[Common],
 ) -> Controller:
@@ -163,7 +174,8 @@ def pid(
 
     `tracking_time` [s] is that of the back-calculation while the output is limited: by
     default ``sqrt(kd / ki)``, or ``kp / ki`` where kd is 0; infinite for none. A sampled
-    integral goes by forward Euler.
+    integral goes by forward Euler. Within `integral_band` of the target [rad or m] the integral
+    stands still, as friction would have it hunt there (brunot2019, section 2.2).
     """
     kp, ki, kd = _check_gains(common, kp=kp, ki=ki, kd=kd)
     D = _stack_coefficients({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
@@ -171,7 +183,8 @@ def pid(
     usual = np.where(
         kd != 0.0, np.sqrt(np.abs(_divide_safely(kd, ki))), np.abs(_divide_safely(kp, ki))
     )
-    return _build_controller(D, common, _build_integral(error, ki, usual, tracking_time, common))
+    states = _build_integral(error, ki, usual, tracking_time, common)
+    return _build_controller(D, common, states, band=integral_band)
 
 
 def p_p(
@@ -191,19 +204,20 @@ def p_pi(
     velocity_feedforward: Numbers = 0.0,
     *,
     tracking_time: Numbers | None = None,
+    integral_band: Numbers = 0.0,
     **common: Unpack[Common],
 ) -> Controller:
     """P position loop around a PI velocity loop.
 
     ``u = kv e + ki * integral of e`` with ``e = kp (qref - q) + ff dqref - dq``.
-    `tracking_time` as in `pid`, by default ``kv / ki``.
+    `tracking_time` as in `pid`, by default ``kv / ki``; `integral_band` likewise, of ``qref - q``.
     """
     kp, kv, ki, ff = _check_gains(
         common, kp=kp, kv=kv, ki=ki, velocity_feedforward=velocity_feedforward
     )
     error = _stack_coefficients({QREF: kp, Q: -kp, DQREF: ff, DQ: -np.ones_like(kp)})
     inner = _build_integral(error, ki, np.abs(_divide_safely(kv, ki)), tracking_time, common)
-    return _build_controller(error * kv[:, None], common, inner)
+    return _build_controller(error * kv[:, None], common, inner, band=integral_band)
 
 
 def transfer_function(num: Polynomials, den: Polynomials, **common: Unpack[Common]) -> Controller:
@@ -390,15 +404,24 @@ def _difference_positions(
 
 
 def _build_controller(
-    D: Array, common: Common, states: States = (), exact: bool = False
+    D: Array, common: Common, states: States = (), exact: bool = False, band: Numbers = 0.0
 ) -> Controller:
-    """The controller of a direct term and states, with the common settings."""
+    """The controller of a direct term and states, with the common settings.
+
+    Parameters
+    ----------
+    exact : bool
+        Without the reference's acceleration that "computed-torque" adds.
+    band : float or sequence
+        Of the states that are given, one a joint.
+    """
     known = Common.__annotations__
     for key in (k for k in common if k not in known):
         raise InputError(f"unknown controller setting {key!r}{suggest_nearest(key, known)}")
     n, rate = len(D), _check_rate(common.get("rate"))
     if not states:
         states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
+    own = states[2].shape[1]
     velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
     if velocity not in VELOCITIES:
         raise InputError(
@@ -418,4 +441,6 @@ def _build_controller(
     gain = _spread_over_joints("gain", common.get("gain", 1.0), n)
     limit = _spread_over_joints("limit", common.get("limit", np.inf), n)
     A, B, C, back = states
-    return Controller(A, B, C, D, back, gain, limit, rate, common.get("delay", 0.0), compensation)
+    late, within = common.get("delay", 0.0), np.zeros(C.shape)
+    within[:, :own] = _spread_over_joints("integral_band", band, n)[:, None]
+    return Controller(A, B, C, D, back, gain, limit, rate, late, compensation, within)

@@ -94,7 +94,9 @@ def make_choice_validator(choices: Collection[str]) -> AfterValidator:
 
 def join_names(names: object) -> object:
     """A list of names as one, with commas between."""
-    return ",".join(map(str, names)) if isinstance(names, list | tuple) else names
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return ",".join(names)
+    return names
 
 
 def list_choices(note: object) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
 from dynident.decide.decision import BLOCKS, STANDSTILL, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
-from dynident.recording.prepare import find_moving_joints
 from dynident.regression.blocks import factor_parts, label_blocks
 from dynident.regression.factors import Factors, GroupFactor
 from dynident.regression.problem import Problem
+from dynident.robot.drives import find_moving_joints
 
 SHARES = (0.01, 0.03, 0.06)
 """Gates that are tried, as shares of each joint's largest speed."""

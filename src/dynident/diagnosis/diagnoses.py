@@ -41,6 +41,20 @@ from dynident.diagnosis.suspicion import (
     fit_consistent_model,
     make_mendable_suspicion,
 )
+from dynident.diagnosis.targets import (
+    BOTH,
+    TARGETS,
+    Otherwise,
+    TrackingCase,
+    suspect_common_zeros,
+    suspect_mounted_targets,
+    suspect_pushes,
+    suspect_scales,
+    suspect_target_delays,
+    suspect_target_orders,
+    suspect_target_signs,
+    suspect_target_zeros,
+)
 from dynident.diagnosis.wrenches import (
     suspect_unit_mountings,
     suspect_wrench_axes,
@@ -148,6 +162,25 @@ def suspect_orders(
     for which, order in list_column_orders(case.robot, case.bad, turned):
         mending = Mending(order=dict.fromkeys(signals, order))
         yield make_mendable_suspicion(diagnosis, f"{what} {which}", mending, case.n)
+
+
+def suspect_tracked_orders(case: TrackingCase) -> Iterator[Otherwise]:
+    """Columns of positions or targets in another order, of logs of encoders alone."""
+    robot = case.log.idim.robot
+    if case.bad:
+        yield from suspect_target_orders(
+            case, list_column_orders(robot, case.bad), (*TARGETS, BOTH)
+        )
+    for j in range(case.n - 1):  # that both are, the errors need not show
+        pair = frozenset((j, j + 1)) - (case.bad if len(case.bad) > 1 else frozenset())
+        first = list(list_column_orders(robot, pair))[:1] if len(pair) > 1 else []
+        yield from suspect_target_orders(case, first, (BOTH,))
+
+
+def suspect_tracked_zeros(case: TrackingCase) -> Iterator[Otherwise]:
+    """Zeros of encoders: against their targets, or with these."""
+    yield from suspect_target_zeros(case)
+    yield from suspect_common_zeros(case)
 
 
 def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
@@ -591,6 +624,11 @@ def refine_scale(s: Scene, factor: Array) -> Array:
     return factor * float(np.exp(best))
 
 
+def suspect_nothing(_: Any) -> Iterator[Any]:
+    """What is not asked of a kind of logs."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What a log may be suspected of.
@@ -598,13 +636,16 @@ class Diagnosis:
     Attributes
     ----------
     suspect : callable
-        The suspicions, with their sizes, of a log that is looked at.
+        The suspicions, with their sizes, of a log of torques that is looked at.
     applies : callable
-        Of which logs they are.
+        Of which of these logs they are.
+    follow : callable
+        The same of a log of encoders alone, by its targets and their law.
     """
 
     suspect: Callable[[Case], Iterator[Suspicion]]
     applies: Callable[[Scene], bool]
+    follow: Callable[[TrackingCase], Iterator[Otherwise]] = suspect_nothing
 
 
 def is_any(scene: Scene) -> bool:
@@ -620,6 +661,11 @@ def is_plain(scene: Scene) -> bool:
 def is_general(scene: Scene) -> bool:
     """Logs of robots that float, touch something, or have locked joints."""
     return not scene.plain
+
+
+def is_none(scene: Scene) -> bool:
+    """No log of torques."""
+    return False
 
 
 def has_torques(scene: Scene) -> bool:
@@ -643,16 +689,20 @@ DIAGNOSES: dict[str, Diagnosis] = {
         partial(suspect_signs, "torque sign", "torque", ("tau",)), has_torques
     ),
     "torque order": Diagnosis(suspect_torque_orders, has_torques),
-    "delay": Diagnosis(suspect_delays, is_plain),
+    "delay": Diagnosis(suspect_delays, is_plain, suspect_target_delays),
     "position delay": Diagnosis(suspect_position_lags, is_plain),
-    "encoder offset": Diagnosis(suspect_encoder_offsets, is_any),
+    "encoder offset": Diagnosis(suspect_encoder_offsets, is_any, suspect_tracked_zeros),
     "drift": Diagnosis(suspect_drifts, is_plain),
     "gain step": Diagnosis(suspect_gain_steps, is_plain),
     "position sign": Diagnosis(
-        partial(suspect_signs, "position sign", "position", ("q", "qref")), is_any
+        partial(suspect_signs, "position sign", "position", ("q", "qref")),
+        is_any,
+        suspect_target_signs,
     ),
     "position order": Diagnosis(
-        partial(suspect_orders, "position order", "the positions", ("q",)), is_plain
+        partial(suspect_orders, "position order", "the positions", ("q",)),
+        is_plain,
+        suspect_tracked_orders,
     ),
     "joint order": Diagnosis(
         partial(suspect_orders, "joint order", "positions and torques", ("q", "tau", "qref")),
@@ -662,7 +712,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "absolute encoder": Diagnosis(suspect_absolute_encoders, is_plain),
     "reversed time": Diagnosis(suspect_reversed_time, is_plain),
     "gravity": Diagnosis(suspect_missing_gravity, is_plain),
-    "mounting": Diagnosis(suspect_mountings, is_plain),
+    "mounting": Diagnosis(suspect_mountings, is_plain, suspect_mounted_targets),
     "coupled drive": Diagnosis(suspect_coupled_drives, is_plain),
     "rate": Diagnosis(suspect_rates, is_plain),
     "torque scale of a joint": Diagnosis(suspect_torque_scales, is_plain),
@@ -671,7 +721,8 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "spring": Diagnosis(suspect_springs, is_plain),
     "ripple": Diagnosis(suspect_ripples, is_plain),
     "unsigned": Diagnosis(suspect_lost_signs, is_plain),
-    "torque scale": Diagnosis(suspect_foreign_scales, is_plain),
+    "torque scale": Diagnosis(suspect_foreign_scales, is_plain, suspect_scales),
+    "push": Diagnosis(suspect_nothing, is_none, suspect_pushes),
     "slow logger": Diagnosis(suspect_slow_loggers, is_plain),
     "late signal": Diagnosis(suspect_late_signals, is_general),
     "wrench sign": Diagnosis(suspect_wrench_signs, has_wrenches),

@@ -15,23 +15,24 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.null_spaces import find_null_spaces
 from dynident.diagnosis.squares import Columns, Factor, LeastSquares, factorise, join
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
 from dynident.dynamics.equations import PLAIN, mark_touched_equations
 from dynident.dynamics.parameters import Packing
-from dynident.filters.filters import DecimationFilter, count_filter_edge, subtract_lowpass
+from dynident.filters.filters import (
+    DecimationFilter,
+    count_filter_edge,
+    filter_by_cutoff,
+    interpolate_rows,
+    subtract_lowpass,
+)
 from dynident.recording.floating import BaseMotion
 from dynident.recording.mend import SETTLED, shift_in_time
-from dynident.recording.prepare import (
-    BANDWIDTH,
-    TORQUE_FACTOR,
-    Samples,
-    filter_by_cutoff,
-)
+from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
+from dynident.regression.null_spaces import find_null_spaces
 from dynident.robot.model import Robot
 
 Signals = dict[str, Array]
@@ -675,13 +676,6 @@ def low_pass_columns(
     for start, stop in samples.runs:
         filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
     return np.ascontiguousarray(filtered[::thin])
-
-
-def interpolate_rows(signals: Array, places: Array) -> Array:
-    """Rows at places between them, linearly; those of the ends beyond them."""
-    low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
-    share = np.clip(places - low, 0.0, 1.0)[:, None]
-    return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])
 
 
 def find_steady_instants(

@@ -173,11 +173,18 @@ def is_joint_at_rest(q: Array, tau: Array, start: int, stop: int, borders: Integ
     Such a joint slows down before and starts gently, and friction and the weight of others change
     its torque by less than motion does.
     """
-    steps = np.diff(q)
-    moving = np.flatnonzero(steps)
+    moving = np.flatnonzero(np.diff(q))
     if not len(moving) or np.std(tau[start:stop]) > limit.AS_EVER * np.std(tau[moving]):
         return False
-    sizes = np.abs(steps[moving])
+    return stops_gently(q, start, stop, borders)
+
+
+def stops_gently(q: Array, start: int, stop: int, borders: Integers) -> bool:
+    """Whether a position slows down before it stands still, and starts gently, as a joint does."""
+    steps = np.diff(q)
+    sizes = np.abs(steps[steps != 0.0])
+    if not len(sizes):
+        return True
     # an encoder adds one of its steps
     most = 2.0 * limit.ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)
     ends = ((a, a + 2) for a in (start - 2, stop - 1))

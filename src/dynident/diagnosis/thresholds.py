@@ -121,3 +121,29 @@ FEW_SPIKES = 2  # such samples
 LOST = 0.002  # share of the samples at which a motion doubles: none on any sound measured log
 VISITS = 3.0  # of zero that a torque without sign makes, mean of the joints: 3.4 and above measured
 TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero
+
+# ---- positions of simulations that follow targets: Z1 and Go2, fitted on either part, are sound
+
+ASTRAY_SHARE = 0.2  # error over a joint's motion from which it is doubtful: 0.09 measured
+LOST_SHARE = 0.5  # the same from which it is refuted
+SMALL_SHARE = 0.01  # below which it tells nothing; sound joints have 0.004 to 0.09
+STILL_SHARE = 0.05  # of the largest joint's motion that each is taken to have at least
+NO_BETTER = 1.3  # error over that of a lag without a robot, that is doubtful: 1.10 measured
+MUCH_WORSE = 2.0  # the same from which it is refuted
+UNEVEN_TIME = 3.0  # error of the worst stretch over the median one's: 2.36 measured
+STRETCHES = 10  # of a log, of about the same length
+UNLIKE = 4.0  # held-out error of a joint over its fitted one: 2.11 measured
+
+# ---- logs of encoders alone, by what their law asks of drives: readings of undamaged ones, Z1 and
+# Go2, leave 0.85 of the mean error and more, of one joint's 0.47, of its torque's scale 0.36
+
+TRACKED_HZ = 5.0  # cutoff: above it the stairs of targets are all that the law asks for
+ZERO_FAR = 0.06  # offset of a position from its target that no drive makes: 0.018 measured [rad]
+ZERO_MOVED = 0.02  # by which a zero is off that of another log: 0.002 measured [rad]
+SCALED = 1.5  # times all joints' torque of the file, or one over: 0.87 to 1.11 measured
+CLEAR_SCALE = 0.25  # share of a joint's error that another torque of it leaves: 0.36 measured
+TOLD_BY_BODIES = 0.8  # share of the error without bodies: 0.42 to 0.75 measured where they count
+HELD_TIME = 0.2  # for which an encoder that is stuck stands still at least [s]
+PUSHED = (0.25, 0.5, 1.0, 2.0)  # lengths of a push that are tried [s]
+PUSH_SHARE = 0.25  # of a log that it takes at most
+STILL_MOVES = 0.7  # share of a joint's motion that is left without it

@@ -16,7 +16,13 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.text import format_combination
 from dynident.dynamics.conditions import Conditions
-from dynident.dynamics.equations import PLAIN, Observed, Sensor, reduce_to_observed_rows
+from dynident.dynamics.equations import (
+    CREEPING,
+    PLAIN,
+    Observed,
+    Sensor,
+    reduce_to_observed_rows,
+)
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
 from dynident.friction.model import Trace
@@ -178,6 +184,8 @@ def draw_random_states(
     dq, ddq = rng.normal(size=(samples, dof)), rng.normal(scale=3.0, size=(samples, dof))
     if observed.still and idim.robot.floating:
         q[:, :7], dq[:, :6], ddq[:, :6] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0
+    if observed.static:
+        dq, ddq = CREEPING * np.sign(dq), 0.0 * ddq
     for joint, value in observed.locked:
         q[:, joint - n], dq[:, joint - n], ddq[:, joint - n] = value, 0.0, 0.0
     return q, dq, ddq

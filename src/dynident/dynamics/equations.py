@@ -20,6 +20,8 @@ from dynident.robot.model import Equations, Robot
 
 SINGULAR = 1e-6
 """Singular value of a contact Jacobian, over its largest, below which it is none."""
+CREEPING = 1e-12
+"""Speed of a joint that is held: nothing but friction, by its sign, feels it [rad/s or m/s]."""
 FAR = 0.05
 """Smallest squared cosine between a null space and the basis that it is described by."""
 
@@ -53,6 +55,8 @@ class Observed:
         Sets of contacts that bear and that nothing measures.
     sensors : tuple of Sensor
         Measured contacts of whose sensors something is estimated.
+    static : bool
+        Whether it is of poses that were held, each joint approached from some side.
     """
 
     equations: Equations = "full"
@@ -60,6 +64,7 @@ class Observed:
     locked: tuple[tuple[int, float], ...] = ()
     free: tuple[tuple[str, ...], ...] = ()
     sensors: tuple[Sensor, ...] = ()
+    static: bool = False
 
     def rows(self, robot: Robot) -> Booleans:
         """Which of the equations hold without any projection, shape (dof,)."""

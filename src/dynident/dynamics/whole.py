@@ -218,3 +218,23 @@ class Model:
                 f"{self.idim.robot.name}: its friction depends on the {' and the '.join(more)} of "
                 f"its drives, which is more than {what} of one instant can know"
             )
+
+
+def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
+    """Mean diagonal of the joint-space mass matrix, rotors included.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (standard parameters,)
+    q : ndarray, shape (samples, nq)
+        Configurations to average over.
+
+    Returns
+    -------
+    ndarray, shape (dof,)
+        [kg m^2 or kg]
+    """
+    bodies, _ = idim.split(theta)
+    rotors = idim.rotors(theta)
+    M = compute_mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

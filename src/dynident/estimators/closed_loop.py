@@ -22,15 +22,28 @@ from dynident.core.options import InPython, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import average_inertia
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
 from dynident.regression.problem import Problem, Regression
 from dynident.simulation.integrators import INTEGRATORS
-from dynident.simulation.loop import MOST_STEPS, WIDTH_SHARE, Loop, choose_share_of_speed
+from dynident.simulation.loop import (
+    MOST_STEPS,
+    TOLERANCE,
+    TOLERANCES,
+    WIDTH_SHARE,
+    Loop,
+    choose_share_of_speed,
+    find_holding_width,
+)
 from dynident.simulation.mount import Mount, find_mount
-from dynident.simulation.plant import average_inertia
-from dynident.simulation.rollout import Stretch, rollout, sensitive_rollout
+from dynident.simulation.rollout import (
+    Stretch,
+    refuse_chosen_steps,
+    rollout,
+    sensitive_rollout,
+)
 from dynident.simulation.stability import check_integration
 
 MASS_SAMPLES = 200
@@ -73,10 +86,16 @@ class Simulation(Options):
         "of the loop; `ode3` by default, `sdirk2` for logs without torque",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
+    tolerance: Annotated[
+        Annotated[Number, Field(ge=TOLERANCES[0], le=TOLERANCES[1])],
+        "of a step's error over one plus the value of each position and speed: of `ode45`, whose "
+        "steps are as long as it allows",
+    ] = TOLERANCE
     width: Annotated[
         Positives | None,
         "smoothing of the sign of Coulomb friction; one per cent of the largest reference speed "
-        "by default, where targets are held a tenth of the largest speed [rad/s or m/s]",
+        "by default, where targets are held a tenth of the largest speed, less where joints rest "
+        "[rad/s or m/s]",
     ] = None
     targets: Annotated[
         Targets | None,
@@ -124,6 +143,7 @@ class Simulation(Options):
             held=self.targets == HELD,
             bias=None if self.bias is None else np.array(self.bias),
             mount=self.mount,
+            tolerance=self.tolerance,
             **more,
         )
 
@@ -162,6 +182,7 @@ class Simulation(Options):
             return self
         if reference is None or self.targets == HELD:
             width = choose_share_of_speed(log.dq[:, -log.measured.shape[1] :], HELD_WIDTH)
+            width = np.minimum(width, find_holding_width(log.measured, log.runs, log.rate))
         else:
             asked = np.vstack([reference.dq[start:stop] for start, stop in log.runs])
             width = choose_share_of_speed(asked, WIDTH_SHARE)
@@ -177,12 +198,13 @@ class Simulation(Options):
         control = self.controller
         width: object = "1 % of the largest reference speed of each log"
         if self.targets == HELD:
-            width = "10 % of the largest speed of each log"
+            width = "10 % of the largest speed of each log, less where joints rest for long"
         if self.width is not None:
             width = np.atleast_1d(self.width).tolist()
         return {
             "integrator": self.integrator or "ode3",
             "substeps": self.substeps,
+            "tolerance": self.tolerance,
             "width": width,
             "targets": self.targets or "smooth",
             "bias": None if self.bias is None else list(self.bias),
@@ -192,7 +214,8 @@ class Simulation(Options):
             "delay": control.delay,
             "compensation": control.compensation,
             "controller": {
-                name: getattr(control, name).tolist() for name in ("A", "B", "C", "D", "antiwindup")
+                name: getattr(control, name).tolist()
+                for name in ("A", "B", "C", "D", "antiwindup", "band")
             },
             "gain": control.gain.tolist(),
             "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],
@@ -314,6 +337,21 @@ class Auxiliary:
                 begun = None if moved is None else moved[:, list(kept)]
                 for part in sensitive_rollout(own, theta, kept, (wanted,), begun=begun):
                     yield index, start, part
+
+    def differenced(
+        self, beta: Array, wanted: str, steps: Array
+    ) -> Iterator[tuple[int, int, Stretch]]:
+        """What `sensitive` gives, by forward differences of a further rollout a parameter."""
+        standard, n = self.problem.base.standard, self.problem.robot.n
+        refuse_chosen_steps(self.simulation.integrator)
+        near = [standard(beta), *(standard(beta + step) for step in np.diag(steps))]
+        for index, loops in enumerate(self.loops):
+            for start, _, loop in loops:
+                runs = [sensitive_rollout(self.begin(index, start, loop, t)[0], t) for t in near]
+                for part, *others in zip(*runs, strict=True):
+                    signals = [getattr(each.motion, wanted)[:, -n:] for each in (part, *others)]
+                    slopes = np.stack([each - signals[0] for each in signals[1:]], axis=2) / steps
+                    yield index, start, replace(part, **{f"by_{wanted}": slopes})
 
     def inertia(self, beta: Array) -> Array:
         """Mean diagonal of the mass matrix along the logs, shape (n,)."""
@@ -454,6 +492,8 @@ def build_auxiliary_model(
     bears = bears and not robot.floating and simulation.mount is None
     loops, balanced = [], set()
     for k, log in enumerate(problem.samples):
+        if log.rests is not None:
+            raise InputError(f"{log.name}: rests are not simulated; leave rests out, or take wls")
         reference = extract_logged_reference(log, held)
         if simulation.references is not None:
             reference = simulation.references[k]

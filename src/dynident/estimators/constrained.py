@@ -27,6 +27,7 @@ from dynident.consistency.feasible_set import (
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
+from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
@@ -57,7 +58,6 @@ from dynident.estimators.iteration import (
     iterate_until_settled,
 )
 from dynident.estimators.output_error import TORQUE, measure_error_sigma, minimise_output_error
-from dynident.estimators.standard_errors import derive_standard_errors
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import estimate_sigma_by_scatter

@@ -50,6 +50,7 @@ from dynident.estimators.encoder_unknowns import (
     Unknowns,
     build_admitted_set,
     find_free_directions,
+    find_load_shares,
     hold_start_readings,
     project_on_admitted,
 )
@@ -79,6 +80,8 @@ PACE = Pace(
 )
 START = 1e-2
 """Drives' parameters that have to be positive start from so much at least, in SI units."""
+START_SHARE = 0.4
+"""Of its load a drive's friction takes up so much at most at the start."""
 MOST_STARTS = 60
 """Joints at the starts of runs, whose readings and speeds there are fitted beside all else; of
 more they are as read."""
@@ -247,6 +250,8 @@ def choose_start_unknowns(
     positive = np.array([p.positive for p in idim.parameters])
     positive[: idim.inertial] = False
     theta[positive] = np.maximum(theta[positive], START)
+    shares = find_load_shares(idim)
+    theta[shares] = np.minimum(theta[shares], START_SHARE)
     gain, bias = simulation.controller.gain, simulation.bias or (0.0,) * problem.robot.n
     late = simulation.controller.delay or START_DELAY / problem.samples[0].rate
     values = {"gain": list(gain), "bias": list(bias), "delay": [late]}

@@ -11,13 +11,13 @@ from scipy.special import chdtri
 from dynident.consistency.constraints import Bounds
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
+from dynident.dynamics.whole import average_inertia
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.encoder_errors import Linearised, linearise_encoder_errors
 from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.regression.problem import Problem
 from dynident.simulation.mount import list_mount_parameters as mount_names
 from dynident.simulation.mount import mount_model
-from dynident.simulation.plant import average_inertia
 from dynident.simulation.rollout import LoopColumn
 
 MOUNT_HZ = (2.0, 4.0, 7.0, 12.0, 20.0)

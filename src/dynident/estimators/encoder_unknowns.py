@@ -28,6 +28,8 @@ LONGEST_DELAY = 0.1
 """Of targets, unless a constraint says otherwise [s]."""
 SMALLEST = 1e-6
 """Rotor inertias and friction that have to be positive are at least so large, in SI units."""
+MOST_OF_LOAD = 0.9
+"""Share of its load that friction takes up at most: with all of it a drive locks itself."""
 UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
 """Of what is fitted of the loop."""
 
@@ -184,6 +186,7 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
     """
     idim, names = unknowns.idim, unknowns.names
     every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
+    every += [Bounds((idim.names[k],), upper=MOST_OF_LOAD) for k in find_load_shares(idim)]
     every += [
         Bounds((s.name,), s.bounds.lower, s.bounds.upper)
         if s.bounds.lower < s.bounds.upper
@@ -237,6 +240,15 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
         words.insert(0, prior.words)
     cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
     return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
+
+
+def find_load_shares(idim: Idim) -> list[int]:
+    """Columns of parameters that are shares of a drive's load: those without a unit."""
+    return [
+        k
+        for k, column in enumerate(idim.drive_columns, idim.inertial)
+        if idim.loaded and not find_parameter_unit(idim, k) and column.friction is not None
+    ]
 
 
 def project_on_admitted(free: Admitted, x: Array) -> Array:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone
@@ -10,9 +12,9 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.disbelief import Disbelief
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.standard_errors import StandardErrors
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
@@ -95,11 +97,15 @@ class Instruments:
         Least squares on the same rows less the estimate by instruments, neither constrained.
     simulated : ndarray, shape (base parameters,), or None
         The same of least squares along the simulated motion (didim's).
+    overidentified : bool
+        Whether there are more instruments than parameters: only then do weak ones lean towards
+        least squares (Angrist and Kolesar 2024).
     """
 
     first_stage_f: float
     least_squares: Array
     simulated: Array | None
+    overidentified: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +150,8 @@ class Estimate:
     tests : tuple of TestResult
         Those that belong to the method, beside the whiteness of the residuals.
     history : ndarray, shape (iterations + 1, base parameters), or None
-        The estimates of an iterative method, from its start.
+        The estimates of an iterative method, from its start; of a search by populations its start
+        and its end, before the repair.
     singular_values : ndarray or None
         Of the unweighted rows that carry the method: the simulated regressor Z (of 2sls with
         all its instruments), or the Jacobian; largest first.
@@ -200,3 +207,33 @@ class Estimate:
     def __repr__(self) -> str:
         """One line, for a prompt."""
         return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"
+
+
+def embed_estimate(found: Estimate, essential: Essential, count: int) -> Estimate:
+    """The estimate of some base parameters among all `count`; others are zero, without error."""
+    kept = list(essential.kept)
+
+    def spread(values: Array) -> Array:
+        whole = np.zeros((*values.shape[:-1], count))
+        whole[..., kept] = values
+        return whole
+
+    track, history, tested = found.track, found.history, found.instruments
+    if tested is not None:
+        simulated = None if tested.simulated is None else spread(tested.simulated)
+        tested = replace(tested, least_squares=spread(tested.least_squares), simulated=simulated)
+    covariance = replace(
+        found.covariance,
+        matrix=spread(spread(found.covariance.matrix).T),
+        literature=spread(found.covariance.literature),
+    )
+    return replace(
+        found,
+        beta=spread(found.beta),
+        covariance=covariance,
+        message=f"{len(kept)} of {count} base parameters estimated; {found.message}",
+        history=None if history is None else spread(history),
+        track=None if track is None else Track(track.time, spread(track.beta), spread(track.std)),
+        essential=essential,
+        instruments=tested,
+    )

@@ -28,8 +28,8 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.filters.filters import differentiate_twice
-from dynident.recording.prepare import Samples, filter_by_cutoff
+from dynident.filters.filters import differentiate_twice, filter_by_cutoff
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import (
     UNEXCITED,
     Factors,
@@ -371,10 +371,16 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
         words += f"; Pi beta is up to {measure_gap(simulated, std):.1f} sigma from beta"
     least = np.linalg.lstsq(system.R[:, system.instruments : -1], system.R[:, -1], rcond=None)[0]
     apart = least - system.projected.solve()
-    words += f"; least squares is up to {measure_gap(apart, std):.1f} sigma from instruments"
+    if np.any(std > 0.0):
+        words += f"; least squares is up to {measure_gap(apart, std):.1f} sigma from instruments"
     strength = compute_hac_first_stage_f(rows, sigma)
+    if np.isfinite(strength):
+        words += f"; first-stage F {strength:.3g}"
     weak: tuple[str, ...] = ()
-    if strength < LEAST_F:
+    own = Instruments(strength, apart, simulated, system.instruments > len(beta))
+    # as many instruments as parameters lean nowhere: there the error bars say it (Angrist and
+    # Kolesar 2024), or the instruments are refused
+    if strength < LEAST_F and own.overidentified:
         weak = (
             f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
             f"little (first-stage F {strength:.1f} by Kleibergen and Paap, "
@@ -382,15 +388,13 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
             "the estimate leans towards least squares, and its error bars are too short; take a "
             "controller or a reference that is nearer to the robot's, a longer log, or ml",
         )
-    elif np.isfinite(strength):
-        words += f"; first-stage F {strength:.2g}"
     return replace(
         estimate,
         message=f"{estimate.message}; {words}",
         warnings=(*estimate.warnings, *weak),
         tests=tuple(tests),
         singular_values=rows.instrument_factors.without("X").singular_values(),
-        instruments=Instruments(strength, apart, simulated),
+        instruments=own,
     )
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate, Rough
-from dynident.regression.essential import Elimination, select_essential_parameters
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
@@ -31,9 +29,7 @@ from dynident.regression.weighted import (
 )
 
 
-def ols(
-    problem: Problem, elimination: Elimination = Elimination(), bars: ErrorBars = ErrorBars()
-) -> Estimate:
+def ols(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Ordinary least squares, all groups weighted alike (ardiani2024, eq. 9).
 
     Raises
@@ -41,12 +37,11 @@ def ols(
     ComputationError
         When the log does not excite all base parameters.
     """
-    return fit_least_squares(problem, elimination, bars, solve_unweighted)
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
+    return finish_ls_estimate(problem, solve_unweighted(problem.factors), bars)
 
 
-def wls(
-    problem: Problem, elimination: Elimination = Elimination(), bars: ErrorBars = ErrorBars()
-) -> Estimate:
+def wls(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Least squares weighted by each group's sigma, iterated until both agree.
 
     Of logs that were averaged over periods sigma is that of their scatter, where the model leaves
@@ -57,8 +52,9 @@ def wls(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    solve = partial(solve_weighted, known=estimate_sigma_by_scatter(problem))
-    return fit_least_squares(problem, elimination, bars, solve)
+    require_excitation(problem, problem.factors.weighted(problem.factors.ones))
+    found = solve_weighted(problem.factors, estimate_sigma_by_scatter(problem))
+    return finish_ls_estimate(problem, found, bars)
 
 
 @dataclass(frozen=True)
@@ -111,34 +107,6 @@ def solve_weighted(
         return Weighted(beta, known, known, 1, words)
     beta, sigma, rounds = solve_wls(factors, start)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
-
-
-def fit_least_squares(
-    problem: Problem,
-    elimination: Elimination,
-    bars: ErrorBars,
-    solve: Callable[[Factors], Weighted],
-) -> Estimate:
-    """OLS and WLS, with all base parameters or those that survive elimination."""
-    factors = problem.factors
-    require_excitation(problem, factors.weighted(factors.ones))
-    found = solve(factors)
-    if elimination.essential is None:
-        return finish_ls_estimate(problem, found, bars)
-    if problem.idim.shape:
-        raise InputError(
-            f"essential parameters are those of linear models; friction {problem.idim.friction!r} "
-            "has shapes"
-        )
-    rule, limits = elimination.essential, elimination.limits
-    reduced = select_essential_parameters(factors, found.sigma, rule, limits)
-    kept = list(reduced.kept)
-    small = solve(factors.select(kept))
-    beta = np.zeros(problem.base.count)
-    beta[kept] = small.beta
-    message = f"{len(kept)} essential of {problem.base.count} base parameters"
-    estimate = finish_ls_estimate(problem, replace(small, beta=beta, message=message), bars, kept)
-    return replace(estimate, essential=reduced)
 
 
 HUBER = 1.345
@@ -277,29 +245,15 @@ def reweight_factors(
     return problem.compress(map(blocks, problem.rows()))
 
 
-def finish_ls_estimate(
-    rows: Regression, found: Weighted, bars: ErrorBars, kept: Sequence[int] | None = None
-) -> Estimate:
-    """A least-squares estimate with its residuals and its covariance.
-
-    Parameters
-    ----------
-    kept : sequence of int, optional
-        Base parameters that were estimated, all by default; the others are without error.
-    """
-    p = rows.base.count
-    chosen = list(range(p)) if kept is None else list(kept)
-    factors = rows.factors.select(chosen)
-    literature = np.zeros(p)
-    literature[chosen] = compute_literature_std(factors.weighted(found.sigma))
+def finish_ls_estimate(rows: Regression, found: Weighted, bars: ErrorBars) -> Estimate:
+    """A least-squares estimate with its residuals and its covariance."""
+    factors = rows.factors
+    literature = compute_literature_std(factors.weighted(found.sigma))
     inverse = factors.weighted(found.weights).inverse()
-    gain = np.zeros((p, p))
-    gain[np.ix_(chosen, chosen)] = inverse @ inverse.T
     errors = compute_residuals(rows, found.beta)
     scores = Scores(rows, found.beta, found.weights, found.sigma, errors)
-    covariance = name_covariance(
-        "least squares", estimate_covariance(scores, gain, bars), literature
-    )
+    spread = estimate_covariance(scores, inverse @ inverse.T, bars)
+    covariance = name_covariance("least squares", spread, literature)
     return Estimate(
         found.beta, None, found.sigma, covariance, errors, found.iterations, found.message
     )

@@ -128,6 +128,10 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             cause = "measured speeds; set derivatives = 'differences'"
         elif log.median is not None:
             cause = "a median filter; leave median out"
+        elif log.rests is not None:
+            cause = "averages over rests; leave rests out"
+        elif log.left_out is not None:
+            cause = "samples that are left out; leave torque_median out"
         if cause is not None:
             raise InputError(
                 f"{log.name}: ml does not propagate noise through {cause}, or take wls"

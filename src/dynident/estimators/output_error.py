@@ -1,19 +1,21 @@
 """CLOE and CLIE: simulated positions, or torques, fitted by Levenberg-Marquardt.
 
 The Jacobians are the exact sensitivities of the simulated closed loop (brunot2019, eq. 17
-to 23), from one rollout for all parameters.
+to 23), from one rollout for all parameters; or differences of as many rollouts more, as there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Annotated, Literal
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
+from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
@@ -39,6 +41,7 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.regression.decimate import GroupDecimator
+from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
@@ -50,11 +53,24 @@ DAMPING = 1e-3
 LARGEST_DAMPING = 1e10
 STALLED = 1e-9
 """Relative decrease of the criterion below which a step is the last."""
+STEP = 1e-6
+"""Of a difference: a parameter over the value at which it makes torques as large as all of them."""
 
 Output = tuple[str, Callable[[Stretch], Array], Callable[[Stretch], Array]]
 
 POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
+
+
+@dataclass(frozen=True)
+class Slopes(Options):
+    """How a simulated output is differentiated by the parameters."""
+
+    sensitivities: Annotated[
+        Literal["exact", "differences"],
+        "of the simulated output: exact, from one simulation; or forward `differences`, from one "
+        "more for each parameter as in the literature",
+    ] = "exact"
 
 
 def cloe(
@@ -64,6 +80,7 @@ def cloe(
     fitting: Fitting = Fitting(),
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
+    slopes: Slopes = Slopes(),
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -78,13 +95,19 @@ def cloe(
         When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
     if fits_drives(problem, fitting):
+        if slopes.sensitivities != "exact":
+            raise InputError(
+                "drives are fitted by exact sensitivities; differences are of links = 'free'"
+            )
         return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
     if fitting.loop or fitting.mount or fitting.constraints:
         raise InputError(
             "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
             "constraints on links"
         )
-    estimate = estimate_by_output_error(problem, simulation, POSITION, bars, weighting, progress)
+    estimate = estimate_by_output_error(
+        problem, simulation, POSITION, bars, weighting, slopes, progress
+    )
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
     refuse_chatter(problem, simulation, problem.base.standard(estimate.beta))
     # sigma is a torque's everywhere else: that of the inverse model's errors
@@ -98,6 +121,7 @@ def clie(
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
+    slopes: Slopes = Slopes(),
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
@@ -108,7 +132,7 @@ def clie(
     ------
     InputError, ComputationError
     """
-    return estimate_by_output_error(problem, simulation, TORQUE, bars, weighting, progress)
+    return estimate_by_output_error(problem, simulation, TORQUE, bars, weighting, slopes, progress)
 
 
 def estimate_by_output_error(
@@ -117,6 +141,7 @@ def estimate_by_output_error(
     output: Output,
     bars: ErrorBars,
     weighting: Weighting,
+    slopes: Slopes,
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
@@ -124,7 +149,7 @@ def estimate_by_output_error(
     start = choose_start_values(problem, simulation.start)
     free = Free(rcond=1e-12)
     linear, found, history = minimise_output_error(
-        auxiliary, start, output, free, progress, weighting
+        auxiliary, start, output, free, progress, weighting, slopes
     )
     return replace(
         finish_ls_estimate(linear, found, bars),
@@ -141,6 +166,7 @@ def minimise_output_error(
     inner: Inner,
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
+    slopes: Slopes = Slopes(),
 ) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
@@ -154,7 +180,7 @@ def minimise_output_error(
     given = auxiliary.simulation.start
     try:
         beta = start if given == "least-squares" else approach_by_didim(auxiliary, start, inner)
-        linear = linearise_output(auxiliary, beta, output)
+        linear = linearise_output(auxiliary, beta, output, slopes)
     except RolloutError as error:
         raise explain_failed_rollout(error, 1, given) from error
     pace = Pace(
@@ -163,11 +189,12 @@ def minimise_output_error(
         "try another start",
     )
     ended = run_levenberg_marquardt(
-        lambda at: linearise_output(auxiliary, at, output),
+        lambda at: linearise_output(auxiliary, at, output, slopes),
         lambda linear, at: build_local_problem(linear, at, weighting), inner, beta, linear,
         pace, progress=progress,
     )  # fmt: skip
-    message = f"settled in {len(ended.history) - 1} steps, {ended.rollouts} rollouts"
+    each = 1 if slopes.sensitivities == "exact" else 1 + auxiliary.problem.base.count
+    message = f"settled in {len(ended.history) - 1} steps, {each * ended.rollouts} rollouts"
     history = ended.history
     if given != "least-squares":
         message += f" after {APPROACH} pseudo-linear steps"
@@ -210,7 +237,9 @@ def measure_error_sigma(linear: Regression, beta: Array) -> Array:
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 
-def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regression:
+def linearise_output(
+    auxiliary: Auxiliary, beta: Array, output: Output, slopes: Slopes = Slopes()
+) -> Regression:
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 
     Least squares on them is a Gauss-Newton step; at beta their residuals are the errors.
@@ -221,9 +250,15 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
     decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
     refuse_base_equations(problem)
-    for index, run, part in auxiliary.sensitive(beta, name):
+    if slopes.sensitivities == "exact":
+        parts = auxiliary.sensitive(beta, name)
+    else:
+        parts = auxiliary.differenced(beta, name, choose_difference_steps(problem))
+    for index, run, part in parts:
         log = problem.samples[index]
-        measured = log.measured if name == "q" else log.joint_torque
+        measured, left_out = log.joint_torque, log.left_out
+        if name == "q":
+            measured, left_out = log.measured, None
         psi, simulated = slope(part), signal(part)[:, -n:]
         a = run + part.start
         for start, stop in log.segments:
@@ -231,8 +266,9 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
             if low >= high:
                 continue
             if (index, start) not in decimators:
+                widths = [p + 1] * (log.first + n)
                 decimators[index, start] = GroupDecimator(
-                    log.filters, log.moving, start, stop, [p + 1] * (log.first + n)
+                    log.filters, log.moving, start, stop, widths, left_out
                 )
             inside = slice(low - a, high - a)
             error = measured[low:high] - simulated[inside]
@@ -244,6 +280,12 @@ def linearise_output(auxiliary: Auxiliary, beta: Array, output: Output) -> Regre
             stretches[index].append(replace(rows, y=y))
     groups = list_torque_groups if name == "tau" else list_position_groups
     return problem.given(groups(problem.robot), stretches)
+
+
+def choose_difference_steps(problem: Problem) -> Array:
+    """A step of each base parameter for differences, far above what a motion is rounded to."""
+    system = problem.factors.weighted(problem.factors.ones)
+    return np.asarray(STEP * np.linalg.norm(system.b) / measure_columns(system.A))
 
 
 def refuse_base_equations(problem: Problem) -> None:

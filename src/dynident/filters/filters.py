@@ -34,6 +34,15 @@ def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
     return np.ascontiguousarray(middle)
 
 
+def filter_by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
+    """Zero-phase low-pass of each column at its own cutoff."""
+    out = np.empty_like(x)
+    for cutoff in set(cutoffs):
+        columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
+        out[:, columns] = filter_zero_phase(x[:, columns], cutoff, rate)
+    return out
+
+
 def subtract_lowpass(behind: Array, before: Array, slowness: Sequence[float], rate: float) -> Array:
     """What a signal behind a low-pass is beyond that which the low-pass makes of another one.
 
@@ -170,3 +179,10 @@ class DecimationFilter:
     def outputs(self, samples: int) -> int:
         """How many outputs a run of `samples` has: those with the whole window inside."""
         return max(0, (samples - 2 * self.half - 1) // self.step + 1) if samples else 0
+
+
+def interpolate_rows(signals: Array, places: Array) -> Array:
+    """Rows at places between them, linearly; those of the ends beyond them."""
+    low = np.clip(np.floor(places).astype(np.int64), 0, len(signals) - 2)
+    share = np.clip(places - low, 0.0, 1.0)[:, None]
+    return np.asarray((1.0 - share) * signals[low] + share * signals[low + 1])

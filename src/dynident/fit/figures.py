@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -15,17 +15,18 @@ from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
-from dynident.recording.prepare import Samples, find_moving_joints
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.regression.rests import find_standstill_speeds
 from dynident.regression.rows import collect_conditions, list_torque_groups
+from dynident.robot.drives import find_moving_joints
+from dynident.robot.model import Robot
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
-CREEP = 0.01
-"""Share of a joint's largest speed below which it stands, where nothing is dropped below one."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,17 @@ def compute_relative_error(squared_error: float, squared_torque: float) -> float
     return 100.0 * float(np.sqrt(squared_error / squared_torque)) if squared_torque else np.nan
 
 
+def list_efforts(robot: Robot) -> dict[str, float]:
+    """Largest torques by joint, of those whose limit the robot file states [Nm or N]."""
+    efforts = {joint.name: joint.effort for joint in robot.joints}
+    return {name: effort for name, effort in efforts.items() if 0.0 < effort < np.inf}
+
+
+def compute_effort_percent(error: JointError, efforts: Mapping[str, float]) -> float:
+    """``100 rmse / effort``; NaN where no effort is stated [%]."""
+    return 100.0 * error.rmse / efforts.get(error.name, np.nan)
+
+
 def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
     """Errors on filtered, decimated rows, from their factors."""
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
@@ -213,17 +225,6 @@ def score_all_samples(
         build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
         for squared in squared_error
     )
-
-
-def find_standstill_speeds(log: Samples) -> Array:
-    """Speeds below which joints stand, shape (n,) [rad/s or m/s].
-
-    `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
-    """
-    dq = log.dq[:, -len(log.drop_below) :]
-    fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
-    given = np.array(log.drop_below)
-    return np.where(given > 0.0, given, CREEP * fastest)
 
 
 def find_moving_samples(idim: Idim, log: Samples) -> Booleans:

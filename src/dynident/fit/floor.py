@@ -161,7 +161,8 @@ def describe_floor(floors: Sequence[Floor], robot: Robot) -> list[str]:
 
 def has_floor(idim: Idim, log: GeneralisedSamples) -> bool:
     """Whether a log's torque can be a function of its motion alone."""
-    return has_only_joint_torques(idim.robot, log) and log.torque == "measured"
+    whole = log.torque == "measured" and log.rests is None
+    return whole and has_only_joint_torques(idim.robot, log)
 
 
 def find_repetitions(

@@ -21,7 +21,7 @@ from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
-from dynident.fit.figures import FitFigure
+from dynident.fit.figures import FitFigure, compute_effort_percent, list_efforts
 from dynident.fit.floor import Floor
 from dynident.fit.parameters import (
     find_body_errors,
@@ -34,6 +34,7 @@ from dynident.fit.parameters import (
 )
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.state import FORMS
+from dynident.robot.model import Robot
 
 SCHEMA = "dynident.result/1"
 
@@ -95,11 +96,10 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
         ],
         "fit": {
             "torque": result.torque_source,
-            "identification": [serialise_figure(f) for f in result.identification],
-            "nominal": [serialise_figure(f) for f in result.nominal],
+            "identification": [serialise_figure(f, result.robot) for f in result.identification],
+            "nominal": [serialise_figure(f, result.robot) for f in result.nominal],
             "validation": [
-                serialise_validation(figures, result.robot.joint_names)
-                for figures in result.validation
+                serialise_validation(figures, result.robot) for figures in result.validation
             ],
         },
         "floor": [serialise_floor(found) for found in result.floor],
@@ -311,13 +311,19 @@ def serialise_drive(drive: dict[str, float | None]) -> dict[str, Any]:
     return row
 
 
-def serialise_figure(figure: FitFigure) -> dict[str, Any]:
+def serialise_figure(figure: FitFigure, robot: Robot) -> dict[str, Any]:
     """One set of torque errors."""
+    efforts = list_efforts(robot)
     return {
         "rows": figure.rows,
         "lowpass_hz": figure.lowpass_hz,
         "joints": [
-            {"name": j.name, "relative_error_percent": j.relative_percent, "rmse": j.rmse}
+            {
+                "name": j.name,
+                "relative_error_percent": j.relative_percent,
+                "rmse": j.rmse,
+                "effort_percent": compute_effort_percent(j, efforts),
+            }
             for j in figure.joints
         ],
         "overall_relative_error_percent": figure.overall_percent,
@@ -339,14 +345,16 @@ def serialise_floor(found: Floor) -> dict[str, Any]:
     }
 
 
-def serialise_validation(figures: ValidationFigures, names: Sequence[str]) -> dict[str, Any]:
+def serialise_validation(figures: ValidationFigures, robot: Robot) -> dict[str, Any]:
     """Errors on one held-out log: of free simulations, where there are any, and of torque."""
     return {
-        "free_simulation": [serialise_free_error(names, error) for error in figures.free],
+        "free_simulation": [
+            serialise_free_error(robot.joint_names, error) for error in figures.free
+        ],
         "log": figures.log,
         "torque": figures.torque,
-        "entries": [serialise_figure(f) for f in figures.entries],
-        "nominal": [serialise_figure(f) for f in figures.nominal],
+        "entries": [serialise_figure(f, robot) for f in figures.entries],
+        "nominal": [serialise_figure(f, robot) for f in figures.nominal],
     }
 
 

@@ -98,6 +98,8 @@ def describe_log(samples: Samples) -> str:
     """A log's name, length and rate."""
     if samples.averaging is not None:
         return f"{samples.name} ({samples.averaging.words})"
+    if samples.rests is not None:
+        return f"{samples.name} ({len(samples.q)} poses held, by side of approach)"
     seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
     derived = ", torque of the law" if samples.torque == "law" else ""
     return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"

@@ -9,16 +9,33 @@ import numpy as np
 from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
-from dynident.diagnosis.scene import measure_unexplained_effort
+from dynident.diagnosis.scene import TINY, measure_unexplained_effort
 from dynident.diagnosis.signals import find_signs
+from dynident.diagnosis.thresholds import (
+    ASTRAY_SHARE,
+    LOST_SHARE,
+    MUCH_WORSE,
+    NO_BETTER,
+    SMALL_SHARE,
+    STRETCHES,
+    UNEVEN_TIME,
+    UNLIKE,
+)
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import LEAST_F
-from dynident.fit.figures import NO_TORQUE, FitFigure, find_standstill_speeds, score_fitted_rows
+from dynident.fit.figures import NO_TORQUE, FitFigure, score_fitted_rows
+from dynident.fit.followers import (
+    Follower,
+    fit_followers,
+    measure_followers,
+    measure_log_motion,
+)
 from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
     DOUBTFUL,
     GROWN,
+    REFUTED,
     Reason,
     list_contradiction_reasons,
     list_error_reasons,
@@ -32,9 +49,11 @@ from dynident.fit.verdict import (
     list_sign_reasons,
     list_standstill_reasons,
 )
-from dynident.recording.prepare import find_moving_joints
+from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
+from dynident.regression.rests import find_standstill_speeds, rests_long
+from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
 
@@ -53,7 +72,7 @@ def list_torque_reasons(
     Parameters
     ----------
     system : System
-        Weighted rows.
+        Weighted rows of the base parameters that were estimated.
     fitted, nominal : sequence of FitFigure
         Errors of the model and of the robot file, first of the fitted rows.
     rest : bool
@@ -64,22 +83,24 @@ def list_torque_reasons(
         peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
         limits = np.array([joint.effort for joint in problem.robot.joints])
         every += list_limit_reasons(log.name, peaks, limits)
-        every += list_sign_reasons(
-            log.name, problem.robot.joint_names, find_signs(problem.robot, log)
-        )
+        signs = [] if log.rests is not None else find_signs(problem.robot, log)
+        every += list_sign_reasons(log.name, problem.robot.joint_names, signs)
     count = sum(len(error) for error in found.residuals.error)
     motion = max(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
     )
-    every += list_excitation_reasons(system.condition()[1], problem.base.count, count, motion)
+    kept = list(range(problem.base.count) if found.essential is None else found.essential.kept)
+    every += list_excitation_reasons(system.condition()[1], len(kept), count, motion)
     rough = [log.name for log in problem.samples if log.rough]
     held_back = found.restriction
     every += list_rough_log_reasons(
         rough, bool(held_back and held_back.rejected and held_back.by_data)
     )
-    if found.instruments is not None:
+    beta = np.zeros(problem.base.count)
+    beta[kept] = system.solve()
+    free = score_fitted_rows(problem.factors, beta)
+    if found.instruments is not None and found.instruments.overidentified:
         every += list_instrument_reasons(found.instruments.first_stage_f, LEAST_F)
-    free = score_fitted_rows(problem.factors, system.solve())
     error = fitted[0].overall_percent
     rows = "all samples" if problem.robot.floating else "fitted rows"
     every += list_figure_reasons(problem.robot, rows, fitted, nominal)
@@ -147,22 +168,126 @@ def list_drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
 
 
 def list_position_reasons(
-    found: Estimate, fitted: Sequence[SimulatedFigure], held_out: Sequence[ValidationFigures]
+    problem: Problem,
+    found: Estimate,
+    findings: Sequence[Finding],
+    fitted: Sequence[SimulatedFigure],
+    held_out: Sequence[ValidationFigures],
+    others: Sequence[Samples] = (),
 ) -> list[Reason]:
-    """What speaks against drives that were fitted to positions."""
+    """What speaks against drives that were fitted to positions.
+
+    Parameters
+    ----------
+    fitted, held_out : sequence
+        Errors of free simulations of the problem's logs, and of `others`.
+    """
     # a link as thin as its file allows is what a log that hardly sees it looks like
     told = [name for name in found.active if not name.startswith(GYRATION)]
-    every = [Reason(DOUBTFUL, f"limited by {name}") for name in told]
+    every = [Reason(REFUTED, f"{each.log}: {each.found}") for each in findings]
+    every += [Reason(DOUBTFUL, f"limited by {name}") for name in told]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
-    squares = [each.free[-1].rms ** 2 for each in fitted]
-    known = float(np.sqrt(np.mean(squares)))
-    for figures in held_out:
-        error = float(np.sqrt(np.mean(figures.free[-1].rms ** 2)))
-        if error > GROWN * known:
-            words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * known:.2g} fitted"
+    # a joint that friction holds for long is off by what it is, whatever its motion
+    names, logs = problem.robot.joint_names, problem.samples
+    moving = [log for log in logs if not rests_long(log)]
+    lags = fit_followers(moving) if moving and all(log.qref is not None for log in moving) else ()
+    own = [each.free[-1].rms for each in fitted]
+    known = np.sqrt(np.mean(np.square(own), axis=0))
+    for log, rms in zip(logs, own, strict=True):
+        every += () if rests_long(log) else list_astray_reasons(log, names, rms, lags)
+    every += list_stretch_reasons(logs, names, found)
+    overall = float(np.sqrt(np.mean(known**2)))
+    for other, figures in zip(others, held_out, strict=True):
+        rms = figures.free[-1].rms
+        every += () if rests_long(other) else list_astray_reasons(other, names, rms, lags)
+        error = float(np.sqrt(np.mean(rms**2)))
+        if error > GROWN * overall:
+            words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * overall:.2g} fitted"
             every.append(Reason(DOUBTFUL, words))
+        every += () if rests_long(other) else list_grown_reasons(other, names, rms, known)
     return every
+
+
+def list_astray_reasons(
+    log: Samples, names: Sequence[str], rms: Array, lags: Sequence[Follower]
+) -> list[Reason]:
+    """Joints whose simulated positions err by much of their motion, or more than without a robot.
+
+    Parameters
+    ----------
+    rms : ndarray, shape (n,)
+        Errors of the free simulation [rad or m].
+    lags : sequence of Follower
+        Of the fitted logs; empty where these have no targets.
+    """
+    size = measure_log_motion(log)
+    share, times = rms / size, np.zeros(len(rms))
+    if lags and log.qref is not None:
+        plain = measure_followers(lags, log)
+        times = np.where(share > SMALL_SHARE, rms / np.maximum(plain, TINY), 0.0)
+    astray = share > ASTRAY_SHARE
+    found = []
+    for joints, bad, most, told in (
+        (astray, share, LOST_SHARE, "{share:.0f} % of its motion"),
+        (~astray & (times > NO_BETTER), times, MUCH_WORSE,
+         "{times:.3g} times the error of a lag of second order behind its target"),
+    ):  # fmt: skip
+        if not np.any(joints):
+            continue
+        first, *others = sorted(np.flatnonzero(joints).tolist(), key=lambda j: -float(bad[j]))
+        words = f"{names[first]}: simulated {1e3 * rms[first]:.3g} mrad off on {log.name}, " + (
+            told.format(share=100.0 * share[first], times=times[first])
+        )
+        like = f" (likewise {', '.join(names[j] for j in others)})" if others else ""
+        found.append(Reason(REFUTED if bad[first] > most else DOUBTFUL, words + like))
+    return found
+
+
+def list_stretch_reasons(
+    logs: Sequence[Samples], names: Sequence[str], found: Estimate
+) -> list[Reason]:
+    """Joints whose errors are much larger in one stretch of a log than in the others."""
+    reasons, rest = [], found.residuals
+    for k, log in enumerate(logs):
+        size = measure_log_motion(log)
+        if rests_long(log):
+            continue
+        for j, (name, moved) in enumerate(zip(names, size, strict=True)):
+            here = rest.log[j] == k
+            error, sample = rest.error[j][here], rest.sample[j][here]
+            if len(error) < STRETCHES:
+                continue
+            parts = np.array_split(error, STRETCHES)
+            rms = np.array([np.sqrt(np.mean(part**2)) for part in parts])
+            worst, usual = int(np.argmax(rms)), float(np.median(rms))
+            if rms[worst] <= max(UNEVEN_TIME * usual, SMALL_SHARE * moved):
+                continue
+            at = np.array_split(sample, STRETCHES)[worst] / log.rate
+            reasons.append(
+                Reason(
+                    DOUBTFUL,
+                    f"{name}: simulated {1e3 * rms[worst]:.3g} mrad off from {at[0]:.3g} to "
+                    f"{at[-1]:.3g} s of {log.name}, {1e3 * usual:.3g} in other stretches: was it "
+                    "pushed, or its encoder stuck?",
+                )
+            )
+    return reasons
+
+
+def list_grown_reasons(
+    log: Samples, names: Sequence[str], rms: Array, known: Array
+) -> list[Reason]:
+    """Joints whose held-out errors are much larger than those fitted; both of shape (n,)."""
+    grown = (rms > UNLIKE * known) & (rms > SMALL_SHARE * measure_log_motion(log))
+    return [
+        Reason(
+            DOUBTFUL,
+            f"{names[j]}: simulated {1e3 * rms[j]:.3g} mrad off on held-out {log.name}, "
+            f"{1e3 * known[j]:.3g} on the fitted",
+        )
+        for j in np.flatnonzero(grown).tolist()
+    ]
 
 
 def list_joint_percents(*figures: FitFigure) -> list[float]:

@@ -27,6 +27,7 @@ from dynident.estimators.closed_loop import (
 )
 from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
+from dynident.export.controller import ControllerModel
 from dynident.export.cost import describe_export_cost, describe_loop_omissions
 from dynident.export.mjcf import list_model_files, render_identified_mjcf
 from dynident.export.mujoco import mujoco_model
@@ -151,6 +152,11 @@ class Result:
         """Base parameters that survived elimination, where it was asked for."""
         found = self.estimate.essential
         return None if found is None else found.kept
+
+    @property
+    def estimated_count(self) -> int:
+        """How many base parameters were estimated; the others are zero."""
+        return self.base.count if self.essential is None else len(self.essential)
 
     @property
     def robot(self) -> Robot:
@@ -473,3 +479,25 @@ class Result:
         """
         self.require_trust("code", anyway)
         self._write(Path(path), c_code(self.model, name, width).encode())
+
+    def controller_model(
+        self, width: npt.ArrayLike | None = None, anyway: bool = False
+    ) -> ControllerModel:
+        """The same functions of one state at a time, without checks, in microseconds.
+
+        Parameters
+        ----------
+        width : array_like, shape () or (n,), optional
+            Of the sign of Coulomb friction, see `inverse_dynamics`.
+        anyway : bool
+            Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            For friction that depends on a temperature, on time or on torques of the log.
+        ComputationError
+            Of a refuted result.
+        """
+        self.require_trust("controller's model", anyway)
+        return ControllerModel(self.model, width)

@@ -94,7 +94,8 @@ def warn_of_weak_excitation(problem: Problem, system: System, found: Estimate) -
     condition, _, _ = system.condition()
     notes = []
     if POOR_CONDITION < condition <= UNEXCITED:
-        weakest = describe_weak_combination(problem, system)
+        own = problem if found.essential is None else problem.only(found.essential.kept)
+        weakest = describe_weak_combination(own, system)
         notes.append(f"condition number {condition:.0f}: the log hardly excites {weakest}")
     low, high = compute_confidence_interval(found.beta, found.covariance.std)
     weak = int(np.sum((low <= 0.0) & (high >= 0.0)))

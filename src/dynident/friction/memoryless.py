@@ -43,11 +43,17 @@ def fill_polynomial_friction(at: At, shape: Array, z: Array, out: Array) -> None
 
 
 def fill_load_friction(at: At, shape: Array, z: Array, out: Array) -> None:
-    """``|load| s(v)`` (after zhang2018, eq. 9, whose term has no sign)."""
+    """``|load| s(v)``, which dissipates (after zhang2018, eq. 9, whose term does not)."""
     size = abs(at.load)
     out[0, VALUE] = size * at.sign
     out[0, BY_SPEED] = size * at.slope
     out[0, BY_LOAD] = np.sign(at.load) * at.sign
+
+
+def fill_load_gain(at: At, shape: Array, z: Array, out: Array) -> None:
+    """``load`` (zhang2018, eq. 9): no sign of the speed, so it gives back what it has taken."""
+    out[0, VALUE] = at.load
+    out[0, BY_LOAD] = 1.0
 
 
 def fill_load_square_friction(at: At, shape: Array, z: Array, out: Array) -> None:
@@ -211,6 +217,9 @@ MEMORYLESS: dict[str, FrictionModel] = {
         fill_uneven_friction,
     ),
     "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
+    "load-gain": FrictionModel(
+        (*USUAL, Linear("flg", "", positive=False)), (), fill_load_gain, needs=("load",)
+    ),
     "load-square": FrictionModel(
         (*USUAL, LOAD, Linear("fl2", "1/Nm", False)), (), fill_load_square_friction, needs=("load",)
     ),

@@ -361,3 +361,41 @@ class FrictionModel:
 def to_writable(values: Array) -> Array:
     """The one kind of array that laws are compiled for; a copy only where it is another."""
     return np.require(values, np.float64, ["C", "W"])
+
+
+@dataclass(frozen=True)
+class Element:
+    """Something more that acts on a joint's drive: a friction model with its values.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint on whose own drive it acts.
+    linear : tuple of float
+        Values of the model's `parameters`.
+    shape : tuple of float
+        Of its `shape`; usual ones by default.
+    """
+
+    joint: int
+    model: FrictionModel
+    linear: tuple[float, ...]
+    shape: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.shape:
+            object.__setattr__(self, "shape", self.model.start)
+        wanted = len(self.model.parameters), len(self.model.shape)
+        if (len(self.linear), len(self.shape)) != wanted or not np.all(
+            np.isfinite([*self.linear, *self.shape])
+        ):
+            raise InputError(
+                f"an element of joint {self.joint + 1} needs {wanted[0]} finite parameters and "
+                f"{wanted[1]} finite shapes"
+            )
+        for each, value in zip(self.model.shape, self.shape, strict=True):
+            if not each.lower <= value <= each.upper:
+                raise InputError(
+                    f"an element of joint {self.joint + 1}: {each.symbol} is {value:g} but has to "
+                    f"be from {each.lower:g} to {each.upper:g} {each.unit}"
+                )

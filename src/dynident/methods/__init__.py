@@ -20,6 +20,7 @@ from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.ml import ml
 from dynident.estimators.output_error import clie, cloe
 from dynident.estimators.sequential import sequential
+from dynident.estimators.static import static
 from dynident.online.ekf import ekf
 from dynident.online.recursive import kf, rls
 from dynident.search.ga import ga
@@ -31,6 +32,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
     "wls": wls,
     "irls": irls,
+    "static": static,
     "ml": ml,
     "energy": energy,
     "sequential": sequential,
@@ -66,7 +68,16 @@ DEFAULT_METHOD = "pc-idim-ls"
 OWN_SHAPES = frozenset({"ekf"})
 """Methods that estimate shapes of friction themselves; others have them linearised."""
 
+REDUCIBLE = frozenset(
+    ("ols", "wls", "irls", "ml", "idim-iv", "2sls", "ref-iv", "didim", "cloe", "clie", "rls", "kf")
+)
+"""Methods that can be told to estimate some base parameters alone: those that constrain nothing.
+
+A base parameter that is zero is no statement that a body has to satisfy, and ranges of searches are
+of all parameters.
+"""
+
 TORQUE_FREE = ("cloe", "clie")
 """Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
 
-__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "TORQUE_FREE", "Estimate"]
+__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "REDUCIBLE", "TORQUE_FREE", "Estimate"]

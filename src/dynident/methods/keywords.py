@@ -40,6 +40,7 @@ class IdentifyOptions(TypedDict, total=False):
     metric: Literal["pullback", "euclidean", "weighted", "entropic"] | None
     mount: str | Sequence[str] | None
     objective: Literal["least-squares", "mean-and-spread"] | None
+    only: str | Sequence[str] | None
     particles: int | None
     population: int | None
     position_std: float | Sequence[float] | npt.NDArray[Any] | None
@@ -50,6 +51,7 @@ class IdentifyOptions(TypedDict, total=False):
     score: Literal["all", "moving"] | None
     search_state: str | None
     seed: int | None
+    sensitivities: Literal["exact", "differences"] | None
     shape_std: float | None
     sigma: float | Sequence[float] | npt.NDArray[Any] | None
     simulation: Simulation | None

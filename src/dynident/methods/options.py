@@ -2,6 +2,7 @@
 
 An estimator's parameters after the problem are families of options; a field of a family is an
 option of the method. The simulation is one option as a whole. Searches are given the progress.
+Which base parameters are estimated is decided here, for all methods alike.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.estimate import Estimate, Rough
-from dynident.methods import ESTIMATORS, OWN_SHAPES, ROUGHLY
+from dynident.estimators.encoder import Fitting, fits_drives
+from dynident.estimators.estimate import Estimate, Rough, embed_estimate
+from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
+from dynident.regression.essential import Elimination, choose_base_parameters
 from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
 PROGRESS = "progress"
+LEAVING_OUT = tuple(collect_options([Elimination]))
+"""Options by which base parameters are left out."""
 
 
 @cache
@@ -40,9 +45,8 @@ def list_option_families(method: str) -> Mapping[str, type]:
 @cache
 def list_method_options(method: str) -> dict[str, Option]:
     """Options of a method that are plain values, by name."""
-    return collect_options(
-        [family for family in list_option_families(method).values() if family is not Simulation]
-    )
+    own = [family for family in list_option_families(method).values() if family is not Simulation]
+    return collect_options([*((Elimination,) if method in REDUCIBLE else ()), *own])
 
 
 @cache
@@ -119,10 +123,17 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-def refuse_loads(problem: Problem, method: str) -> None:
+def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
+    """Whether a method fits drives and loop to positions, the links as the robot file has them."""
+    return method == "cloe" and fits_drives(problem, build_options(Fitting, given))
+
+
+def refuse_loads(problem: Problem, method: str, given: Mapping[str, Any]) -> None:
     """Refuse friction under load, an `InputError`, with methods that simulate or follow shapes."""
+    if not problem.idim.loaded or fits_positions(problem, method, given):
+        return
     # a rotor that is regrouped into a link would count as its load; a tangent is of shapes alone
-    if problem.idim.loaded and (SIMULATION in list_option_names(method) or method in OWN_SHAPES):
+    if SIMULATION in list_option_names(method) or method in OWN_SHAPES:
         raise InputError(
             f"friction {problem.idim.friction!r} depends on the load of its drive, which follows "
             f"from the bodies: method {method} does not follow it; take wls or pc-idim-ls"
@@ -162,8 +173,19 @@ def estimate(
         When no trustworthy answer came out.
     """
     check_options(method, options)
-    refuse_loads(problem, method)
+    refuse_loads(problem, method, options)
     given = {name: value for name, value in options.items() if value is not None}
+    elimination = build_options(Elimination, given)
+    if elimination.acts:
+        if fits_positions(problem, method, given):
+            raise InputError(
+                "only and essential choose base parameters, and cloe with links that are not free "
+                "fits the drives: leave them out"
+            )
+        chosen = choose_base_parameters(problem, elimination)
+        rest = {name: value for name, value in given.items() if name not in LEAVING_OUT}
+        found = estimate(problem.only(chosen.kept), method, progress, **rest)
+        return embed_estimate(found, chosen, problem.base.count)
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else build_options(family, given)
         for parameter, family in list_option_families(method).items()
@@ -182,7 +204,7 @@ def estimate_roughly(problem: Problem, method: str, start: Array, /, **options: 
     start : ndarray, shape (groups,)
         Sigmas to begin with, for methods that iterate them.
     """
-    if method not in ROUGHLY or options.get("essential") is not None:
+    if method not in ROUGHLY or any(options.get(name) is not None for name in LEAVING_OUT):
         found = estimate(problem, method, **{**options, **switch_error_bars_off(method)})
         return Rough(found.beta, found.theta, found.sigma)
     check_options(method, options)

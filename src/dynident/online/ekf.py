@@ -199,7 +199,8 @@ def linearise_stretch(
         (packed[:, entries], log.tau[start:stop, j : j + 1])
         for j, (entries, _) in enumerate(packing.joints)
     ]
-    found, sample = GroupDecimator(log.filters, log.moving, start, stop, widths).push(start, blocks)
+    decimator = GroupDecimator(log.filters, log.moving, start, stop, widths, log.left_out)
+    found, sample = decimator.push(start, blocks)
     rows, times = [], []
     groups: list[int] = []
     for j, (_, columns) in enumerate(packing.joints):

@@ -17,5 +17,7 @@ class PrepareOptions(TypedDict, total=False):
     median: int | None
     period: Literal["found", "none"] | float | None
     position_hz: float | Sequence[float] | npt.NDArray[Any] | None
+    rests: float | None
     torque_hz: float | Sequence[float] | npt.NDArray[Any] | None
+    torque_median: int | None
     warmup: int | None

@@ -17,14 +17,15 @@ from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
     differentiate_twice,
-    filter_zero_phase,
+    filter_by_cutoff,
 )
+from dynident.filters.outliers import filter_by_median, replace_outliers
 from dynident.recording.clock import SHORTEST
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, average_periods
 from dynident.recording.recording import Recording, Torque
-from dynident.robot.drives import Drives
+from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Equations
 
 BANDWIDTH = 10.0
@@ -78,6 +79,9 @@ class Preparation(Options):
     median: Annotated[
         Odd | None, "odd window of a median filter that precedes, against outliers of the position"
     ] = None
+    torque_median: Annotated[
+        Odd | None, "odd window of medians by which outliers of the torque are told and left out"
+    ] = None
     derivatives: Annotated[
         Literal["differences", "measured"],
         "of the position; or take the log's own dq and, where it has it, ddq",
@@ -88,6 +92,10 @@ class Preparation(Options):
         "1997) [s]; `found` looks for it in the log",
     ] = "none"
     warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
+    rests: Annotated[
+        Annotated[Number, Field(gt=0.0)] | None,
+        "instead of the motion the poses that were held, by side of approach; shortest rest [s]",
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,10 @@ class Samples:
         Of a floating robot, what was asked of its base.
     kept : ndarray of bool, shape (samples,), or None
         Samples at which rows may be centred, where these are not all (`only`).
+    torque_median, rests : int or float, or None
+        As they were asked for; a `Problem` averages over rests.
+    left_out : ndarray of bool, shape (samples, n), or None
+        Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
     """
 
     name: str
@@ -191,6 +203,9 @@ class Samples:
     locked: Mapping[str, float] = field(default_factory=dict)
     asked: BaseMotion | None = None
     kept: Booleans | None = None
+    torque_median: int | None = None
+    left_out: Booleans | None = None
+    rests: float | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -260,6 +275,7 @@ class Samples:
         places = [self.joints.index(name) for name in names]
         signals = (
             "q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref", "temp", "known",
+            "left_out",
         )  # fmt: skip
         lists = ("filters", "bandwidth", "position_hz", "drop_below")
         found = {key: getattr(self, key) for key in signals}
@@ -301,7 +317,9 @@ class Samples:
             self.decimation,
             self.drop_below,
             self.median,
+            self.torque_median,
             self.derivatives,
+            rests=self.rests,
         )
 
     def settings(self) -> dict[str, object]:
@@ -317,8 +335,11 @@ class Samples:
             "decimation": [f.step for f in self.filters],
             "drop_below": list(self.drop_below),
             "median": self.median,
+            "torque_median": self.torque_median,
+            "torque_outliers": [] if self.left_out is None else self.left_out.sum(0).tolist(),
             "derivatives": self.derivatives,
             "mended": list(self.mended),
+            "rests": self.rests,
             "torque": self.torque,
             "averaging": None if self.averaging is None else self.averaging.settings(),
         }
@@ -339,7 +360,7 @@ def prepare(
         a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
-        derivatives, period, warmup.
+        torque_median, derivatives, period, warmup, rests.
 
     Returns
     -------
@@ -359,7 +380,8 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     check_type("prepare", recording, Recording, "dynident.read_log(files, robot) makes one")
     cutoffs, assumed = choose_cutoffs(recording, wanted)
     runs, dropped = find_long_runs(recording, wanted)
-    notes = [*recording.warnings, *assumed, *dropped]
+    recording, left_out, odd = replace_torque_outliers(recording, wanted, runs)
+    notes = [*recording.warnings, *assumed, *dropped, *odd]
     if wanted.period != "none":
         return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
     motion = filter_motion(recording, wanted, runs, cutoffs.position)
@@ -398,6 +420,7 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
         warnings=(*notes, *short),
         base=base,
         asked=asked,
+        left_out=left_out,
         **_list_settings(recording, wanted, cutoffs),
         **{label: getattr(recording, label) for label in AS_LOGGED},
     )
@@ -421,6 +444,8 @@ def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) 
         "drop_below": cutoffs.slow,
         "decimation": wanted.decimation,
         "median": wanted.median,
+        "torque_median": wanted.torque_median,
+        "rests": wanted.rests,
         "derivatives": wanted.derivatives,
     }
 
@@ -481,20 +506,37 @@ def find_long_runs(
     recording: Recording, wanted: Preparation
 ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
     """Runs without gaps that are long enough to be filtered, and what is to be said of others."""
-    name, median = recording.name, wanted.median
+    name = recording.name
     lengths = [stop - start for start, stop in recording.segments]
     runs = tuple(
         run for run, length in zip(recording.segments, lengths, strict=True) if length >= SHORTEST
     )
     if not runs:
         raise InputError(f"{name}: has {max(lengths)} samples in a run; {SHORTEST} are needed")
-    if median is not None and median > min(stop - start for start, stop in runs):
-        raise InputError(f"{name}: median = {median} is longer than the log")
+    for key in ("median", "torque_median"):
+        if (getattr(wanted, key) or 0) > min(stop - start for start, stop in runs):
+            raise InputError(f"{name}: {key} = {getattr(wanted, key)} is longer than the log")
     if wanted.derivatives == "measured" and recording.dq is None:
         raise InputError(f"{name}: derivatives = 'measured', but the log has no dq")
     lost = sum(length for length in lengths if length < SHORTEST)
     dropped = f"{name}: runs of fewer than {SHORTEST} samples dropped, {lost} together"
     return runs, [dropped] if lost else []
+
+
+def replace_torque_outliers(
+    recording: Recording, wanted: Preparation, runs: tuple[tuple[int, int], ...]
+) -> tuple[Recording, Booleans | None, list[str]]:
+    """A recording with medians in the place of outliers of its torque, which, and what to say."""
+    if wanted.torque_median is None or recording.torque != "measured":
+        return recording, None, []
+    tau, found = replace_outliers(recording.tau, runs, wanted.torque_median)
+    if not found.any():
+        return recording, None, []
+    joints = recording.joints or [f"joint {k + 1}" for k in range(found.shape[1])]
+    counts = zip(joints, np.sum(found, axis=0).tolist(), strict=True)
+    told = ", ".join(f"{count} of {joint}" for joint, count in counts if count)
+    note = f"{recording.name}: torque outliers, which do not count: {told}"
+    return replace(recording, tau=tau), found, [note]
 
 
 def filter_motion(
@@ -509,7 +551,7 @@ def filter_motion(
     dq, ddq = np.empty_like(q), np.empty_like(q)
     for start, stop in runs:
         run = slice(start, stop)
-        q[run] = filter_by_cutoff(remove_outliers(recording.q[run], wanted.median), cutoffs, rate)
+        q[run] = filter_by_cutoff(filter_by_median(recording.q[run], wanted.median), cutoffs, rate)
         dq[run], ddq[run] = differentiate_twice(q[run], rate)
         if wanted.derivatives == "measured" and recording.dq is not None:
             dq[run] = filter_by_cutoff(recording.dq[run], cutoffs, rate)
@@ -571,7 +613,7 @@ def _prepare_mean_period(
         )
     q = recording.q.copy()
     for start, stop in runs:
-        q[start:stop] = remove_outliers(q[start:stop], wanted.median)
+        q[start:stop] = filter_by_median(q[start:stop], wanted.median)
     # one step for all joints divides the period: every part of it then has as many rows
     step = min(
         DecimationFilter.design(hz, recording.rate, wanted.decimation).step for hz in cutoffs.torque
@@ -616,38 +658,3 @@ def _prepare_mean_period(
         tared=recording.tared,
         **_list_settings(recording, wanted, cutoffs),
     )
-
-
-def remove_outliers(q: Array, median: int | None) -> Array:
-    """Positions behind a median filter, where one is wanted."""
-    if median is None:
-        return q
-    from scipy import ndimage  # a tenth of a second that few runs need
-
-    return np.asarray(ndimage.median_filter(q, size=(median, 1), mode="nearest"))
-
-
-def find_moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
-    """Joints on which all that rubs is fast enough for the sign of its speed to be known.
-
-    On a joint rubs what turns with it alone, and each coupled drive i that acts on it. The
-    speed of the drive is counted at its own joint, ``turns[i] @ dq / turns[i, i]``, and has that
-    joint's threshold.
-    """
-    moving = np.abs(dq) >= slow
-    for i, threshold in enumerate(slow):
-        if drives is None or threshold == 0.0 or not drives.coupled(i):
-            continue
-        turns = drives.turns[i]
-        fast = np.abs(dq @ (turns / turns[i])) >= threshold
-        moving[:, turns != 0.0] &= fast[:, None]
-    return moving
-
-
-def filter_by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
-    """Zero-phase low-pass of each column at its own cutoff."""
-    out = np.empty_like(x)
-    for cutoff in set(cutoffs):
-        columns = [j for j, c in enumerate(cutoffs) if c == cutoff]
-        out[:, columns] = filter_zero_phase(x[:, columns], cutoff, rate)
-    return out

@@ -297,16 +297,12 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
     warnings = []
     if torque == "tau" and {"tau", "current"} <= columns.keys():
         warnings.append(f"{name}: columns names tau and current; current is not used")
-    if torque == "current" and np.all(robot.drives.gain == 1.0):
-        warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
     here = [j for j in robot.joint_names if j not in list_absent_joints(log)]
     found: dict[str, list[Spot]] = {}
     driven = log.torque or torque in columns or known & {*defaults[torque]}
     if robot.floating and not driven and log.request.floating.equations is None:
-        warnings.append(
-            f"{name}: has no torques ({defaults['tau'][0]}); the base's wrench alone is fitted "
-            "(equations = 'base')"
-        )
+        words = "the base's wrench alone is fitted (equations = 'base')"
+        warnings.append(f"{name}: has no torques ({defaults['tau'][0]}); {words}")
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within, wanted = tables, _to_list(columns.get(signal, ()))
         if signal not in columns:
@@ -323,12 +319,18 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         spots = _find_columns(replace(log, tables=within), wanted, signal)
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
+        if signal == "current" and np.all(robot.drives.gain == 1.0):
+            signed = any(np.any(table.take([index]) < 0.0) for table, index in spots)
+            if not (signed or signal in columns or log.torque):
+                warnings.append(
+                    f"{name}: currents left out: none is negative, so they have no sign"
+                )
+                continue
+            warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
         if len(spots) != len(here):
-            raise InputError(
-                f"{log.called}: columns.{signal} names {len(spots)} columns, "
-                f"the robot has {len(here)} joints ({', '.join(here)})"
-                f"{_explain_missing_joints(robot, spots)}"
-            )
+            told = f"the robot has {len(here)} joints ({', '.join(here)})"
+            told += _explain_missing_joints(robot, spots)
+            raise InputError(f"{log.called}: columns.{signal} names {len(spots)} columns, {told}")
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
             raise InputError(f"{join_file_names(tables)}: columns.{signal} names a column twice")

@@ -81,6 +81,9 @@ class GroupDecimator:
         Which rows are kept, by the samples of the whole log.
     widths : sequence of int
         Columns of each group.
+    left_out : ndarray of bool, shape (samples, groups), optional
+        Samples whose equations rows are to be free of: both sides count as zero there, so that what
+        comes out is a combination of the others alone, as exact as they are.
     """
 
     def __init__(
@@ -90,8 +93,9 @@ class GroupDecimator:
         start: int,
         stop: int,
         widths: Sequence[int],
+        left_out: Booleans | None = None,
     ) -> None:
-        self._moving, self._widths = moving, tuple(widths)
+        self._moving, self._widths, self._left_out = moving, tuple(widths), left_out
         self._banks = [
             (members, Decimator(f, start, stop, sum(widths[g] for g in members)))
             for f, members in group_equal_filters(filters)
@@ -116,12 +120,17 @@ class GroupDecimator:
         rows: list[Array] = [np.empty(0)] * len(blocks)
         sample: list[np.ndarray] = [np.empty(0)] * len(blocks)
         for members, decimator in self._banks:
-            pieces = [piece for g in members for piece in blocks[g]]
-            centres, out = decimator.push(a, np.hstack(pieces))
+            pieces = np.hstack([piece for g in members for piece in blocks[g]])
+            if self._left_out is not None:
+                out_now = self._left_out[a : a + len(pieces)][:, members]
+                pieces[np.repeat(out_now, [self._widths[g] for g in members], axis=1)] = 0.0
+            centres, out = decimator.push(a, pieces)
             column = 0
             for g in members:
                 width = self._widths[g]
                 moving = self._moving[centres, g]
+                if self._left_out is not None and len(decimator.filter.taps) == 1:
+                    moving = moving & ~self._left_out[centres, g]  # of which nothing is left
                 rows[g], sample[g] = out[moving, column : column + width], centres[moving]
                 column += width
         return tuple(rows), tuple(sample)

@@ -2,23 +2,33 @@
 
 The parameter with the largest relative standard deviation is eliminated and the rest
 estimated again, until a stopping rule is met (Gautier 2013; Janot et al. 2014). All of it
-runs on the factors, without touching the log.
+runs on the factors, without touching the log. It is done once, by weighted least squares; any
+method without constraints then estimates what was kept (brunot2019, section 5.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Options
-from dynident.core.schema import Name, Number, make_choice_validator
+from dynident.core.schema import Name, Number, join_names, make_choice_validator
+from dynident.core.text import suggest_nearest
+from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import Factors
+from dynident.regression.problem import Problem
+from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import SIGNIFICANCE, TestResult, run_f_test
+from dynident.regression.weighted import require_excitation, solve_wls
+
+GIVEN = "given"
+"""In the place of a rule, where the set was given."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,8 @@ class Essential:
 
     Attributes
     ----------
+    rule : str
+        A name in `RULES`, or `GIVEN`.
     kept : tuple of int
         Base parameters that survived.
     eliminated : tuple of int
@@ -124,7 +136,7 @@ Rule = Annotated[Name, make_choice_validator(RULES)]
 
 @dataclass(frozen=True)
 class Elimination(Options):
-    """Whether parameters that the log does not determine are left out: an option of OLS, WLS."""
+    """Which base parameters are estimated; of methods without constraints."""
 
     essential: Annotated[
         Rule | None, "rule by which base parameters that the log does not determine are eliminated"
@@ -139,6 +151,15 @@ class Elimination(Options):
         Annotated[Number, Field(gt=0.0)],
         "rise of a joint's torque error, in per cent of its range: where `torque-range` stops",
     ] = LIMITS.percent
+    only: Annotated[
+        Annotated[str, BeforeValidator(join_names)] | None,
+        "base parameters to estimate, by name with commas between; the others are zero",
+    ] = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether any may be left out."""
+        return self.essential is not None or self.only is not None
 
     @property
     def limits(self) -> Limits:
@@ -184,3 +205,61 @@ def select_essential_parameters(
         eliminated.append(worst)
         now = after
     return Essential(rule, now.kept, tuple(eliminated), compare_models(full, now, factors))
+
+
+def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essential:
+    """The base parameters that are estimated, by a rule or as they were given.
+
+    Raises
+    ------
+    InputError
+        For names that are no base parameters', and friction with shapes.
+    ComputationError
+        When the log does not excite all base parameters, which a rule needs.
+    """
+    factors = problem.factors
+    if problem.idim.shape:
+        raise InputError(
+            f"essential parameters are those of linear models; friction {problem.idim.friction!r} "
+            "has shapes"
+        )
+    if elimination.only is None:
+        require_excitation(problem, factors.weighted(factors.ones))
+    known = estimate_sigma_by_scatter(problem)
+    sigma = solve_wls(factors)[1] if known is None else known
+    if elimination.only is None:
+        assert elimination.essential is not None
+        return select_essential_parameters(
+            factors, sigma, elimination.essential, elimination.limits
+        )
+    if elimination.essential is not None:
+        raise InputError("only is a set of base parameters, and essential finds one: give one")
+    names = [name.strip() for name in elimination.only.split(",")]
+    kept = tuple(sorted({*find_base_columns(problem.base, names)}))
+    left = tuple(k for k in range(problem.base.count) if k not in kept)
+    return Essential(GIVEN, kept, left, run_left_out_test(factors, sigma, kept))
+
+
+def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
+    """Places of base parameters; the R of regrouped ones may be left out of their names.
+
+    Raises
+    ------
+    InputError
+        For a name that is none, with the nearest.
+    """
+    places = {name.removesuffix("R"): k for k, name in enumerate(base.names)}
+    places |= {name: k for k, name in enumerate(base.names)}
+    for name in names:
+        if name not in places:
+            near = suggest_nearest(name, base.names)
+            raise OptionError("only", f"only names {name!r}, which is no base parameter{near}")
+    return [places[name] for name in names]
+
+
+def run_left_out_test(factors: Factors, sigma: Array, kept: Sequence[int]) -> TestResult:
+    """F-test that all but some base parameters are zero, as far as the rows tell them."""
+    full, reduced = factors.weighted(sigma), factors.select(kept).weighted(sigma)
+    _, rank, _ = full.condition()
+    freedom = max(1, factors.rows - rank)
+    return run_f_test(reduced.rest, full.rest, max(0, rank - len(kept)), freedom)

@@ -34,6 +34,7 @@ from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.regression.rests import average_rests
 from dynident.robot.model import Contact, Equations, Robot
 
 CHUNK = 4096
@@ -138,6 +139,8 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         return log
     robot, tree = idim.robot, idim.tree
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
+    if log.rests is not None:
+        log = average_rests(log)
     first = robot.dof - robot.n
     q, dq, ddq, still = log.q, log.dq, log.ddq, False
     if robot.floating:
@@ -161,7 +164,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         for contact in robot.contacts
         if contact.estimate and contact.name in log.wrenches
     )
-    observed = Observed(kind, still, held, sensors=sensors)
+    observed = Observed(kind, still, held, sensors=sensors, static=log.rests is not None)
     segments = log.segments
     sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
     rows = observed.rows(robot)
@@ -177,10 +180,14 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
     moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving])
+    left_out = log.left_out
+    if left_out is not None:
+        left_out = np.hstack([np.zeros((len(q), first), dtype=bool), left_out])
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
         "filters": (log.filters[0],) * first + log.filters,
+        "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
     return GeneralisedSamples(

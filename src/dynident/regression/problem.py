@@ -243,6 +243,11 @@ class Problem(Regression):
         """The same logs at the shapes of a full set."""
         return Problem.of(self.base.settled(theta), self.samples)
 
+    def bearing(self, theta: Array) -> Problem:
+        """The same logs with friction under the loads of known bodies, those of a full set."""
+        base = replace(self.base, idim=replace(self.idim, bearing=tuple(map(float, theta))))
+        return Problem.of(base, self.samples)
+
     def only(self, columns: Sequence[int]) -> Problem:
         """The same logs with some of the base parameters, in this order; others are zero."""
         base = select_base_parameters(self.base, columns)

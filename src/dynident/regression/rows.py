@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
@@ -252,6 +252,7 @@ class MotionRows(WithoutInstruments):
                 start,
                 stop,
                 [len(self.columns[g]) + 1 for g in chosen],
+                gather_left_out(log, chosen),
             )
             met = None
             for a in range(start, stop, chunk):
@@ -344,6 +345,15 @@ class MotionRows(WithoutInstruments):
         idim = self.base.idim
         values = np.array([*idim.about, *idim.shape])
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
+
+
+def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
+    """Outliers of the torques of some groups; of combinations those of any equation."""
+    if log.left_out is None:
+        return None
+    equations = log.left_out.shape[1]
+    every = log.left_out.any(axis=1)
+    return np.column_stack([log.left_out[:, g] if g < equations else every for g in chosen])
 
 
 def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Integers) -> Conditions:

@@ -176,7 +176,7 @@ class Difference:
                 {
                     "log": pair[0].log,
                     **{
-                        key: serialise_validation(own, self.one.robot.joint_names)
+                        key: serialise_validation(own, self.one.robot)
                         for key, own in zip(BOTH, pair, strict=True)
                     },
                 }
@@ -329,10 +329,8 @@ def serialise_pair(pair: ParameterPair) -> dict[str, Any]:
 def serialise_errors(result: Result) -> dict[str, Any]:
     """Errors of a result on its own logs, fitted and held out."""
     return {
-        "identification": [serialise_figure(each) for each in result.identification],
-        "validation": [
-            serialise_validation(each, result.robot.joint_names) for each in result.validation
-        ],
+        "identification": [serialise_figure(each, result.robot) for each in result.identification],
+        "validation": [serialise_validation(each, result.robot) for each in result.validation],
     }
 
 

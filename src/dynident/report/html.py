@@ -20,7 +20,7 @@ from dynident.core.words import (
     format_percent,
     format_with_error,
 )
-from dynident.fit.figures import PositionSeries, Series
+from dynident.fit.figures import PositionSeries, Series, list_efforts
 from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
     BaseRow,
@@ -429,9 +429,9 @@ def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
 def judge_excitation(result: Result) -> Statement:
     """Whether the log determines the parameters."""
     text = describe_excitation(result)
-    if result.rank < result.base.count:
+    if result.rank < result.estimated_count:
         return Statement("bad", "Logs leave parameters open", text)
-    return Statement("good", "Logs reach all base parameters", text)
+    return Statement("good", "Logs reach all that was estimated", text)
 
 
 def judge_residuals(result: Result) -> Statement:
@@ -478,26 +478,13 @@ def build_error_table(result: Result) -> Table | None:
     columns = build_error_columns(result)
     if not columns:
         return None
-    rows = []
-    names = list_error_names(columns)
-    for name, *found in zip(names, *(column.errors(names) for column in columns), strict=True):
-        cells = [
-            cell
-            for f in found
-            for cell in (
-                ("-", "-")
-                if f is None
-                else (format_percent(f.relative_percent), format_number(f.rmse, 3))
-            )
-        ]
-        rows.append(Row((name, *cells)))
-    overall = [c for column in columns for c in (format_percent(column.figure.overall_percent), "")]
-    rows.append(Row(("all joints", *overall), "total"))
-    return Table(
-        ("joint", *(title for _ in columns for title in ("%", "RMSE"))),
-        tuple(rows),
-        ("joint",),
-        (Group("", 1), *(Group(column.title, 2) for column in columns)),
+    names, efforts = list_error_names(columns), list_efforts(result.robot)
+    found = [each for column in columns for each in column.format_errors(names, efforts)]
+    table = build_column_table("joint", [*names, "all joints"], found)
+    span = len(found) // len(columns)
+    return table._replace(
+        rows=(*table.rows[:-1], table.rows[-1]._replace(kind="total")),
+        groups=(Group("", 1), *(Group(column.title, span) for column in columns)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +24,14 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN, Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.dynamics.units import convert_unit_to_joint
-from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError
+from dynident.fit.figures import (
+    ALL_SAMPLES,
+    MOVING,
+    FitFigure,
+    JointError,
+    compute_effort_percent,
+    list_efforts,
+)
 from dynident.fit.floor import UNKNOWN, describe_floor
 from dynident.fit.parameters import (
     find_body_errors,
@@ -63,10 +70,18 @@ class ErrorColumn(NamedTuple):
     title: str
     figure: FitFigure
 
-    def errors(self, names: Sequence[str]) -> list[JointError | None]:
-        """Errors by name; None where the rows have no such torque."""
+    def format_errors(self, names: Sequence[str], efforts: Mapping[str, float]) -> list[Column]:
+        """In %, absolute, and in % of efforts if any, by name and over all; dashes without rows."""
         known = {joint.name: joint for joint in self.figure.joints}
-        return [known.get(name) for name in names]
+        own = [known.get(name, JointError(name, np.nan, np.nan)) for name in names]
+        percents = [*(each.relative_percent for each in own), self.figure.overall_percent]
+        shares = [format_percent(compute_effort_percent(each, efforts)) for each in own]
+        found = [
+            ("%", [format_percent(each) for each in percents]),
+            ("rmse", [*(format_number(each.rmse, 3) for each in own), ""]),
+            ("effort %", [*shares, ""]),
+        ]
+        return found if efforts else found[:2]
 
 
 def summarise_result(result: Result, full: bool = False) -> str:
@@ -85,7 +100,11 @@ def summarise_result(result: Result, full: bool = False) -> str:
         format_sensors(result),
         format_links(result, full),
         [
-            *format_torque_errors(build_error_columns(result), result.torque_source),
+            *format_torque_errors(
+                build_error_columns(result),
+                result.torque_source,
+                list_efforts(result.robot) if full else {},
+            ),
             *(line for words in floor for line in format_entry("floor", words)),
         ],
         format_quality(result, full),
@@ -150,7 +169,7 @@ def describe_row_count(result: Result) -> str:
 def describe_excitation(result: Result) -> str:
     """Rank and condition number."""
     return (
-        f"rank {result.rank} of {result.base.count}, condition number "
+        f"rank {result.rank} of {result.estimated_count}, condition number "
         f"{format_number(result.condition_number, 3)} (weighted, columns of unit length)"
     )
 
@@ -373,9 +392,7 @@ def format_equations(result: Result) -> list[str]:
 
 def describe_observed(observed: Observed, robot: Robot) -> str:
     """A kind of equations in words."""
-    words: str = observed.equations
-    if observed.still:
-        words += ", base fixed"
+    words = observed.equations + ", base fixed" * observed.still + ", poses held" * observed.static
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
@@ -408,7 +425,7 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     rows = [row for row in every if row.essential]
     note = format_count(len(every), "base parameter")
     if len(rows) < len(every):
-        note += f", {len(every) - len(rows)} of them eliminated (not essential)"
+        note += f", {len(every) - len(rows)} of them eliminated"
     columns = [
         ("value", [format_number(row.value, 5) for row in rows]),
         ("std", [format_number(row.std, 3) for row in rows]),
@@ -490,25 +507,21 @@ def format_links(result: Result, full: bool) -> list[str]:
     return [*format_table("link", result.robot.links, columns), *format_entry("  (12)", words)]
 
 
-def format_torque_errors(columns: Sequence[ErrorColumn], torque: str) -> list[str]:
-    """Torque errors per joint and overall, and what the columns are."""
+def format_torque_errors(
+    columns: Sequence[ErrorColumn], torque: str, efforts: Mapping[str, float] = {}
+) -> list[str]:
+    """Torque errors per joint and overall, in % of some efforts too, and what the columns are."""
     if not columns:
         return []
     names = list_error_names(columns)
-    cells = [
-        (each.key, [format_percent(e.relative_percent if e else None) for e in each.errors(names)])
-        for each in columns
-    ]
-    for each, (_, cell) in zip(columns, cells, strict=True):
-        cell.append(format_percent(each.figure.overall_percent))
     best = next((c for c in columns if c.figure.rows == ALL_SAMPLES), columns[0])
-    cells.append(
-        ("rmse", [*(format_number(e.rmse if e else None, 3) for e in best.errors(names)), ""])
-    )
-    lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], cells)
+    told = [(each.key, each.format_errors(names, {})[0][1]) for each in columns]
+    told += best.format_errors(names, efforts)[1:]
+    lines = format_table(TORQUE_ERRORS[torque], [*names, "overall"], told)
     for column in columns:
         lines += format_entry(f"  {column.key}", column.title)
-    return lines + format_entry("  rmse", f"[Nm or N], {best.title}")
+    words = "[Nm or N]; effort %: over the file's effort" if efforts else "[Nm or N]"
+    return lines + format_entry("  rmse", f"{words}, {best.title}")
 
 
 def format_fit_figures(

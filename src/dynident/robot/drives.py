@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 
 
 @dataclass(frozen=True)
@@ -53,3 +53,20 @@ class Drives:
     def torque_to_joint(self, motor: Array) -> Array:
         """Joint torques from motor torques, shape (samples, n)."""
         return motor @ self.reduction
+
+
+def find_moving_joints(dq: Array, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
+    """Joints on which all that rubs is fast enough for the sign of its speed to be known.
+
+    On a joint rubs what turns with it alone, and each coupled drive i that acts on it. The
+    speed of the drive is counted at its own joint, ``turns[i] @ dq / turns[i, i]``, and has that
+    joint's threshold.
+    """
+    moving = np.abs(dq) >= slow
+    for i, threshold in enumerate(slow):
+        if drives is None or threshold == 0.0 or not drives.coupled(i):
+            continue
+        turns = drives.turns[i]
+        fast = np.abs(dq @ (turns / turns[i])) >= threshold
+        moving[:, turns != 0.0] &= fast[:, None]
+    return moving

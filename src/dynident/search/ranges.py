@@ -266,15 +266,23 @@ class Task:
         return finish_constrained_estimate(given, point, fitted)
 
     def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
-        """The estimate nearest the end of a search, and its distance from the optimum."""
+        """The estimate nearest the end of a search, and its distance from the optimum.
+
+        Its history is where the search began, and where it ended before the repair.
+        """
         A, inner = self.metric, self.given.inner()
         inner(System(A, A @ beta, 0.0))
-        away = self.distance(inner.point.beta)
-        words = f"{away:.2g} sigma from the exact optimum of its criterion"
+        try:
+            away = self.distance(inner.point.beta)
+            words = f"{away:.2g} sigma from the exact optimum of its criterion"
+            note = f"the search ended {words}; nls finds that"
+        except ComputationError as error:
+            away, words = np.inf, "its exact optimum is not known"
+            note = f"how far the search ended from the exact optimum is not known: {error}"
         estimate = self.estimate(inner.point, iterations, f"{message}, {words}")
+        estimate = replace(estimate, history=np.stack([self.begin, beta]))
         if away <= FAR:
             return estimate
-        note = f"the search ended {words}; nls finds that"
         return replace(estimate, warnings=(*estimate.warnings, note))
 
     def distance(self, beta: Array) -> float:

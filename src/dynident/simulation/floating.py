@@ -36,6 +36,19 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
 from dynident.dynamics.spatial import move_bodies
 from dynident.dynamics.tree import Tree
+from dynident.plant.plant import Plant, build_plant
+from dynident.plant.state import (
+    DIVERGED,
+    DONE,
+    NOT_POSITIVE,
+    STUCK,
+    add_all_friction,
+    add_element_slopes,
+    add_friction_slope,
+    fill_mass_and_bias,
+    step_element_states,
+)
+from dynident.plant.vectors import add_vector, copy_matrix, copy_vector
 from dynident.robot.model import Robot
 from dynident.simulation.contacts import (
     Foot,
@@ -51,7 +64,6 @@ from dynident.simulation.integrators import GAMMA
 from dynident.simulation.kernel import find_runaway, normalise_quaternion
 from dynident.simulation.law import fill_linear_output, interpolate_reference, interpolate_signal
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Scratch, State, build_scratch
 from dynident.simulation.rollout import (
     STRETCH,
@@ -60,18 +72,6 @@ from dynident.simulation.rollout import (
     check_input_signal,
     describe_failure,
 )
-from dynident.simulation.state import (
-    DIVERGED,
-    DONE,
-    NOT_POSITIVE,
-    STUCK,
-    add_all_friction,
-    add_element_slopes,
-    add_friction_slope,
-    fill_mass_and_bias,
-    step_element_states,
-)
-from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
 
 FINEST = 4096
 """The shortest step is this share of the longest."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import inner, spliced
-from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
-from dynident.simulation.state import (
+from dynident.plant.state import (
     DONE,
     NOT_POSITIVE,
     STUCK,
@@ -20,12 +19,18 @@ from dynident.simulation.state import (
     judge_locking,
     solve_dense,
 )
+from dynident.plant.vectors import copy_vector
+from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
 
-NEWTON = 60
+NEWTON = 1000
+"""Trials: some three where nothing sticks or slips, some twenty for each joint that does."""
 CLOSE = 1e-13
 PATIENCE = 8
-"""Iterations after which rounding may be what is left."""
-SMALLEST_STEP = 1e-6
+"""Trials after which rounding may be what is left."""
+SMALLEST_STEP = 1e-9
+BEFORE, BEYOND = 0.5, 0.1
+"""Shares of the residual along a step that may be left at its end, short of it and beyond: of the
+latter more could be an ascent."""
 
 
 @inner
@@ -67,6 +72,36 @@ def add_stage_stiffness(plant, s, g):  # type: ignore[no-untyped-def]
             M[i, j] += g * (D[i, j] + g * K[i, j])
 
 
+@spliced
+def place_stage(s, g, trial, q, dq):  # type: ignore[no-untyped-def]
+    """Where an acceleration takes the stage, from where it begins: s.q0 and s.v0."""
+    for i in range(len(dq)):
+        dq[i] = s.v0[i] + g * trial[i]
+        q[i] = s.q0[i] + g * dq[i]
+
+
+@spliced
+def cut_step(along, begun, worse, falling, part, short, long):  # type: ignore[no-untyped-def]
+    """Whether a part of a step is not to be taken, and which other one, between which two.
+
+    The residual is the slope of a function that is convex where friction only grows with the speed:
+    along a step it falls from `begun`, and far below zero a bend was jumped over. Where friction is
+    `falling` that may end nowhere; then the residual may not be worse.
+    """
+    if falling:
+        over, early = worse, False
+    else:
+        over = begun > 0.0 and along < -BEYOND * begun
+        early = begun > 0.0 and along > BEFORE * begun and long < np.inf
+    if not (over or early):
+        return False, part, short, long
+    if over:
+        long = part
+    else:
+        short = part
+    return long - short > SMALLEST_STEP, 0.5 * (short + long), short, long
+
+
 @inner
 def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, kv):  # type: ignore[no-untyped-def]
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
@@ -77,47 +112,53 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     """
     continuous = law.hold == 0
     dof = len(dq)
-    trial, step, q0, v0, M = s.trial, s.step, s.q0, s.v0, s.M
-    previous = np.inf
-    damping = 1.0
-    for i in range(dof):
-        q0[i], v0[i] = q[i], dq[i]
-        kv[i] = trial[i] = s.guess[i]
+    trial, step, way, M = s.trial, s.step, s.way, s.M
+    # along a step: its part that is tried, between one too short and one too long
+    part, short, long, begun, previous = 1.0, 0.0, np.inf, 0.0, np.inf
+    copy_vector(q, s.q0)
+    copy_vector(dq, s.v0)
+    copy_vector(s.guess, kv)
+    copy_vector(s.guess, trial)
     for iteration in range(NEWTON):
-        for i in range(dof):
-            dq[i] = v0[i] + g * trial[i]
-            q[i] = q0[i] + g * dq[i]
+        falling = iteration >= NEWTON // 2
+        if iteration == NEWTON // 2:
+            begun, previous = 0.0, np.inf
+            copy_vector(s.guess, trial)
+        place_stage(s, g, trial, q, dq)
         fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
         fill_drive_loads(plant.bearing, plant.rotors, s, trial)
         add_all_friction(plant, s, q, dq, memory)
         if continuous:
             evaluate_law(law, s, q, dq)
-        size = fill_residual(s, trial, step)
-        if size > previous and damping > SMALLEST_STEP:
-            # the friction's bend was jumped over: halve the step
-            damping *= 0.5
-            for i in range(dof):
-                trial[i] = 0.5 * (trial[i] + kv[i])
-            continue
-        previous, damping = size, 1.0
+        size, along = fill_residual(s, trial, step), 0.0
         for i in range(dof):
-            kv[i] = trial[i]
+            along += step[i, 0] * way[i]
+        cut, part, short, long = cut_step(along, begun, size > previous, falling, part, short, long)
+        if cut:
+            for i in range(dof):
+                trial[i] = kv[i] + part * way[i]
+            continue
+        previous = size
+        copy_vector(trial, kv)
         differentiate_plant(tree, plant, s, trial)
         if continuous:
             subtract_law_slope(law, s)
         add_stage_stiffness(plant, s, g)
+        for i in range(dof):
+            way[i] = step[i, 0]
         if not solve_dense(M, step):
             return NOT_POSITIVE, 0
+        part, short, long, begun = 1.0, 0.0, np.inf, 0.0
         change = 0.0
         for i in range(dof):
-            trial[i] += step[i, 0]
-            change = max(change, g * abs(step[i, 0]) / (1.0 + abs(dq[i])))
+            begun += way[i] * step[i, 0]
+            way[i] = step[i, 0]
+            trial[i] += way[i]
+            change = max(change, g * abs(way[i]) / (1.0 + abs(dq[i])))
         if change < CLOSE or (iteration > PATIENCE and change < 1e3 * CLOSE):
-            for i in range(dof):
-                kv[i] = trial[i]
-                dq[i] = v0[i] + g * trial[i]
-                q[i] = q0[i] + g * dq[i]
-                kq[i] = dq[i]
+            place_stage(s, g, trial, q, dq)
+            copy_vector(trial, kv)
+            copy_vector(dq, kq)
             status, failed = judge_locking(plant.bearing, plant, s, q, dq, memory)
             if status != DONE:
                 return status, failed

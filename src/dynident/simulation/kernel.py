@@ -10,6 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import entry, inner, spliced
+from dynident.plant.state import (
+    DIVERGED,
+    DONE,
+    solve_response,
+    step_element_states,
+)
+from dynident.plant.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.law import (
     decide_torque,
@@ -19,13 +26,6 @@ from dynident.simulation.law import (
     measure_positions,
 )
 from dynident.simulation.ports import store_sample
-from dynident.simulation.state import (
-    DIVERGED,
-    DONE,
-    solve_response,
-    step_element_states,
-)
-from dynident.simulation.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 
 FASTEST = 1e5
 """Speed above which a rollout is given up [rad/s or m/s]."""
@@ -113,11 +113,9 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
         part = sub / substeps
         decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
         if m:
-            fill_next_state(law.A, law.B, law.antiwindup, s.w, z, s.v, s.raw, zs)
+            fill_next_state(law, s.w, z, s.v, s.raw, zs)
         if columns and m:
-            fill_state_tangent(
-                law.A, law.B, law.antiwindup, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs
-            )  # fmt: skip
+            fill_state_tangent(law, s.w, z, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs)
             for j in range(n):
                 copy_matrix(Zs[j], SZ[j])
         copy_matrix(zs, z)
@@ -180,11 +178,9 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         s.measured[j] = s.qs[joints + j] + s.offset[j]
     decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
     if flowing:
-        fill_next_state(law.A, law.B, law.antiwindup, s.w, zs, s.v, s.raw, s.kz[i])
+        fill_next_state(law, s.w, zs, s.v, s.raw, s.kz[i])
         if columns:
-            fill_state_tangent(
-                law.A, law.B, law.antiwindup, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i]
-            )  # fmt: skip
+            fill_state_tangent(law, s.w, zs, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i])
     if columns:
         copy_matrix(s.Snow, U)
 

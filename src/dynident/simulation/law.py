@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import entry, inner, spliced, wide
-from dynident.simulation.state import fill_mass_and_bias, linearise_bodies
+from dynident.plant.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
 GAIN, BIAS, DELAY, SPEED, PLACE = 0, 1, 2, 3, 4
@@ -20,7 +20,7 @@ class Law(NamedTuple):
 
     Attributes
     ----------
-    A, B, C, D, antiwindup, gain, limit : ndarray
+    A, B, C, D, antiwindup, band, gain, limit : ndarray
         See `dynident.control.controller.Controller`.
     hold : int
         Integration steps between two outputs; 0 is continuous.
@@ -47,6 +47,7 @@ class Law(NamedTuple):
     C: Array
     D: Array
     antiwindup: Array
+    band: Array
     gain: Array
     limit: Array
     hold: int
@@ -73,16 +74,40 @@ def fill_linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-de
         v[j] = min(max(u, -limit[j]), limit[j])
 
 
+@entry
+def weigh_input(error, band):  # type: ignore[no-untyped-def]
+    """The share of its input that a state takes at a position error, and its slope by that."""
+    size = abs(error)
+    if band <= 0.0 or size >= 2.0 * band:
+        return 1.0, 0.0
+    if size <= band:
+        return 0.0, 0.0
+    return size / band - 1.0, np.sign(error) / band
+
+
 @inner
-def fill_next_state(A, B, antiwindup, w, z, v, raw, out):  # type: ignore[no-untyped-def]
+def sum_input(law, w, z, j, i):  # type: ignore[no-untyped-def]
+    """What moves state i of joint j's controller, beside itself and its limit."""
+    value = 0.0
+    for k in range(5):
+        value += law.B[j, i, k] * w[j, k]
+    for k in range(law.A.shape[1]):
+        if k != i:
+            value += law.A[j, i, k] * z[j, k]
+    return value
+
+
+@inner
+def fill_next_state(law, w, z, v, raw, out):  # type: ignore[no-untyped-def]
     """``A z + B w + antiwindup (sat(u) - u)``: the next state, or its rate."""
     for j in range(len(v)):
-        for i in range(A.shape[1]):
-            value = antiwindup[j, i] * (v[j] - raw[j])
+        for i in range(law.A.shape[1]):
+            share, _ = weigh_input(w[j, 0] - w[j, 3], law.band[j, i])
+            value = law.antiwindup[j, i] * (v[j] - raw[j])
             for k in range(5):
-                value += B[j, i, k] * w[j, k]
-            for k in range(A.shape[1]):
-                value += A[j, i, k] * z[j, k]
+                value += share * law.B[j, i, k] * w[j, k]
+            for k in range(law.A.shape[1]):
+                value += (1.0 if k == i else share) * law.A[j, i, k] * z[j, k]
             out[j, i] = value
 
 
@@ -101,18 +126,21 @@ def fill_linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyp
 
 
 @wide
-def fill_state_tangent(A, B, antiwindup, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
+def fill_state_tangent(law, w, z, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
     """Sensitivities of `fill_next_state`."""
     columns = SQ.shape[1]
     for j in range(len(v)):
         limited = v[j] != raw[j]
-        for i in range(A.shape[1]):
-            kq, kd = B[j, i, 3], B[j, i, 4]
-            back = -antiwindup[j, i] if limited else 0.0
+        for i in range(law.A.shape[1]):
+            share, slope = weigh_input(w[j, 0] - w[j, 3], law.band[j, i])
+            kq, kd = share * law.B[j, i, 3], share * law.B[j, i, 4]
+            if slope != 0.0:
+                kq -= slope * sum_input(law, w, z, j, i)
+            back = -law.antiwindup[j, i] if limited else 0.0
             for c in range(columns):
                 out[j, i, c] = kq * SQ[first + j, c] + kd * SV[first + j, c] + back * Sraw[j, c]
-            for k in range(A.shape[1]):
-                factor = A[j, i, k]
+            for k in range(law.A.shape[1]):
+                factor = (1.0 if k == i else share) * law.A[j, i, k]
                 for c in range(columns):
                     out[j, i, c] += factor * SZ[j, k, c]
 

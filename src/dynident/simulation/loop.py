@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,15 +13,25 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
+from dynident.friction.model import Element
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.mount import Mount
-from dynident.simulation.plant import Element
 
 WIDTH_SHARE = 0.01
 """Default smoothing width of the sign, as a share of the largest reference speed."""
 
+REST_BLOCK, LONG_REST = 0.5, 1.0
+"""Rests are measured in blocks of so long; longer ones are held by friction [s]."""
+LEAST_WIDTH, LEAST_READING = 1e-5, 1e-4
+"""The smallest width that a rest asks for [rad/s or m/s], and the smallest change of a reading
+that counts [rad or m]."""
+
 MOST_STEPS = 10_000
 """Integration steps a sample, and a period of the controller."""
+
+
+TOLERANCE, TOLERANCES = 1e-8, (1e-12, 1e-2)
+"""Of a step's error where steps are chosen by it, and within which bounds."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,9 @@ class Loop:
     base : ndarray, shape (samples, 19), optional
         Pose (7), twist and acceleration of a floating robot's base that is made to move so; else it
         moves freely.
+    tolerance : float
+        Of a step's error over ``1 + |value|`` of each position and speed, for integrators that
+        choose their steps.
     """
 
     idim: Idim
@@ -84,6 +98,7 @@ class Loop:
     lead: int = 0
     mount: Mount | None = None
     base: Array | None = None
+    tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
@@ -91,6 +106,16 @@ class Loop:
         if self.integrator not in INTEGRATORS:
             known = suggest_nearest(self.integrator, INTEGRATORS)
             raise InputError(f"integrator {self.integrator!r} is not known{known}")
+        if INTEGRATORS[self.integrator].error is not None and (
+            idim.has_states or any(each.model.state for each in self.elements)
+        ):
+            raise InputError(
+                f"integrator {self.integrator!r} chooses its steps, and friction that remembers is "
+                "followed in equal ones: take ode3"
+            )
+        if not TOLERANCES[0] <= self.tolerance <= TOLERANCES[1]:
+            least, most = TOLERANCES
+            raise InputError(f"tolerance has to be from {least:g} to {most:g}")
         if not 1 <= self.substeps <= MOST_STEPS:
             raise InputError(f"substeps must be from 1 to {MOST_STEPS}, got {self.substeps}")
         if self.controller.n != n:
@@ -192,3 +217,38 @@ class Loop:
 def choose_share_of_speed(dq: Array, share: float) -> Array:
     """Smoothing width of the sign: a share of the largest speed, one a joint [rad/s or m/s]."""
     return np.asarray(share * np.maximum(np.max(np.abs(dq), axis=0), 1e-3))
+
+
+def find_holding_width(readings: Array, runs: Sequence[tuple[int, int]], rate: float) -> Array:
+    """The width of the sign under which joints stay where friction holds them, shape (n,).
+
+    A joint that Coulomb friction holds off its target creeps under ``fc tanh(v / width)``, by
+    nearly the width where much of the friction is needed. Over its longest rest that has to be less
+    than its encoder shows. Infinite of joints that do not rest.
+
+    Parameters
+    ----------
+    readings : ndarray, shape (samples, n)
+        Of the encoders [rad or m].
+    runs : sequence of (start, stop)
+        Of samples without gaps.
+    rate : float
+        [Hz]
+    """
+    block = max(2, round(REST_BLOCK * rate))
+    found = np.full(readings.shape[1], np.inf)
+    for j, reading in enumerate(readings.T):
+        steps = np.abs(np.diff(reading))
+        shown = max(LEAST_READING, float(np.min(steps[steps > 0.0], initial=1.0)))
+        longest = 0
+        for start, stop in runs:
+            blocks = reading[start : start + (stop - start) // block * block].reshape(-1, block)
+            low, high, count = np.inf, -np.inf, 0
+            for least, most in zip(blocks.min(axis=1), blocks.max(axis=1), strict=True):
+                low, high, count = min(low, least), max(high, most), count + 1
+                if high - low > 2.0 * shown:
+                    low, high, count = least, most, int(most - least <= 2.0 * shown)
+                longest = max(longest, count)
+        if longest * REST_BLOCK > LONG_REST:
+            found[j] = max(LEAST_WIDTH, shown / (longest * REST_BLOCK))
+    return found

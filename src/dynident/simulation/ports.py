@@ -11,9 +11,9 @@ from dynident.core.jit import inner
 from dynident.dynamics.spatial import Bodies, build_bodies
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE
+from dynident.plant.plant import Plant
+from dynident.plant.vectors import copy_matrix, copy_vector
 from dynident.simulation.law import measure_positions
-from dynident.simulation.plant import Plant
-from dynident.simulation.vectors import copy_matrix, copy_vector
 
 
 class Inputs(NamedTuple):
@@ -110,7 +110,8 @@ class Scratch(NamedTuple):
 
     Of the bodies: `Bodies`. Acceleration of a base whose motion is given: rise, else empty. Of the
     joint space: M, tau, the derivatives K, D, the regressor W, accelerations' sensitivities X,
-    torques' U. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
+    torques' U. Of an implicit stage: where its iteration starts (guess), a trial, its step and the
+    way there. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
     derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
     position (offset). Of the drives: speed, sign, the elements' tables, sensitivities of a state
     after its step (fresh), and where friction depends on loads: these (load), torques at zero
@@ -132,6 +133,7 @@ class Scratch(NamedTuple):
     external: Array
     trial: Array
     step: Array
+    way: Array
     q0: Array
     v0: Array
     w: Array
@@ -178,8 +180,9 @@ def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool
     shapes = {
         "M": (dof, dof), "tau": (dof,), "K": (dof, dof), "D": (dof, dof), "W": (dof, c),
         "X": (dof, c), "U": (dof, c), "still": (dof,), "guess": (dof,), "external": (dof,),
-        "trial": (dof,), "step": (dof, 1), "q0": (dof,), "v0": (dof,), "w": (n, 5), "v": (n,),
-        "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3), "push": (n,),
+        "trial": (dof,), "step": (dof, 1), "way": (dof,), "q0": (dof,), "v0": (dof,), "w": (n, 5),
+        "v": (n,), "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3),
+        "push": (n,),
         "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),

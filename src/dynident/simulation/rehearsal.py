@@ -15,13 +15,13 @@ from dynident.core.compiled import compile_for
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.spatial import gather_subtrees, move_bodies
 from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
+from dynident.dynamics.whole import average_inertia
+from dynident.plant.state import step_element_states
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import average_inertia
 from dynident.simulation.rollout import build_parts, rollout
-from dynident.simulation.state import step_element_states
 
 Call = tuple[Any, tuple[Any, ...]]
 

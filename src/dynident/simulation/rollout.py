@@ -15,6 +15,9 @@ from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
+from dynident.plant.plant import Plant, build_plant
+from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
+from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
@@ -28,11 +31,9 @@ from dynident.simulation.law import (
     SPEED,
     Law,
 )
-from dynident.simulation.loop import Loop
+from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import mount_model
-from dynident.simulation.plant import Plant, build_plant
 from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
-from dynident.simulation.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 
 BASE = 7 + 6 + 6
 """Columns of the motion of a base: pose, twist and acceleration."""
@@ -214,12 +215,15 @@ def sensitive_rollout(
                 f"sensitivity {name!r} is not known{suggest_nearest(name, SENSITIVITIES)}"
             )
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
+    scheme = INTEGRATORS[loop.integrator]
+    if c:
+        refuse_chosen_steps(loop.integrator)
     prepare_rollouts(parts=(1,))
     plant, law, inputs, state, room = build_parts(loop, theta, columns, own)
     if begun is not None:
         state.SQ[dof - n :, : len(columns)] = begun
-    scheme = INTEGRATORS[loop.integrator]
     h = 1.0 / (loop.rate * loop.substeps)
+    pace = np.array([1.0, loop.tolerance, scheme.order])
     given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
     held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
@@ -233,9 +237,13 @@ def sensitive_rollout(
             np.empty((rows, n)),
             *(np.empty((rows * (c > 0 and s in wanted), n, c)) for s in SENSITIVITIES),
         )
-        status, sample, velocity = advance_rollout(
-            *given, scheme.a, scheme.b, scheme.c, loop.substeps, h, *held, start, stop, Bundle(out)
-        )
+        table, ends = (scheme.a, scheme.b, scheme.c), (start, stop, Bundle(out))
+        if scheme.error is None:
+            result = advance_rollout(*given, *table, loop.substeps, h, *held, *ends)
+        else:
+            pair = (*table, scheme.error)
+            result = advance_paced(*given, pair, pace, loop.substeps, h, *held, *ends)
+        status, sample, velocity = result
         if status != DONE:
             raise RolloutError(describe_failure(loop, status, sample, velocity))
         if not (np.all(np.isfinite(state.SQ)) and np.all(np.isfinite(state.SV))):
@@ -245,6 +253,15 @@ def sensitive_rollout(
             )
         motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
         yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+
+
+def refuse_chosen_steps(integrator: str | None) -> None:
+    """Refuse an integrator whose steps depend on the motion where that is differentiated."""
+    if integrator is not None and INTEGRATORS[integrator].error is not None:
+        raise InputError(
+            f"integrator {integrator!r} chooses its steps, in which no motion can be "
+            "differentiated; take one of fixed steps, as ode3"
+        )
 
 
 def build_parts(
@@ -337,6 +354,7 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             C=pad_in_front(control.C, m),
             D=pad_in_front(control.D, m),
             antiwindup=pad_in_front(control.antiwindup, m),
+            band=pad_in_front(control.band, m),
             gain=pad_in_front(control.gain, m, 1.0),
             limit=pad_in_front(control.limit, m, np.inf),
         ),
@@ -384,7 +402,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     if loop.model is not None:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
-    names = ("A", "B", "C", "D", "antiwindup", "gain", "limit")
+    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit")
     arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
     return Law(
         **arrays,
@@ -507,5 +525,10 @@ def describe_failure(loop: Loop, status: int, sample: int, velocity: int) -> str
         return (
             f"the friction of {name} takes up as much as its load grows {when}: such a drive locks "
             "itself, and how it moves is not determined"
+        )
+    if INTEGRATORS[loop.integrator].error is not None:
+        return (
+            f"the tolerance of {loop.tolerance:g} takes more than {MOST_STEPS} steps {when}: raise "
+            "it or the width, or take sdirk2"
         )
     return f"the step found no solution {when} ({name}): raise substeps or the width"

@@ -15,9 +15,9 @@ from dynident.core.errors import InputError
 from dynident.dynamics.forward import differentiate_dynamics
 from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
+from dynident.plant.plant import build_plant
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
-from dynident.simulation.plant import build_plant
 
 ROOM = 1e-9
 LARGEST = 1e100
@@ -172,7 +172,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
             "Coulomb friction, or take sdirk2"
         )
 
-    if not scheme.implicit:
+    if not scheme.implicit and scheme.error is None:
         values, vectors = np.linalg.eig(system)
         for k in np.argsort(values.real):
             if values[k].real >= 0.0:

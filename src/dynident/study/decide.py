@@ -69,10 +69,11 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
     the usual ones.
     """
     given = study.prepare.model_dump(exclude_none=True)
+    simulates |= "rests" in given  # of averages over them there is nothing to decide but the prior
     told = study.identify.model_dump(exclude_none=True).keys()
     has_prior = PRIOR_WEIGHT in list_option_names(study.identify.method)
     open_ = {
-        BANDWIDTH: not given.keys() & set(CUTOFFS),
+        BANDWIDTH: not given.keys() & {*CUTOFFS, "rests"},
         FRICTION: not simulates
         and "friction" not in study.robot.model_fields_set
         and not any(section.kind in ABOUT_DRIVES for section in study.constraint),

@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import list_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
 from dynident.diagnosis.signals import Sign, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -30,6 +31,7 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     build_study_problem,
+    build_study_simulation,
     load_study_robot,
     read_study_logs,
 )
@@ -93,13 +95,18 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     ...     print(report.log, [found.words for found in report.findings])
     """
     robot = load_study_robot(study)
-    logs = read_study_logs(study, robot, progress=progress)
+    logs = read_study_logs(study, robot, torque=study.controller is None, progress=progress)
     progress("doctor", 0.0)
     reports = []
-    if all(has_only_joint_torques(robot, log) for log in logs):
+    every: Sequence[tuple[Finding, ...]]
+    notes: tuple[tuple[Sign, ...], ...]
+    blind = any(log.torque != "measured" for log in logs)
+    if blind:
+        every, notes = look_at_encoders(study, robot, logs), ((),) * len(logs)
+    elif all(has_only_joint_torques(robot, log) for log in logs):
         base, bare = fit_known_torques(build_study_idim(study, robot), logs)
         every = examine(base, bare, thorough=True)
-        notes: tuple[tuple[Sign, ...], ...] = ((),) * len(logs)
+        notes = ((),) * len(logs)
     else:
         every, notes = examine_generalised_logs(study, robot, logs)
     for section, samples, findings, beside in zip(study.log, logs, every, notes, strict=True):
@@ -116,7 +123,7 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
             Report(
                 samples.name,
                 findings,
-                (*find_signs(robot, samples), *beside),
+                (*(() if blind else find_signs(robot, samples)), *beside),
                 mending,
                 unit,
                 rate,
@@ -125,6 +132,19 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
             )
         )
     return tuple(reports)
+
+
+def look_at_encoders(
+    study: Study, robot: Robot, logs: Sequence[Samples]
+) -> tuple[tuple[Finding, ...], ...]:
+    """What is wrong with logs without torques, by the law of the study's controller."""
+    idim, loop = build_study_idim(study, robot), build_study_simulation(study, robot, logs)
+    if not follows_law(idim, loop.controller, logs):
+        raise InputError(
+            "logs without torques are looked at by their targets (qref) and the law of p, pd or "
+            "p-p of a fixed robot whose file has inertials"
+        )
+    return examine_encoders(idim, loop.controller, logs, bias=loop.bias, thorough=True)
 
 
 def fit_known_torques(

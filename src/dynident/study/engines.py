@@ -16,9 +16,9 @@ from dynident.dynamics.whole import Model
 from dynident.export.exported import describe_omissions
 from dynident.export.mujoco import find_velocity_rows, import_mujoco, mujoco_model, soften_friction
 from dynident.export.pinocchio import build_pinocchio_model
+from dynident.export.resistance import Resistance, make_resistance
 from dynident.export.terms import sort_joint_terms
 from dynident.simulation.loop import Loop
-from dynident.simulation.resistance import Resistance, make_resistance
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""

@@ -39,7 +39,8 @@ def reproduce_paper(
     reduced : bool
         A shorter and coarser version, for a quick look and for tests.
     timed : bool
-        With computing times, which make the text differ from run to run.
+        With computing times, which make the text differ from run to run, also of sensitivities
+        by differences, as the paper has them.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def reproduce_paper(
     ComputationError
         When a motion of the twin diverges. Methods that fail are printed.
     """
-    return build_reproduction(estimate_all(progress, reduced), timed)
+    return build_reproduction(estimate_all(progress, reduced, timed), timed)
 
 
 def build_reproduction(found: Results, timed: bool = False) -> Reproduction:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import (
     Auxiliary,
@@ -17,14 +18,22 @@ from dynident.estimators.closed_loop import (
     compute_percent_error,
     warn_of_chatter,
 )
-from dynident.estimators.output_error import POSITION, TORQUE, linearise_output, measure_error_sigma
+from dynident.estimators.output_error import (
+    POSITION,
+    TORQUE,
+    Slopes,
+    linearise_output,
+    measure_error_sigma,
+)
 from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples
+from dynident.regression.essential import find_base_columns, run_left_out_test
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
-from dynident.regression.statistics import TestResult, estimate_autocorrelation, run_f_test
+from dynident.regression.statistics import TestResult, estimate_autocorrelation
+from dynident.regression.weighted import solve_wls
 from dynident_papers.brunot2019.measured import OTHERS, Bench, load_bench
 from dynident_papers.brunot2019.simulated import (
     COULOMB,
@@ -49,7 +58,7 @@ WORDS = {"ols": "LS", "clie": "CLIE", "cloe": "CLOE", "didim": "DIDIM"}
 KINDS = {"all": "every sample", "decimated": "decimated"}
 
 OF_LOOPS = ("clie", "cloe")
-"""What is estimated under other loops that are assumed of the log."""
+"""What is estimated under other loops that are assumed of the log, and by differences."""
 
 LAGS = 50
 LOW_PASS = 20.0
@@ -170,6 +179,8 @@ class Results:
     noises : tuple of (Setting, TestResult, Answers)
         With the F-test that the parameters left out are zero.
     measured : MeasuredResults
+    differences : dict of str to Answer or str
+        Of the main case, decimated, by method: with sensitivities by differences.
     """
 
     twin: Twin
@@ -180,6 +191,7 @@ class Results:
     mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
     noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
     measured: MeasuredResults
+    differences: dict[str, Answer | str] = field(default_factory=dict, repr=False)
 
     @property
     def truth(self) -> Array:
@@ -201,7 +213,9 @@ class Results:
         return {m: measure_coulomb_bias(take_beta_or_nan(run[1][m]), run[0]) for m in METHODS}
 
 
-def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
+def estimate_all(
+    progress: Progress = ignore_progress, reduced: bool = False, differenced: bool = False
+) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
     Parameters
@@ -210,6 +224,8 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         Called with "brunot2019" and the share that is done.
     reduced : bool
         A shorter and coarser motion, fewer mismatches, mostly decimated rows of other errors.
+    differenced : bool
+        Also by differences of simulations, as many more as there are parameters.
 
     Raises
     ------
@@ -221,7 +237,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     chosen = FEW if reduced else MISMATCHES
     keys = [(kind, method) for kind in KINDS for method in METHODS]
     total = 1 + len(keys) + len(chosen) + len(NOISES) + len(list_measured_cases(reduced))
-    total += 0 if reduced else len(OTHERS)
+    total += (0 if reduced else len(OTHERS)) + differenced * len(OF_LOOPS)
     steps = iter(range(1, total + 1))
 
     def made_a_step() -> None:
@@ -232,6 +248,11 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     answers: Answers = {}
     for kind, method in keys:
         answers[kind, method] = estimate_case(main, kind, method)
+        made_a_step()
+    differences = {}
+    for method in OF_LOOPS if differenced else ():
+        slopes = Slopes("differences")
+        differences[method] = estimate_case(main, "decimated", method, slopes=slopes)
         made_a_step()
     mismatches = []
     for setting in chosen:
@@ -248,7 +269,9 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
         noises.append((setting, evaluate_essential_test(case), few))
         made_a_step()
     measured = estimate_measured_log(twin, reduced, made_a_step)
-    return Results(twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured)
+    return Results(
+        twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured, differences
+    )
 
 
 def estimate_measured_log(
@@ -305,8 +328,16 @@ def list_measured_cases(reduced: bool) -> list[tuple[str, bool]]:
     return [(reference, essential) for reference in REFERENCES for essential in (True, False)]
 
 
-def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> Answer | str:
-    """One method on one kind of rows, or why it failed."""
+def estimate_case(
+    case: Case, kind: str, method: str, start: str = "rotors", **families: Options
+) -> Answer | str:
+    """One method on one kind of rows, or why it failed.
+
+    Parameters
+    ----------
+    **families
+        Of the method's options.
+    """
     problem = ROWS[kind](case.problem)
     simulation = replace(case.simulation, start=start)
     begin = process_time()
@@ -317,7 +348,7 @@ def estimate_case(case: Case, kind: str, method: str, start: str = "rotors") -> 
             found = convert_to_paper_terms(estimate, system, problem.base.names)
             torques = measure_inverse_torque_errors(problem, estimate.beta)
             return replace(found, torque=torques[0], slow_torque=torques[1])
-        estimate = ESTIMATORS[method](problem, simulation)
+        estimate = ESTIMATORS[method](problem, simulation, **families)
         seconds = process_time() - begin
         auxiliary = build_auxiliary_model(problem, simulation)
         errors = measure_simulated_errors(auxiliary, estimate.beta)
@@ -390,11 +421,9 @@ def measure_coulomb_bias(beta: Array, truth: Array) -> float:
 
 def evaluate_essential_test(case: Case) -> TestResult:
     """F-test that the base parameters beside the 28 are zero, by least squares."""
-    small, large = case.problem.factors, case.full.factors
-    sigma = ESTIMATORS["wls"](case.full).sigma
-    rss = [float(f.weighted(sigma).rest) for f in (small, large)]
-    dropped = large.parameters - small.parameters
-    return run_f_test(rss[0], rss[1], dropped, large.rows - large.parameters)
+    factors = case.full.factors
+    kept = find_base_columns(case.full.base, NAMES)
+    return run_left_out_test(factors, solve_wls(factors)[1], kept)
 
 
 def take_values_or_nan(answer: Answer | str) -> Array:

@@ -14,6 +14,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.prepare import prepare
+from dynident.regression.essential import find_base_columns
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
 from dynident.simulation.record import record_rollout
@@ -206,7 +207,7 @@ def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> SimulatedCase:
 
 def select_essential(full: Problem) -> Problem:
     """The problem on the 28 parameters alone."""
-    return full.only([full.base.names.index(name) for name in NAMES])
+    return full.only(find_base_columns(full.base, NAMES))
 
 
 def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
@@ -226,7 +227,7 @@ def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
     """
     base = base_parameters(twin.idim)
     beta = base.matrix @ twin.theta
-    chosen = [base.names.index(name) for name in NAMES]
+    chosen = find_base_columns(base, NAMES)
     if not essential:
         return twin.theta, beta[chosen]
     kept = np.zeros_like(beta)

@@ -220,7 +220,10 @@ def tabulate_singular_values(found: Results, number: str, kind: str, timed: bool
     for method in SIMULATING:
         paper = [format_digits(x) for x in BRUNOT_SINGULAR[kind, method]]
         rows.append((WORDS[method], "paper", *paper, "", BRUNOT_TIMES[method]))
-        for words, answer in list_columns(found, kind, method).items():
+        columns = list_columns(found, kind, method)
+        if kind == "decimated" and method in found.differences:
+            columns["twin, differences"] = found.differences[method]
+        for words, answer in columns.items():
             cells = ["failed", *[""] * 4]
             if not isinstance(answer, str):
                 values = answer.estimate.singular_values
@@ -243,6 +246,12 @@ def tabulate_singular_values(found: Results, number: str, kind: str, timed: bool
         "An iteration of CLIE and CLOE is one simulation here, "
         f"{len(NAMES) + 1} there. {describe_times(timed)}",
     ]
+    if kind == "decimated":
+        notes += [
+            f"{WORDS[method]} by differences, as there: "
+            f"{answer if isinstance(answer, str) else answer.estimate.message}."
+            for method, answer in found.differences.items()
+        ]
     for setting, _, answers in found.mismatches:
         if kind == "decimated" and setting.designed:
             softer = compute_singular_ratios(answers["clie"], answers["cloe"])

@@ -1,7 +1,7 @@
 """Zhang et al. 2018, sections 5 and 6, on an arm of the same class: a survey's methods.
 
-Tables 5, 6, 8 to 11 and Figure 4, and on a measured log Table 12, with the survey's numbers beside
-ours.
+Tables 5, 6, 8 to 11 and Figures 2 and 4, and on a measured log Table 12, with the survey's numbers
+beside ours.
 
 ========= ======================================================================
 module    content
@@ -21,7 +21,7 @@ from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all, measure_belief_error
 from dynident_papers.zhang2018.instance import METHOD, MODELS
-from dynident_papers.zhang2018.tables import draw_figure_4, tabulate_results
+from dynident_papers.zhang2018.tables import draw_figures, tabulate_results
 
 
 @limit_to_one_thread
@@ -72,7 +72,7 @@ def build_reproduction(found: Results, timed: bool = False) -> Reproduction:
             describe_best_model(found),
             *(f"No answer: {failure}" for failure in found.failures),
         ),
-        draw_figure_4(found),
+        draw_figures(found),
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dynident.api import identify
+from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
@@ -17,13 +19,16 @@ from dynident.core.inertia import to_com
 from dynident.core.progress import Progress
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim
-from dynident.methods.options import estimate
+from dynident.estimators.closed_loop import Simulation
+from dynident.methods.options import estimate, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident_papers.zhang2018.instance import Instance, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
+    BELIEF,
     JOINT,
     NOISE,
+    OFFSET,
     RATE,
     STRIBECK,
     Arm,
@@ -44,12 +49,24 @@ CURVED = ("ekf", FORGETTING, "wls", "pc-idim-ls")
 """Of nonlinear friction."""
 SEARCHED = ("nls", "gradient", "ga", "pf")
 """The same, which take their time over shapes: not in the reduced form."""
+CRITERION = "mean-and-spread"
+"""Equation (25)."""
+BARE = "{}, before repair"
+"""The set that a search ends at, before it is taken to the nearest that is admitted."""
+LOOPED = ("idim-iv", "pc-idim-iv")
+"""Instruments of a loop that is simulated with what is estimated."""
+LOOP_HZ = 6.0
+"""Bandwidth of its law, PD by the joints' inertias [Hz]."""
+SUBSTEPS = 4
+"""Of the loop's implicit integrator: dry friction on wrists of little inertia is stiff."""
 MEMORY = 20.0
 """Of constant parameters, where they are forgotten [s]."""
 MEMORY_TRACKED = 1.5
 """Of the friction that `rls` tracks [s]."""
 NO_MASS = 1e-9
 """What is rounding of zero [kg]."""
+Estimated = tuple[Array, Array | None]
+"""Base parameters, and the standard ones where a method has them."""
 LEVELS = {
     "e_T": (0.01, 0.1),
     "e_d": (0.2, 1.0),
@@ -79,7 +96,7 @@ class Errors:
     joint_torque : tuple of float
         Mean and standard deviation of joint 3's torque error [Nm].
     seconds : float
-        Of the solution.
+        Of the solution: processor time.
     friction_values : ndarray, shape (kinds, n)
         F_c, F_s, q_s and viscous friction of equation (4); in the model's order of (3).
     """
@@ -139,7 +156,13 @@ class Results:
     descent : dict of str to str
         How gradient descent ended on the logs without and with noise.
     positions : dict of (method, bool) to Errors
-        Of ``ols`` and ``iv`` under noisy positions that are filtered, or not.
+        Of ``ols``, ``iv`` and `LOOPED` under noisy positions that are filtered, or not; not of
+        those without an answer.
+    reference : Reference
+        The trajectory.
+    ranged, noisy_ranged : dict of str to Errors
+        Of searches as the survey's, without and with noise: within a fifth of the set values, for
+        (25), without a prior.
     tracked : tuple of Tracked
     instance : Instance
     failures : tuple of str
@@ -156,6 +179,9 @@ class Results:
     tracked: tuple[Tracked, ...]
     instance: Instance
     failures: tuple[str, ...]
+    reference: Reference
+    ranged: dict[str, Errors]
+    noisy_ranged: dict[str, Errors]
 
 
 def estimate_all(progress: Progress, reduced: bool) -> Results:
@@ -185,15 +211,31 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         progress("zhang2018", 0.3 + 0.4 * (k + 1) / len(methods))
     positions = {}
     for filtered in (True, False):
-        own = build_undecimated_problem(
-            arm.robot, simulate_measured_log(arm, reference, 1, filtered)
-        )
-        for method, solve in (
-            ("ols", make_method_solver(own, "ols")),
-            ("iv", make_instrument_solver(own, reference)),
-        ):
-            positions[method, filtered] = measure_estimate_errors(
-                arm, reference, own, solve, not reduced
+        log = simulate_measured_log(arm, reference, 1, filtered)
+        own = build_undecimated_problem(arm.robot, log)
+        solvers = {
+            "ols": make_method_solver(own, "ols"),
+            "iv": make_instrument_solver(own, reference),
+            "idim-iv": make_loop_solver(own, "idim-iv", arm, reference),
+            "pc-idim-iv": make_loop_solver(
+                build_undecimated_problem(arm.believed, log), "pc-idim-iv", arm, reference
+            ),
+        }
+        for method, solve in solvers.items():
+            try:
+                positions[method, filtered] = measure_estimate_errors(
+                    arm, reference, own, solve, not reduced
+                )
+            except ComputationError as error:
+                kind = "filtered" if filtered else "not filtered"
+                failures.append(f"{method} (noisy positions, {kind}): {error}")
+    progress("zhang2018", 0.75)
+    ranged: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
+    for kind, own in problems.items():
+        searched = search_in_ranges(arm, own, not reduced, failures, kind)
+        for method, pair in searched.items():
+            ranged[kind][method] = measure_estimate_errors(
+                arm, reference, own, partial(return_found, pair), False
             )
     progress("zhang2018", 0.8)
     curved: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
@@ -226,31 +268,32 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         tracked,
         instance,
         (*failures, *instance.failures),
+        reference,
+        ranged["clean"],
+        ranged["noisy"],
     )
 
 
-def make_method_solver(own: Problem, method: str) -> Callable[[], tuple[Array, Array | None]]:
+def make_method_solver(own: Problem, method: str) -> Callable[[], Estimated]:
     """A method's estimate, base and standard parameters."""
     options: dict[str, Any] = {"memory": MEMORY} if method == "rls" else {}
     if method in ("rls", "kf"):
         options["sigma"] = tuple(NOISE.tolist())
 
-    def solve() -> tuple[Array, Array | None]:
+    def solve() -> Estimated:
         found = estimate(own, method, **options)
         return found.beta, found.theta
 
     return solve
 
 
-def make_instrument_solver(
-    own: Problem, reference: Reference
-) -> Callable[[], tuple[Array, Array | None]]:
+def make_instrument_solver(own: Problem, reference: Reference) -> Callable[[], Estimated]:
     """``(Z'X)^-1 Z'y`` (17), with the regressor along the reference as instruments.
 
     That is the simulated motion, as the survey's controller knows the robot.
     """
 
-    def solve() -> tuple[Array, Array | None]:
+    def solve() -> Estimated:
         motion = (reference.q, reference.dq, reference.ddq)
         rows = own.with_instruments(own.along([motion]))
         weighted = rows.instrument_factors.weighted(np.ones(own.robot.n))
@@ -259,20 +302,89 @@ def make_instrument_solver(
     return solve
 
 
+def make_loop_solver(
+    own: Problem, method: str, arm: Arm, reference: Reference
+) -> Callable[[], Estimated]:
+    """A method whose instruments are of a simulated loop; it begins at the file's inertials."""
+    n = arm.robot.n
+    still, each = np.zeros((n, n)), np.tile(OFFSET, (n, 1))
+    rest = arm.idim.torque(arm.theta, each, still, still)
+    inertia = np.diag(arm.idim.torque(arm.theta, each, still, np.eye(n)) - rest)
+    omega = 2.0 * np.pi * LOOP_HZ
+    simulation = Simulation(
+        pd(inertia * omega**2, 2.0 * inertia * omega, n=n),
+        integrator="sdirk2",
+        substeps=SUBSTEPS,
+        references=(reference,),
+        start="nominal",
+    )
+
+    def solve() -> Estimated:
+        options = switch_bootstrap_off(method)
+        found = estimate(own, method, simulation=simulation, **options)
+        return found.beta, found.theta
+
+    return solve
+
+
+def search_in_ranges(
+    arm: Arm, own: Problem, whole: bool, failures: list[str], kind: str
+) -> dict[str, Estimated]:
+    """Searches as the survey's: within a fifth of the set values, for (25), without a prior.
+
+    They begin at a set that is off by up to a fifth. Populations are sets of base parameters; what
+    a search ends at is told as it is, and as it was repaired.
+
+    Parameters
+    ----------
+    whole : bool
+        Those by populations as well.
+    failures : list of str
+        Gets what has no answer.
+    """
+    sizes = BELIEF * np.abs(arm.theta)
+    ranges = {
+        name: (value - size, value + size)
+        for name, value, size in zip(arm.idim.names, arm.theta, sizes, strict=True)
+        if size > 0.0
+    }
+    share = np.random.default_rng(1).uniform(-1.0, 1.0, len(sizes))
+    start = own.base.matrix @ (arm.theta + share * sizes)
+    begin = dict(zip(own.base.names, start.tolist(), strict=True))
+    found: dict[str, Estimated] = {}
+    for method in SEARCHED if whole else SEARCHED[:1]:
+        try:
+            ended = estimate(
+                own, method, ranges=ranges, objective=CRITERION, begin=begin, prior="none"
+            )
+        except ComputationError as error:
+            failures.append(f"{method} (ranges, {kind}): {error}")
+            continue
+        if ended.history is not None:
+            found[BARE.format(method)] = ended.history[-1], None
+        found[method] = ended.beta, ended.theta
+    return found
+
+
+def return_found(found: Estimated) -> Estimated:
+    """What was found before."""
+    return found
+
+
 def measure_estimate_errors(
     arm: Arm,
     reference: Reference,
     own: Problem,
-    solve: Callable[[], tuple[Array, Array | None]],
+    solve: Callable[[], Estimated],
     timed: bool,
 ) -> Errors:
     """An estimate beside the set values; what is timed is solved once before, for the compiler."""
     assert own.factors is not None  # made before the clock starts, as the survey's K is
     if timed:
         solve()
-    start = time.perf_counter()
+    start = time.process_time()
     beta, theta = solve()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     if theta is None:
         theta = np.linalg.pinv(own.base.matrix) @ beta
     drives = arm.idim.split(theta)[1]
@@ -287,10 +399,12 @@ def measure_curved_errors(arm: Arm, reference: Reference, log: Samples, method: 
     e_f is of F_c, F_s, q_s and the viscous friction.
     """
     own = Problem(arm.believed, log, STRIBECK, rotor=False)
+    start = time.process_time()
     if method == FORGETTING:
         found = identify(own, "ekf", rows="all", doctor=False, memory=MEMORY)
     else:
         found = identify(own, method, rows="all", doctor=False)
+    seconds = time.process_time() - start
     theta = found.estimate.theta
     if theta is None:
         theta = np.linalg.pinv(found.base.matrix) @ found.estimate.beta
@@ -299,9 +413,7 @@ def measure_curved_errors(arm: Arm, reference: Reference, log: Samples, method: 
         for idim, own in ((found.idim, theta), (arm.idim, arm.theta))
     )
     friction = float(np.mean(compute_relative_errors(here, truth)))
-    return judge_parameters(
-        arm, found.idim, reference, theta, friction, found.timings["total"], here
-    )
+    return judge_parameters(arm, found.idim, reference, theta, friction, seconds, here)
 
 
 def collect_curved_values(idim: Idim, theta: Array) -> Array:

@@ -21,7 +21,7 @@ from dynident.friction.kernel import (
     consult_law,
     weigh_column,
 )
-from dynident.simulation.vectors import add_vector, copy_matrix, copy_vector
+from dynident.plant.vectors import add_vector, copy_matrix, copy_vector
 
 DONE, NOT_POSITIVE, DIVERGED, STUCK, LOCKED = range(5)
 """How a rollout ends."""

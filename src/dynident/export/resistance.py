@@ -12,8 +12,8 @@ from dynident.core.errors import InputError
 from dynident.core.jit import jit
 from dynident.dynamics.idim import Idim
 from dynident.friction.kernel import BY_STATE
-from dynident.simulation.plant import build_plant
-from dynident.simulation.state import (
+from dynident.plant.plant import build_plant
+from dynident.plant.state import (
     add_element_slopes,
     add_element_torques,
     add_friction_slope,

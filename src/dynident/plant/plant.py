@@ -15,47 +15,8 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import compute_mass_matrix
 from dynident.friction.kernel import Elements, find_law_address
-from dynident.friction.model import SIGNALS, FrictionModel
-
-
-@dataclass(frozen=True)
-class Element:
-    """Something more that acts on a joint's drive: a friction model with its values.
-
-    Attributes
-    ----------
-    joint : int
-        Index of the joint on whose own drive it acts.
-    linear : tuple of float
-        Values of the model's `parameters`.
-    shape : tuple of float
-        Of its `shape`; usual ones by default.
-    """
-
-    joint: int
-    model: FrictionModel
-    linear: tuple[float, ...]
-    shape: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.shape:
-            object.__setattr__(self, "shape", self.model.start)
-        wanted = len(self.model.parameters), len(self.model.shape)
-        if (len(self.linear), len(self.shape)) != wanted or not np.all(
-            np.isfinite([*self.linear, *self.shape])
-        ):
-            raise InputError(
-                f"an element of joint {self.joint + 1} needs {wanted[0]} finite parameters and "
-                f"{wanted[1]} finite shapes"
-            )
-        for each, value in zip(self.model.shape, self.shape, strict=True):
-            if not each.lower <= value <= each.upper:
-                raise InputError(
-                    f"an element of joint {self.joint + 1}: {each.symbol} is {value:g} but has to "
-                    f"be from {each.lower:g} to {each.upper:g} {each.unit}"
-                )
+from dynident.friction.model import SIGNALS, Element, FrictionModel
 
 
 class Plant(NamedTuple):
@@ -273,23 +234,3 @@ def pad_rows(rows: Sequence[Array]) -> Array:
     for row, values in zip(matrix, rows, strict=True):
         row[: len(values)] = values
     return matrix
-
-
-def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
-    """Mean diagonal of the joint-space mass matrix, rotors included.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    q : ndarray, shape (samples, nq)
-        Configurations to average over.
-
-    Returns
-    -------
-    ndarray, shape (dof,)
-        [kg m^2 or kg]
-    """
-    bodies, _ = idim.split(theta)
-    rotors = idim.rotors(theta)
-    M = compute_mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
-    return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

@@ -1,0 +1,73 @@
+"""Pages of ``--help``: flags in groups, and values called what a reader calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+LOGS, PREPARATION, METHOD, OUTPUT = "Robot and logs", "Preparation", "Method", "Output"
+OPTIONS, METHODS = "Options", "Options of methods"
+GROUPS = (LOGS, PREPARATION, METHOD, METHODS, OUTPUT, OPTIONS)
+"""In the order of a page."""
+FLAGS = {
+    LOGS: (
+        "--robot", "--study", "--log", "--validate", "--locked", "--floating", "--contact",
+        "--columns", "--units", "--rate", "--rows", "--bad-rows",
+    ),
+    PREPARATION: ("--bandwidth", "--drop-below"),
+    METHOD: ("--friction", "--method", "--as-given"),
+    OUTPUT: (
+        "--output", "--write-study", "--report", "--script", "--fix", "--urdf", "--mjcf", "--c",
+        "--full", "--json", "--strict", "--anyway",
+    ),
+}  # fmt: skip
+"""What is in which group, wherever it stands; flags of options say theirs themselves."""
+GROUP_OF = {flag: group for group, flags in FLAGS.items() for flag in flags}
+VALUES = {
+    "<path>": "FILE",
+    "<list[Path]>": "FILE",
+    "<list[str]>": "TEXT",
+    "<str>": "TEXT",
+    "<float>": "X",
+    "<int>": "N",
+}
+"""What a flag is given, by the parser's names of types."""
+WHOLE = "dynident.help.whole"
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose page has its flags in groups; those of methods where they are asked for."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, and flags group by group."""
+        arguments: list[tuple[str, str]] = []
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None:
+                continue
+            name, words = record
+            if param.param_type_name == "argument":
+                arguments.append((name.partition(" <")[0], words))
+                continue
+            for kind, called in VALUES.items():
+                name = name.replace(kind, called)
+            known = (GROUP_OF[flag] for flag in param.opts if flag in GROUP_OF)
+            group = getattr(param, "rich_help_panel", None) or next(known, OPTIONS)
+            groups[group].append((name, words))
+        if not ctx.meta.get(WHOLE):
+            groups.pop(METHODS)
+        for title, rows in (("Arguments", arguments), *groups.items()):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def show_method_flags(ctx: typer.Context, wanted: bool) -> None:
+    """Print the page with the flags of methods, and leave."""
+    if wanted:
+        ctx.meta[WHOLE] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
