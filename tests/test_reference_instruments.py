@@ -79,8 +79,7 @@ def test_noise_of_the_joints_positions_biases_a_floating_robot_less(kind, second
 @pytest.mark.long
 def test_a_reference_that_tells_little_of_a_combination_is_said_to():
     few = ESTIMATORS["ref-iv"](noisy("null-space", 0)[0])
-    weak, warning = few.warnings
-    assert "weak instruments: of a combination of" in weak
+    (warning,) = few.warnings
     assert few.instruments.first_stage_f < LEAST_F
     assert "the reference tells little of a combination of" in warning
     assert np.max(few.covariance.std) > 10.0
