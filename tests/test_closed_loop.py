@@ -205,6 +205,8 @@ def test_a_search_ends_as_it_is_told(noisy):
     assert short.iterations < long.iterations
     with pytest.raises(ComputationError, match="did not settle in 2 simulations"):
         estimate(problem, "didim", simulations=2, tolerance=1e-9, **given)
+    with pytest.raises(ComputationError, match="did not settle in 1 steps"):
+        estimate(problem, "clie", step_limit=1, tolerance=1e-9, **given)
 
 
 def test_pi_inverse_turns_didim_into_iv(noisy):

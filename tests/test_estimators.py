@@ -312,3 +312,12 @@ def test_rules_of_elimination_stop_where_they_are_told(problem_of_little):
 def problem_of_little():
     """A noisy log in which some parameters count for little."""
     return closed_loop(2, torque_noise=3.0)[0]
+
+
+@pytest.mark.parametrize("method", ["wls", "irls", "ml"])
+def test_weights_rest_where_they_are_told_to(method):
+    problem, _ = exact_problem(ROBOTS["2 joints"], noise=0.1)
+    short = estimate_by_name(problem, method, sigma_tolerance=0.5)
+    assert short.iterations <= estimate_by_name(problem, method).iterations
+    with pytest.raises(ComputationError, match="settle in 1 rounds"):
+        estimate_by_name(problem, method, round_limit=1)

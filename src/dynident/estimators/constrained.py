@@ -57,12 +57,18 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.estimators.output_error import TORQUE, measure_error_sigma, minimise_output_error
+from dynident.estimators.output_error import (
+    TORQUE,
+    Descent,
+    measure_error_sigma,
+    minimise_output_error,
+)
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
+    Reweighting,
     compute_literature_std,
     describe_weak_combination,
     solve_wls,
@@ -112,6 +118,7 @@ def build_constrained_setting(
     bootstrap: Bootstrap,
     bars: ErrorBars,
     start: Array | None = None,
+    reweighting: Reweighting = Reweighting(),
 ) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
@@ -124,7 +131,7 @@ def build_constrained_setting(
         Sigmas to begin with.
     """
     factors = problem.factors
-    free, sigma, rounds = solve_wls(factors, start)
+    free, sigma, rounds = solve_wls(factors, start, reweighting)
     known = estimate_sigma_by_scatter(problem)
     if known is not None:
         sigma = known
@@ -161,6 +168,7 @@ def pc_idim_ls(
     knowledge: Knowledge = Knowledge(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
 ) -> Estimate:
     """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
 
@@ -177,7 +185,7 @@ def pc_idim_ls(
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars, reweighting=reweighting)
     inner = given.inner()
     inner(given.system)
     system, steps = given.system, inner.point.solution.iterations
@@ -189,7 +197,10 @@ def pc_idim_ls(
 
 
 def pc_idim_ls_roughly(
-    problem: Problem, start: Array | None = None, knowledge: Knowledge = Knowledge()
+    problem: Problem,
+    start: Array | None = None,
+    knowledge: Knowledge = Knowledge(),
+    reweighting: Reweighting = Reweighting(),
 ) -> Rough:
     """What `pc_idim_ls` estimates, without its error bars and tests.
 
@@ -198,7 +209,9 @@ def pc_idim_ls_roughly(
     start : ndarray, shape (groups,), optional
         Sigmas to begin with.
     """
-    given = build_constrained_setting(problem, knowledge, Bootstrap(), ErrorBars(), start)
+    given = build_constrained_setting(
+        problem, knowledge, Bootstrap(), ErrorBars(), start, reweighting
+    )
     inner = given.inner()
     inner(given.system)
     return Rough(inner.point.beta, inner.point.theta, given.sigma)
@@ -324,6 +337,7 @@ def pc_clie(
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
+    descent: Descent = Descent(),
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
@@ -336,7 +350,9 @@ def pc_clie(
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
-    linear, last, history = minimise_output_error(auxiliary, start, TORQUE, inner, progress)
+    linear, last, history = minimise_output_error(
+        auxiliary, start, TORQUE, inner, progress, descent=descent
+    )
     factors = linear.factors
     # constraints that the data contradict make errors larger, and no noise
     sigma = measure_error_sigma(linear, factors.weighted(last.sigma).solve())

@@ -14,7 +14,6 @@ from dynident.core.progress import Progress, estimate_progress, ignore_progress
 from dynident.estimators.inner import Inner
 from dynident.regression.factors import System
 
-ITERATIONS = 60
 LEAST_DAMPING = 1e-9
 
 T = TypeVar("T")
@@ -54,6 +53,8 @@ class Pace:
         What is said where no step lowers it, and of iterations without an end.
     unseen : float
         Decrease below which a step is the last, too.
+    limit : int
+        Steps after which it is given up.
     stays : bool
         Whether it may end where no step lowers it: rounding and kinks of a motion may be all
         that is left, if there has been a step or `earlier` ones.
@@ -65,6 +66,7 @@ class Pace:
     stuck: str
     unsettled: str
     unseen: float = 0.0
+    limit: int = 60
     stays: bool = False
 
 
@@ -109,7 +111,7 @@ def run_levenberg_marquardt(
         Rollouts that have led to x.
     """
     damping, rollouts, history = pace.damping, 1, [x]
-    for _ in range(ITERATIONS):
+    for _ in range(pace.limit):
         step = local(here, x)
         errors = step.errors(here, x)
         while True:
@@ -140,7 +142,7 @@ def run_levenberg_marquardt(
         if last or decrease < least:
             return Reached(x, here, np.array(history), rollouts)
     raise ComputationError(
-        f"the output error did not settle in {ITERATIONS} steps; {pace.unsettled}"
+        f"the output error did not settle in {pace.limit} steps; {pace.unsettled}"
     )
 
 

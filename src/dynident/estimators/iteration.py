@@ -12,12 +12,11 @@ from itertools import count, islice
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.core.options import Options
-from dynident.core.schema import Flag, Number
+from dynident.core.schema import Flag, Rounds, Tolerance
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
@@ -29,8 +28,10 @@ CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 HALVINGS = 10
 
-Tolerance = Annotated[Number, Field(gt=0.0, lt=1.0)]
-Rounds = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Settles = Annotated[
+    Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
+]
+"""An option of methods that simulate."""
 
 Scale = Callable[[Array], Array | None]
 """Factors on the simulated gains under an estimate."""
@@ -40,9 +41,7 @@ Scale = Callable[[Array], Array | None]
 class Search(Options):
     """How iterations over simulations go on."""
 
-    tolerance: Annotated[
-        Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
-    ] = CONVERGED
+    tolerance: Settles = CONVERGED
     simulations: Annotated[Rounds, "after which the search is given up"] = ITERATIONS
     gain_update: Annotated[
         Flag, "keep the bandwidth of the simulated loop while the estimated inertia moves"

@@ -20,8 +20,7 @@ from dynident.regression.rows import Rows
 from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
-    MAX_ITERATIONS,
-    TOLERANCE,
+    Reweighting,
     compute_literature_std,
     estimate_group_sigma,
     require_excitation,
@@ -41,7 +40,9 @@ def ols(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     return finish_ls_estimate(problem, solve_unweighted(problem.factors), bars)
 
 
-def wls(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
+def wls(
+    problem: Problem, bars: ErrorBars = ErrorBars(), reweighting: Reweighting = Reweighting()
+) -> Estimate:
     """Least squares weighted by each group's sigma, iterated until both agree.
 
     Of logs that were averaged over periods sigma is that of their scatter, where the model leaves
@@ -53,7 +54,8 @@ def wls(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         When the log does not excite all base parameters or sigma does not settle.
     """
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
-    found = solve_weighted(problem.factors, estimate_sigma_by_scatter(problem))
+    known = estimate_sigma_by_scatter(problem)
+    found = solve_weighted(problem.factors, known, reweighting=reweighting)
     return finish_ls_estimate(problem, found, bars)
 
 
@@ -84,7 +86,9 @@ def solve_unweighted(factors: Factors) -> Weighted:
     return Weighted(beta, factors.ones, sigma, 1, "one solve")
 
 
-def wls_roughly(problem: Problem, start: Array | None = None) -> Rough:
+def wls_roughly(
+    problem: Problem, start: Array | None = None, reweighting: Reweighting = Reweighting()
+) -> Rough:
     """What `wls` estimates, without its error bars.
 
     Parameters
@@ -94,18 +98,21 @@ def wls_roughly(problem: Problem, start: Array | None = None) -> Rough:
     """
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
-    found = solve_weighted(factors, estimate_sigma_by_scatter(problem), start)
+    found = solve_weighted(factors, estimate_sigma_by_scatter(problem), start, reweighting)
     return Rough(found.beta, None, found.sigma)
 
 
 def solve_weighted(
-    factors: Factors, known: Array | None = None, start: Array | None = None
+    factors: Factors,
+    known: Array | None = None,
+    start: Array | None = None,
+    reweighting: Reweighting = Reweighting(),
 ) -> Weighted:
     """Each group weighted by its sigma, which may be known."""
     if known is not None:
         beta, words = factors.weighted(known).solve(), "sigma by the scatter between periods"
         return Weighted(beta, known, known, 1, words)
-    beta, sigma, rounds = solve_wls(factors, start)
+    beta, sigma, rounds = solve_wls(factors, start, reweighting)
     return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
 
@@ -158,7 +165,10 @@ class Robustness(Options):
 
 
 def irls(
-    problem: Problem, robustness: Robustness = Robustness(), bars: ErrorBars = ErrorBars()
+    problem: Problem,
+    robustness: Robustness = Robustness(),
+    bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
 ) -> Estimate:
     """Iteratively reweighted least squares: robust against outliers of the torque.
 
@@ -168,11 +178,11 @@ def irls(
         When the log does not excite all base parameters or the weights do not settle.
     """
     loss = robustness.loss
-    start = wls(problem)
+    start = wls(problem, reweighting=reweighting)
     beta, sigma, rounds = start.beta, start.sigma, 0
     for name in dict.fromkeys(("huber", loss)):
         weigh = LOSSES[name].weight
-        for _ in range(MAX_ITERATIONS):
+        for _ in range(reweighting.round_limit):
             rounds += 1
             errors = pool_errors(compute_residuals(problem, beta).error, problem.factors.shared)
             sigma = np.array(
@@ -182,10 +192,12 @@ def irls(
             new = system.solve()
             change = np.linalg.norm(system.A @ (new - beta)) / np.linalg.norm(system.b)
             beta = new
-            if change < TOLERANCE:
+            if change < reweighting.sigma_tolerance:
                 break
         else:
-            raise ComputationError(f"irls did not settle in {MAX_ITERATIONS} rounds; try wls")
+            raise ComputationError(
+                f"irls did not settle in {reweighting.round_limit} rounds; try wls"
+            )
     found = compute_residuals(problem, beta)
 
     def psi(u: Array) -> Array:

@@ -38,8 +38,7 @@ from dynident.regression.propagation import (
 from dynident.regression.rows import RowGroup, Rows
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
-    MAX_ITERATIONS,
-    TOLERANCE,
+    Reweighting,
     compute_literature_std,
     find_smallest_sigma,
     require_excitation,
@@ -78,7 +77,12 @@ class Noise(Options):
     ] = None
 
 
-def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) -> Estimate:
+def ml(
+    problem: Problem,
+    noise: Noise = Noise(),
+    bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
+) -> Estimate:
     """Maximum likelihood with the motion's noise propagated, and noise known or estimated.
 
     ``min_beta sum e^2 / s^2(beta)`` with ``e = y - X beta`` and ``s^2 = sigma_g^2 + (encoders'
@@ -106,9 +110,9 @@ def ml(problem: Problem, noise: Noise = Noise(), bars: ErrorBars = ErrorBars()) 
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
     propagation = Propagation(problem, choose_noise_levels(problem, noise))
     fixed = collect_given_sigma(problem, noise)
-    start, sigma, _ = solve_wls(problem.factors)
+    start, sigma, _ = solve_wls(problem.factors, reweighting=reweighting)
     begun = Likelihood(Errors(propagation, start), np.where(np.isnan(fixed), sigma, fixed))
-    found = maximise_likelihood(begun, fixed)
+    found = maximise_likelihood(begun, fixed, reweighting)
     return finish_ml_estimate(found, fixed, bars)
 
 
@@ -407,18 +411,19 @@ def require_motion(excess: Array) -> None:
         )
 
 
-def maximise_likelihood(here: Likelihood, fixed: Array) -> Likelihood:
+def maximise_likelihood(here: Likelihood, fixed: Array, reweighting: Reweighting) -> Likelihood:
     """Steps of beta and of sigma until neither moves."""
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(reweighting.round_limit):
         moved = here.advanced().scaled(fixed, here.leverage)
-        still = np.all(np.abs(moved.sigma - here.sigma) <= TOLERANCE * moved.sigma)
+        change = np.abs(moved.sigma - here.sigma)
+        still = np.all(change <= reweighting.sigma_tolerance * moved.sigma)
         length = here.length
         here = moved
         if still and length < STEP:
             return here
     require_motion(here.excess)
     raise ComputationError(
-        f"ml did not settle in {MAX_ITERATIONS} rounds; check position_std, or take wls"
+        f"ml did not settle in {reweighting.round_limit} rounds; check position_std, or take wls"
     )
 
 

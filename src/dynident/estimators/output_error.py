@@ -17,6 +17,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.schema import Rounds
 from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
@@ -31,6 +32,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
     CONVERGED,
+    Settles,
     Weighting,
     choose_start_values,
     explain_failed_rollout,
@@ -73,6 +75,14 @@ class Slopes(Options):
     ] = "exact"
 
 
+@dataclass(frozen=True)
+class Descent(Options):
+    """Where steps towards a simulated output end."""
+
+    tolerance: Settles = CONVERGED
+    step_limit: Annotated[Rounds, "damped steps after which the output error is given up"] = 60
+
+
 def cloe(
     problem: Problem,
     simulation: Simulation,
@@ -81,6 +91,7 @@ def cloe(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
+    descent: Descent = Descent(),
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -99,6 +110,10 @@ def cloe(
             raise InputError(
                 "drives are fitted by exact sensitivities; differences are of links = 'free'"
             )
+        if descent != Descent():
+            raise InputError(
+                "tolerance and step_limit are of links = 'free': fits of drives end by themselves"
+            )
         return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
     if fitting.loop or fitting.mount or fitting.constraints:
         raise InputError(
@@ -106,7 +121,7 @@ def cloe(
             "constraints on links"
         )
     estimate = estimate_by_output_error(
-        problem, simulation, POSITION, bars, weighting, slopes, progress
+        problem, simulation, POSITION, bars, weighting, slopes, descent, progress
     )
     # the position hardly moves with a torque that chatters: its fit looks precise and is not
     refuse_chatter(problem, simulation, problem.base.standard(estimate.beta))
@@ -122,6 +137,7 @@ def clie(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
+    descent: Descent = Descent(),
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
@@ -132,7 +148,9 @@ def clie(
     ------
     InputError, ComputationError
     """
-    return estimate_by_output_error(problem, simulation, TORQUE, bars, weighting, slopes, progress)
+    return estimate_by_output_error(
+        problem, simulation, TORQUE, bars, weighting, slopes, descent, progress
+    )
 
 
 def estimate_by_output_error(
@@ -142,6 +160,7 @@ def estimate_by_output_error(
     bars: ErrorBars,
     weighting: Weighting,
     slopes: Slopes,
+    descent: Descent,
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
@@ -149,7 +168,7 @@ def estimate_by_output_error(
     start = choose_start_values(problem, simulation.start)
     free = Free(rcond=1e-12)
     linear, found, history = minimise_output_error(
-        auxiliary, start, output, free, progress, weighting, slopes
+        auxiliary, start, output, free, progress, weighting, slopes, descent
     )
     return replace(
         finish_ls_estimate(linear, found, bars),
@@ -167,6 +186,7 @@ def minimise_output_error(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
+    descent: Descent = Descent(),
 ) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
@@ -187,10 +207,11 @@ def minimise_output_error(
         *(DAMPING, LARGEST_DAMPING, STALLED),
         f"no step from the start {given!r} lowers the error; try another start, or idim-iv first",
         "try another start",
+        limit=descent.step_limit,
     )
     ended = run_levenberg_marquardt(
         lambda at: linearise_output(auxiliary, at, output, slopes),
-        lambda linear, at: build_local_problem(linear, at, weighting), inner, beta, linear,
+        lambda linear, at: build_local_problem(linear, at, weighting, descent), inner, beta, linear,
         pace, progress=progress,
     )  # fmt: skip
     each = 1 if slopes.sensitivities == "exact" else 1 + auxiliary.problem.base.count
@@ -207,14 +228,16 @@ def minimise_output_error(
     )
 
 
-def build_local_problem(linear: Regression, beta: Array, weighting: Weighting) -> Local[Regression]:
+def build_local_problem(
+    linear: Regression, beta: Array, weighting: Weighting, descent: Descent
+) -> Local[Regression]:
     """The problem of a step from beta."""
     sigma = measure_error_sigma(linear, beta)
     weights, std = weighting.weigh(sigma), compute_literature_std(linear.factors.weighted(sigma))
     return Local(
         linear.factors.weighted(weights),
         lambda other, at: float(np.sum(other.factors.squared_residuals(at) / weights**2)),
-        lambda new: has_converged(new, beta, std, CONVERGED),
+        lambda new: has_converged(new, beta, std, descent.tolerance),
     )
 
 

@@ -47,6 +47,7 @@ class IdentifyOptions(TypedDict, total=False):
     prior: Literal["nominal", "none"] | None
     prior_weight: Literal["held-out"] | float | None
     ranges: Mapping[str, Any] | None
+    round_limit: int | None
     rows: Literal["decimated", "all", "noise-model"] | None
     score: Literal["all", "moving"] | None
     search_state: str | None
@@ -54,9 +55,11 @@ class IdentifyOptions(TypedDict, total=False):
     sensitivities: Literal["exact", "differences"] | None
     shape_std: float | None
     sigma: float | Sequence[float] | npt.NDArray[Any] | None
+    sigma_tolerance: float | None
     simulation: Simulation | None
     simulations: int | None
     spread_weight: float | None
+    step_limit: int | None
     steps: int | None
     tolerance: float | None
     torque_std: float | Sequence[float] | npt.NDArray[Any] | None

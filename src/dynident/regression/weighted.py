@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.options import Options
+from dynident.core.schema import Rounds, Tolerance
 from dynident.regression.factors import UNEXCITED, Factors, System
 from dynident.regression.problem import Regression
 
@@ -15,13 +19,24 @@ RESOLUTION = 1e-5
 """Smallest sigma that is believed, relative to the largest rms torque of a group."""
 SHARE = 0.2
 """Share in the weakest directions, relative to the largest, above which it is named."""
-MAX_ITERATIONS = 100
 REMEMBERED = 4
 """Earlier steps of an iteration that the next one is mixed with."""
 TOLERANCE = 1e-6
 
 
-def solve_wls(factors: Factors, start: Array | None = None) -> tuple[Array, Array, int]:
+@dataclass(frozen=True)
+class Reweighting(Options):
+    """How long weights are renewed."""
+
+    sigma_tolerance: Annotated[
+        Tolerance, "relative change of the groups' sigmas, or of robust weights, at which they rest"
+    ] = TOLERANCE
+    round_limit: Annotated[Rounds, "rounds of weights after which they are given up"] = 100
+
+
+def solve_wls(
+    factors: Factors, start: Array | None = None, reweighting: Reweighting = Reweighting()
+) -> tuple[Array, Array, int]:
     """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
 
     Parameters
@@ -31,18 +46,20 @@ def solve_wls(factors: Factors, start: Array | None = None) -> tuple[Array, Arra
     """
     sigma = factors.ones if start is None else start
     past: tuple[tuple[Array, Array], ...] = ()
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    for iteration in range(1, reweighting.round_limit + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
         new = estimate_group_sigma(factors, beta, sigma, system)
-        settled = np.all(np.abs(new - sigma) <= TOLERANCE * new)
+        settled = np.all(np.abs(new - sigma) <= reweighting.sigma_tolerance * new)
         past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
         sigma = new
         if settled:
             return beta, sigma, iteration
         if start is not None:
             sigma = np.exp(mix_past_steps(past, np.eye(len(new))))
-    raise ComputationError(f"the groups' sigmas did not settle in {MAX_ITERATIONS} rounds; try ols")
+    raise ComputationError(
+        f"the groups' sigmas did not settle in {reweighting.round_limit} rounds; try ols"
+    )
 
 
 def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
