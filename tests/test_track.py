@@ -563,6 +563,35 @@ def test_the_end_of_a_log_is_written(desk):
     np.testing.assert_array_equal(last.beta, tracked()[1].tracker.beta)
 
 
+def test_the_reference_of_a_stream_gives_instruments(desk, capsys, piped):
+    robot = di.load_robot("arm.toml")
+    idim = build_idim(robot)
+    q, dq, ddq = toy.motion(2, 20.0, rate=RATE)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
+    measured = q + 3e-3 * np.random.default_rng(0).normal(size=q.shape)
+    table = np.column_stack([np.arange(len(q)) / RATE, measured, tau, q])
+    head = "time,q_one,q_two,tau_one,tau_two,qref_one,qref_two"
+    np.savetxt("run.csv", table, delimiter=",", header=head, comments="")
+
+    def miss(extra):
+        with open("study.toml", "a") as file:
+            file.write(f"cutoff = 20.0\nsigma = 0.2\n{extra}")
+        found = tracked()[0][-1]
+        X = idim.regressor(q, dq, ddq)[:, :, found.base.kept]
+        return np.linalg.norm(X @ found.beta - tau) / np.linalg.norm(tau)
+
+    study = (desk / "study.toml").read_text()
+    by_motion = miss("")
+    (desk / "study.toml").write_text(study)
+    assert miss('instruments = "reference"\n') < 0.3 * by_motion
+    assert run(["track", "study.toml"]) == 0
+    whole = capsys.readouterr().out
+    assert piped((desk / "run.csv").read_text(), "--study", "study.toml") == (0, whole, "")
+    write("run.csv", q, tau)
+    assert run(["track", "study.toml"]) == 2
+    assert "run.csv: instruments = 'reference' needs the reference" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_said(desk, capsys):
     assert "--start or --robot" in refusal(["track", "run.csv"], capsys)
     assert "sigma" in refusal(["track", "run.csv", "--robot", "arm.toml", "--follow"], capsys)

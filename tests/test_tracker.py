@@ -71,6 +71,107 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
     np.testing.assert_allclose(tracker.covariance @ (A.T @ A), np.eye(base.count), atol=1e-5)
 
 
+def referenced(seed=0, noise=0.0, seconds=6.0):
+    """A stream whose motion is off its reference, with noise in what is measured of it."""
+    base, sigma, theta, (q, dq, ddq, tau) = stream(2, seconds, seed=seed, noise=0.2)
+    rng, t = np.random.default_rng(100 + seed), np.arange(len(q))[:, None] / RATE
+    lag = 0.02 * np.sin(2.0 * np.pi * 0.7 * t + np.arange(2))  # of the loop: no noise
+    reference = q - lag, dq - np.gradient(lag, 1.0 / RATE, axis=0), ddq
+    sizes = (noise, noise, 30.0 * noise)  # differentiated, noise grows
+    motion = zip((q, dq, ddq), sizes, strict=True)
+    measured = [each + size * rng.normal(size=q.shape) for each, size in motion]
+    return base, sigma, theta, (*measured, tau), reference
+
+
+def feed_with_reference(tracker, samples, reference, start=0, stop=None):
+    """The tracker after samples that come with their reference; its events."""
+    rows = zip(*(s[start:stop] for s in (*samples, *reference)), strict=True)
+    found = [tracker.update(*row[:4], reference=row[4:]) for row in rows]
+    return [event for event in found if event is not None]
+
+
+def test_with_instruments_it_is_iv_sample_by_sample():
+    """Eq. 28 and 17 of ardiani2024 from rows that stand one below the other."""
+    base, sigma, _, samples, reference = referenced(noise=1e-3)
+    tracker = Tracker(base, sigma, RATE, instruments=True)
+    feed_with_reference(tracker, samples, reference)
+    rows = [
+        (base.idim.regressor(*motion)[:, :, base.kept] / sigma[:, None]).reshape(-1, base.count)
+        for motion in (samples[:3], reference)
+    ]
+    X, Z, y = *rows, (samples[3] / sigma).ravel()
+    beta = np.linalg.solve(Z.T @ X, Z.T @ y)
+    inverse = np.linalg.inv(Z.T @ X)
+    std = np.sqrt(np.diag(inverse @ (Z.T @ Z) @ inverse.T))
+    np.testing.assert_allclose(tracker.beta / std, beta / std, atol=1e-5)
+    np.testing.assert_allclose(tracker.std, std, rtol=1e-5)
+
+
+def test_instruments_remove_the_bias_by_noise_of_the_motion():
+    errors = {False: [], True: []}
+    for seed in range(4):
+        base, sigma, theta, samples, reference = referenced(seed, noise=0.04, seconds=12.0)
+        for instruments, own in errors.items():
+            tracker = Tracker(base, sigma, RATE, instruments=instruments)
+            if instruments:
+                feed_with_reference(tracker, samples, reference)
+            else:
+                fed(tracker, samples)
+            own.append((tracker.beta - base.matrix @ theta) / tracker.std)
+    bias = {by: np.linalg.norm(np.mean(own, axis=0)) for by, own in errors.items()}
+    assert bias[True] < 0.4 * bias[False]
+
+
+def test_instruments_are_consistent_and_resumed_and_a_load_is_taken_back():
+    base, sigma, theta, samples, reference = referenced(noise=0.002, seconds=10.0)
+    q, dq, ddq, tau = samples
+    heavy = theta.copy()
+    heavy[10:20] += from_com(3.0, np.array([0.1, 0.0, 0.2]), np.zeros((3, 3)))
+    more = base.idim.torque(heavy, q, dq, ddq) - base.idim.torque(theta, q, dq, ddq)
+    tau = tau + more * (np.arange(len(q)) > 3500)[:, None]
+    options = {"alarm": Alarm(settle=1.0), "knowledge": Knowledge(prior="none")}
+    options |= {"instruments": True, "forgetting": Forgetting(memory=20.0)}
+    samples = q, dq, ddq, tau
+    whole = Tracker(base, sigma, RATE, **options)
+    (event,) = feed_with_reference(whole, samples, reference)
+    assert event.kind == "load"
+    assert 3500 < event.sample < 3700
+    state, parts = None, []
+    for start, stop in ((0, 1777), (1777, 3517), (3517, None)):
+        tracker = Tracker(base, sigma, RATE, **options)
+        if state is not None:
+            tracker.restore(state)
+        parts += feed_with_reference(tracker, samples, reference, start, stop)
+        state = tracker.state()
+    assert parts == [event]
+    for name, array in whole.state().items():
+        np.testing.assert_array_equal(state[name], array)
+    off = (whole.beta - base.matrix @ theta) / whole.std
+    assert np.sqrt(np.mean(off**2)) < 3.0  # what the load did since it was there is taken back
+    assert base.idim.is_consistent(whole.theta)
+    point = whole.projected()
+    assert point.solution.certificate.worst < 1e-6
+    before = whole.std
+    whole.reset(0.25)
+    np.testing.assert_allclose(whole.std, 2.0 * before, rtol=1e-6)
+
+
+def test_what_instruments_cannot_follow_is_refused():
+    base, sigma, _, samples, reference = referenced()
+    tracker = Tracker(base, sigma, RATE, instruments=True)
+    with pytest.raises(InputError, match="sample 1: has no reference"):
+        fed(tracker, samples, 0, 1)
+    with pytest.raises(InputError, match="sample 1: its reference is no motion"):
+        feed_with_reference(tracker, samples, [np.nan * part for part in reference], 0, 1)
+    assert tracker.samples == 0
+    for options in ({"drift": Drift(walk=1e-3)}, {"forgetting": Forgetting(9.0, directional=True)}):
+        with pytest.raises(InputError, match="forgets by one memory"):
+            Tracker(base, sigma, RATE, instruments=True, **options)
+    remembers = base_parameters(build_idim(base.idim.robot, "dahl"))
+    with pytest.raises(InputError, match="remembers the motion"):
+        Tracker(remembers, sigma, RATE, instruments=True)
+
+
 def test_a_start_is_what_was_known():
     base, sigma, _, samples = stream()
     whole, first = Tracker(base, sigma, RATE), Tracker(base, sigma, RATE)

@@ -192,9 +192,9 @@ def build_ageing_rule(
 def absorb_row(R, row, first):  # type: ignore[no-untyped-def]
     """Rotate a row ``[x | y]`` of unit variance into ``[R | z]``; its normalised innovation.
 
-    The row is used up. Its entries before `first` are zero.
+    The row is used up. Its entries before `first` are zero. y may be several columns.
     """
-    p = len(R)
+    p, width = R.shape
     for k in range(first, p):
         b = row[k]
         if b == 0.0:
@@ -203,11 +203,11 @@ def absorb_row(R, row, first):  # type: ignore[no-untyped-def]
         r = np.sqrt(a * a + b * b)
         c, s = a / r, b / r
         R[k, k] = r
-        for j in range(k + 1, p + 1):
+        for j in range(k + 1, width):
             u, v = R[k, j], row[j]
             R[k, j] = c * u + s * v
             row[j] = c * v - s * u
-    return row[p]
+    return row[width - 1]
 
 
 @inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_contact
 from dynident.filters.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
+from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
     BAD,
     CHANGED,
@@ -98,6 +99,11 @@ class Tracking(Options):
         Name | None,
         "that carries loads; the last one, of a floating robot its base by default",
     ] = None
+    instruments: Annotated[
+        Literal["none", "reference"],
+        "what the rows of the motion are multiplied by: themselves (least squares), or those of "
+        "the `reference` in the log, which have no noise of the encoders",
+    ] = "none"
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,8 @@ class Tracker:
         joint turns. Of samples that no such filter has seen there is none.
     link : str, optional
         That carries loads; the last one, of a floating robot its base by default.
+    instruments : bool
+        Estimate by instruments: each sample then comes with its reference.
 
     Raises
     ------
@@ -227,8 +235,11 @@ class Tracker:
         knowledge: Knowledge | None = None,
         turnover: Turnover | None = None,
         link: str | None = None,
+        instruments: bool = False,
     ) -> None:
         refuse_untrackable(base, sigma, rate)
+        if instruments:
+            refuse_without_instruments(base, forgetting, drift)
         self.base, self.rate = base, float(rate)
         self.sigma = np.array(sigma, dtype=float)
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
@@ -260,6 +271,11 @@ class Tracker:
         self._sample = np.zeros(coordinates + (3 + forces) * robot.dof)
         ends = coordinates + robot.dof * np.arange(4)
         self._parts = np.split(self._sample, ends)  # views: q, dq, ddq, tau, levers
+        self._instruments = None
+        if instruments:
+            age = 0.0 if forgetting.memory is None else 0.5 / (forgetting.memory * self.rate)
+            R = first.R[:, : base.count]
+            self._instruments = InstrumentAnswer(R, first.beta, float(np.exp(-age)))
         self._answer = None
         if knowledge is not None:
             self._answer = ConsistentAnswer(base, self.sigma, knowledge)
@@ -271,6 +287,7 @@ class Tracker:
         ddq: npt.ArrayLike,
         tau: npt.ArrayLike,
         bearing: Collection[str] = (),
+        reference: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None = None,
     ) -> Event | None:
         """Take in one sample, as a row of the log of a `Problem` is.
 
@@ -285,6 +302,8 @@ class Tracker:
         bearing : collection of str
             Contacts that bear and that nothing measures: what they do is eliminated from the rows
             of this sample. They are of base parameters of a null space.
+        reference : (array_like, array_like, array_like), optional
+            q, dq and ddq of the controller's reference, of a tracker with instruments.
 
         Returns
         -------
@@ -300,9 +319,20 @@ class Tracker:
         parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
         if self._contacts or bearing:
             self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        along = np.empty(0)
+        if self._instruments is not None:
+            if reference is None:
+                raise InputError(f"sample {self.samples + 1}: has no reference for the instruments")
+            along = np.concatenate([np.asarray(part, dtype=float) for part in reference])
+            if along.shape != (3 * self.base.idim.robot.n,) or not np.all(np.isfinite(along)):
+                raise InputError(f"sample {self.samples + 1}: its reference is no motion")
         outcome = step(*self._model, self._whole, self._real, sample)
+        if self._instruments is not None and outcome != BAD:
+            memory = self._whole, self._real
+            counts = self._memory.counts
+            self._instruments.update(self._model, memory, counts, sample, along, outcome)
         if self._answer is not None and outcome != BAD:
-            self._answer.update(self._memory.R)
+            self._answer.update(self._recursion.R)
         if outcome == QUIETLY:
             return None
         if outcome == BAD:
@@ -362,6 +392,8 @@ class Tracker:
         memory = self._memory
         memory.R[:] *= np.sqrt(weight)
         least = 1.0 / (DIFFUSE * estimate_natural_size(self.base, self.sigma))
+        if self._instruments is not None:
+            self._instruments.believe_less(weight, least)
         for k, floor in enumerate(least):
             row = np.zeros(self.base.count + 1)
             row[k], row[-1] = floor, floor * memory.beta[k]
@@ -378,7 +410,7 @@ class Tracker:
     @property
     def beta(self) -> Array:
         """Base parameters, shape (p,); a copy."""
-        return self._memory.beta.copy()
+        return self._recursion.beta.copy()
 
     @property
     def half(self) -> Array:
@@ -398,7 +430,10 @@ class Tracker:
     @property
     def _recursion(self) -> Recursion:
         memory = self._memory
-        return Recursion(memory.R, memory.beta, memory.due, memory.place, np.empty(0))
+        R, beta = memory.R, memory.beta
+        if self._instruments is not None:
+            R, beta = self._instruments.solve()
+        return Recursion(R, beta, memory.due, memory.place, np.empty(0))
 
     @property
     def consistent(self) -> bool:
@@ -431,7 +466,7 @@ class Tracker:
         ComputationError
             When no certified answer was reached.
         """
-        return self._followed.projected(self._memory.R)
+        return self._followed.projected(self._recursion.R)
 
     @property
     def _followed(self) -> ConsistentAnswer:
@@ -462,7 +497,8 @@ class Tracker:
         head = whole.copy()
         head[self._addresses()] = 0  # where a law is compiled to differs from run to run
         answer = b"" if self._answer is None else self._answer.identity
-        return take_fingerprint((text, head, real, answer))
+        by = b"" if self._instruments is None else b"instruments"
+        return take_fingerprint((text, head, real, answer + by))
 
     def _addresses(self) -> Integers:
         """Places of addresses in the vector of whole numbers."""
@@ -481,6 +517,8 @@ class Tracker:
             answer = self._answer
             own |= {"x": answer.x, "factor": answer.factor, "weight": answer.weight}
             own["count"] = answer.count
+        if self._instruments is not None:
+            own |= {"instruments": self._instruments.S, "instruments_kept": self._instruments.kept}
         return own
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
@@ -521,6 +559,26 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
                 f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion, "
                 "which a tracker does not follow; identify it from a log"
             )
+
+
+def refuse_without_instruments(base: BaseParameters, forgetting: Forgetting, drift: Drift) -> None:
+    """Refuse what is not estimated by instruments sample by sample."""
+    name = base.idim.robot.name
+    if base.idim.robot.floating:
+        raise InputError(
+            f"{name}: instruments = 'reference' of a stream are of fixed bases; identify a "
+            "floating robot with ref-iv"
+        )
+    if base.idim.has_states:
+        raise InputError(
+            f"{name}: friction {base.idim.friction!r} remembers the motion that was, and a "
+            "reference has none: leave instruments out"
+        )
+    if forgetting.directional or forgetting.memory_friction is not None or drift.ages:
+        raise InputError(
+            "instruments = 'reference' forgets by one memory: leave directional, memory_friction, "
+            "walk and walk_friction out"
+        )
 
 
 def has_unmeasured_contacts(base: BaseParameters) -> bool:

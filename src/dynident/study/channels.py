@@ -38,6 +38,7 @@ class Instant(NamedTuple):
     ddq: Array
     tau: Array
     bearing: tuple[str, ...]
+    reference: tuple[Array, Array, Array] | None
 
 
 def collect_signals(
@@ -60,7 +61,7 @@ def collect_signals(
 def collect_recorded_signals(log: Recording) -> Signals:
     """All signals of a log that was read as a whole."""
     tau = None if log.torque == "none" else log.tau
-    joints = {"q": log.q, "dq": log.dq, "ddq": log.ddq, "tau": tau}
+    joints = {"q": log.q, "dq": log.dq, "ddq": log.ddq, "tau": tau, "qref": log.qref}
     return collect_signals(joints, log.base, log.wrenches, log.touching)
 
 
@@ -125,7 +126,11 @@ class Channels:
             wrench = signals.get(f"wrench {contact.name}")
             if wrench is not None:
                 tau += map_wrench_to_joints(self.tree, self.robot, contact, q, wrench[0])
-        return Instant(q[0], dq[0], ddq[0], tau[0], self._list_bearing(signals))
+        reference = None
+        if "qref" in signals:
+            along = signals["qref"]
+            reference = along[0][0], along[1][0], along[2][0]
+        return Instant(q[0], dq[0], ddq[0], tau[0], self._list_bearing(signals), reference)
 
     def _split(self, out: Array) -> dict[str, tuple[Array, ...]]:
         """By name, signals with their derivatives where they are differentiated."""
@@ -168,7 +173,9 @@ class Channels:
         )
 
 
-def find_channels(robot: Robot, log: Recording, measured: bool, whole: bool) -> Channels:
+def find_channels(
+    robot: Robot, log: Recording, measured: bool, whole: bool, instruments: bool = False
+) -> Channels:
     """Which signals are taken of a log, or of a stream whose first sample it is.
 
     Parameters
@@ -177,6 +184,8 @@ def find_channels(robot: Robot, log: Recording, measured: bool, whole: bool) -> 
         Whether derivatives are the log's own.
     whole : bool
         Whether it has all sets of contacts that there will be.
+    instruments : bool
+        Whether the reference is followed, too.
 
     Raises
     ------
@@ -197,6 +206,13 @@ def find_channels(robot: Robot, log: Recording, measured: bool, whole: bool) -> 
                 f"{log.name}: derivatives = 'measured' of a stream needs both dq and ddq"
             )
         followed, others = [], ["q", "dq", "ddq"]
+    if instruments:
+        if "qref" not in signals:
+            raise InputError(
+                f"{log.name}: instruments = 'reference' needs the reference of each joint; name "
+                "its columns with qref"
+            )
+        followed.append("qref")
     if robot.floating:
         if log.base is None:
             raise InputError(

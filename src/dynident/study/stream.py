@@ -34,7 +34,7 @@ from dynident.study.study import LogSection
 
 HEAD = 32
 """Rows of a stream by whose stamps its rate is told."""
-JOINTS = ("q", "dq", "ddq", "tau")
+JOINTS = ("q", "dq", "ddq", "tau", "qref")
 WAIT = 0.1
 """Between two looks at a file that grows [s]."""
 BLOCK = 1 << 16
@@ -128,6 +128,8 @@ class TextStream:
         [Hz]; told from the stamps of the first rows without.
     measured : bool
         Whether derivatives are the stream's own.
+    instruments : bool
+        Whether the reference is followed, too.
     taken : int
         Samples before the first of them, of a stream that goes on.
     channels : Channels or None
@@ -139,6 +141,7 @@ class TextStream:
     section: LogSection | None
     rate: float | None
     measured: bool = False
+    instruments: bool = False
     taken: int = 0
     channels: Channels | None = None
 
@@ -235,6 +238,7 @@ class TextStream:
             signals.get("tau", np.zeros_like(q)),
             signals.get("dq"),
             signals.get("ddq"),
+            qref=signals.get("qref"),
             torque="measured" if "tau" in signals else "none",
             base=base,
             wrenches=wrenches,
@@ -242,7 +246,7 @@ class TextStream:
             equations=floating.equations,
             locked=dict(floating.locked or {}),
         )
-        return find_channels(self.robot, head, self.measured, whole=False)
+        return find_channels(self.robot, head, self.measured, False, self.instruments)
 
     def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> Layout:
         width = len(names) if names is not None else columns or 0

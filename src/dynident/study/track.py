@@ -176,6 +176,11 @@ class Setting:
         return self.prepare.get("derivatives") == "measured"
 
     @property
+    def instruments(self) -> bool:
+        """Whether the reference of the stream gives instruments."""
+        return read_options(Tracking, self.study.track).instruments != "none"
+
+    @property
     def cutoff(self) -> float:
         """Of the causal filter [Hz]."""
         given = getattr(self.study.track, "cutoff", None)
@@ -231,6 +236,7 @@ class Follower:
             knowledge=Knowledge() if options.consistent else None,
             turnover=self.filter.turnover,
             link=options.link,
+            instruments=setting.instruments,
         )
         self.each = max(1, round(options.every * rate / self.step))
         self._setting = setting
@@ -407,12 +413,16 @@ def track_log(
             if rate is None and section is not None:
                 rate = section.rate
             lines = Lines(stream, name, follow, stopped)
-            text = TextStream(lines, setting.robot, section, rate, setting.measured)
+            text = TextStream(
+                lines, setting.robot, section, rate, setting.measured, setting.instruments
+            )
             samples = text.samples()
         else:
             whole = read_whole_log(setting, source, rate)
             rate = whole.rate
-            channels = find_channels(setting.robot, whole, setting.measured, whole=True)
+            channels = find_channels(
+                setting.robot, whole, setting.measured, True, setting.instruments
+            )
             samples = stream_recording(whole, channels)
         # what a state has taken from a file is passed over; a pipe goes on where it went on
         if text is not None and opened is None:

@@ -147,7 +147,7 @@ def track(fit: Fit, log: Recording, **options: Any) -> Followed:
     told = study.track.model_dump(exclude_none=True)
     section = validate_data(TrackSection, {**told, **options}, "track")
     setting = build_track_setting(study.model_copy(update={"track": section}), None, fit)
-    channels = find_channels(fit.robot, log, setting.measured, whole=True)
+    channels = find_channels(fit.robot, log, setting.measured, True, setting.instruments)
     follower = begin_following(setting, channels, log, None, log.rate)
     found = [each for s in stream_recording(log, channels) for each in follower.feed(s)]
     found += follower.rest()
