@@ -48,6 +48,11 @@ COMMANDS = {
         "Find what is wrong with logs: signs, units, delays.",
         "dynident doctor study.toml --fix repaired.toml",
     ),
+    "init": Command(
+        "dynident.cli.init",
+        "Write a first study of a robot and its logs, repaired.",
+        "dynident init --robot arm.urdf --log run1.csv -o study.toml",
+    ),
     "select": Command(
         "dynident.cli.select",
         "Choose what tells the most of logs from ordinary work.",

@@ -49,7 +49,8 @@ def doctor(
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
             raise InputError("nothing was found that a study could repair; no copy is written")
-        write_files({fix: render_mended_study(study, reports).encode()})
+        text = study.read_text(encoding="utf-8-sig")
+        write_files({fix: render_mended_study(text, reports).encode()})
         say_written(fix)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tomlkit
@@ -193,9 +192,9 @@ def examine_generalised_logs(
     return tuple(every), tuple(notes)
 
 
-def render_mended_study(path: Path, reports: Sequence[Report]) -> str:
+def render_mended_study(text: str, reports: Sequence[Report]) -> str:
     """The text of a study with its logs repaired; all else, comments too, stays as it is."""
-    document: Any = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+    document: Any = tomlkit.parse(text)
     for table, report in zip(document["log"], reports, strict=True):
         for undone in {option.name for option in list_options(Mending)} & {*table}:
             del table[undone]

@@ -1,0 +1,52 @@
+"""``dynident init``: a first study of a robot and its logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.doctor import format_report_lines
+from dynident.cli.options import LogFlags, add_log_flags
+from dynident.cli.output import say_written
+from dynident.cli.studies import StudyFlags, add_study_flags
+from dynident.core.errors import InputError
+
+
+@add_study_flags("study")
+@add_log_flags
+def init(
+    given: StudyFlags,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The study that is written.")
+    ] = Path("study.toml"),
+    *,
+    told: LogFlags,
+) -> None:
+    """Write a first study: logs at a glance, what is wrong with them, a part held out."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.study.begin import (
+        hold_some_out,
+        read_bare_logs,
+        render_first_study,
+    )
+    from dynident.study.doctor import doctor
+
+    chosen = given.read(told)
+    refuse_outputs([output], given.list_inputs(chosen))
+    if output.exists():
+        raise InputError(f"{output}: is there already; choose another name with -o")
+    robot, logs = read_bare_logs(chosen)
+    for log in logs:
+        typer.echo(f"{log.overview(robot)}\n")
+    reports = None
+    if all(log.torque == "measured" for log in logs):
+        with show_progress() as progress:
+            reports = doctor(chosen, progress)
+        typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
+    study = hold_some_out(chosen, logs)
+    write_files({output: render_first_study(study, output.parent, reports).encode()})
+    say_written(output)
+    typer.echo(f"next: dynident identify {output} -o out", err=True)
