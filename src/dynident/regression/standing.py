@@ -22,10 +22,10 @@ from dynident.recording.floating import (
     convert_quaternions,
     measure_base_turn,
     multiply_by_conjugate,
-    to_rpy,
 )
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
+from dynident.robot.rotations import to_rpy
 
 CALM = 0.05
 """Acceleration of the base, over gravity's, below which the robot stands or moves gently."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
@@ -105,7 +104,6 @@ def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TR
     Parameters
     ----------
     robot : Robot
-        On a fixed base.
     most : int
         Triangles of the whole robot, about: its meshes share them, and those that have more
         are thinned.
@@ -254,6 +252,8 @@ def triangulate_shape(shape: Shape, name: str, most: int) -> tuple[Array, Intege
 
 def triangulate_hull(points: Array) -> tuple[Array, Integers]:
     """Triangles of a convex hull, counter-clockwise from outside; none of flat points."""
+    from scipy.spatial import ConvexHull, QhullError
+
     if not np.all(np.isfinite(points)):
         return points, np.zeros((0, 3), dtype=int)
     try:
@@ -418,22 +418,21 @@ def clip_polygon(polygon: Sequence[Array], normal: Array, least: float) -> list[
 
 
 def place_bodies(robot: Robot, q: Array) -> Array:
-    """Placements of the bodies' joint frames in the base frame.
+    """Placements of the bodies' joint frames in the base frame, or the world of a floating one.
 
     Parameters
     ----------
-    robot : Robot
-        On a fixed base.
-    q : ndarray, shape (samples, n)
-        [rad or m]
+    q : ndarray, shape (samples, n), of a floating robot (samples, 7 + n)
+        Configurations [rad or m].
 
     Returns
     -------
-    ndarray, shape (samples, n, 3, 4)
-        Rotation and translation [m], side by side.
+    ndarray, shape (samples, n or n + 1, 3, 4)
+        Rotation and translation [m], side by side; of a floating base after the links.
     """
-    tree = build_tree(robot)
-    frames = (follow_frame(tree, k, np.eye(3), np.zeros(3), q) for k in range(robot.n))
+    tree, first = build_tree(robot), int(robot.floating)
+    every = (*range(first, robot.n + first), *range(first))
+    frames = (follow_frame(tree, k, np.eye(3), np.zeros(3), q) for k in every)
     placed = [np.concatenate([each.turn, each.origin[:, :, None]], axis=2) for each in frames]
     return np.stack(placed, axis=1)
 
