@@ -21,7 +21,7 @@ from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
-from dynident.robot.rotations import convert_rpy
+from dynident.robot.rotations import convert_quaternions, convert_rpy
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -205,17 +205,6 @@ class BaseMotion:
         # spatial = classical - omega x v (Featherstone 2008, section 2.11)
         acceleration[:, :3] -= np.cross(self.twist[:, 3:], self.twist[:, :3])
         return self.pose, self.twist, acceleration
-
-
-def convert_quaternions(quaternion: Array) -> Array:
-    """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
-    x, y, z, w = quaternion.T
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
 
 
 def remove_sign_flips(quaternion: Array) -> Array:

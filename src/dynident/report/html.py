@@ -41,6 +41,7 @@ from dynident.plots.parameters import chart_precision
 from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
+from dynident.report.bodies import render_bodies
 from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.comparison import (
     LEGEND,
@@ -215,6 +216,7 @@ def render_result_page(
             eliminated=sum(not row.essential for row in rows),
             unidentifiable=result.base.unidentifiable,
             standard=build_link_table(result),
+            bodies=render_bodies(result, None if gone else result.samples[0]),
             drives=build_drive_table(result),
             drives_note=describe_regrouped_drives(result),
             sensors=build_sensor_table(result),
