@@ -266,7 +266,8 @@ def test_lines_are_not_drawn_across_gaps():
 
 def test_figure_of_a_log_without_nominal_torques():
     signal = np.ones((50, 1))
-    series = Series("x", np.arange(50) * 0.1, signal, signal, None, {"gravity": signal}, signal)
+    parts = {"gravity": signal}
+    series = Series("x", np.arange(50) * 0.1, signal, signal, None, parts, signal, 0.0 * signal)
     for kind, unit in (("revolute", "Nm"), ("prismatic", "N")):
         robot = result().robot
         joint = replace(robot.joints[0], kind=kind)

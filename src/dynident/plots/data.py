@@ -52,6 +52,10 @@ class Torques(Protocol):
         """[rad/s or m/s]."""
 
     @property
+    def friction(self) -> Array:
+        """Of the model, not low-passed [Nm or N]."""
+
+    @property
     def torque(self) -> str:
         """What is called measured."""
 

@@ -16,7 +16,13 @@ from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
 from dynident.plots.coverage import build_spectrum
 from dynident.plots.curves import build_position_panels, build_torque_panels, list_measured
-from dynident.plots.friction import LOADS, label_speed, scatter_friction, trace_friction
+from dynident.plots.friction import (
+    LOADS,
+    count_speeds,
+    label_speed,
+    scatter_friction,
+    trace_friction,
+)
 from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
 from dynident.plots.parameters import draw_correlation
 from dynident.plots.residuals import build_diagnostics
@@ -115,7 +121,8 @@ class Plots:
         Dots are measured: blue where the load drives the motor, orange where the motor drives the
         load, grey where the load is less than in half of the samples. The line is the model's, a
         mean over samples of like speed on either side of standstill; where joints share a drive,
-        friction depends on the speed of both.
+        friction depends on the speed of both. The strip on the axis is the darker the more samples
+        have that speed.
 
         Parameters
         ----------
@@ -143,6 +150,7 @@ class Plots:
             for k, (panel, (column, group)) in enumerate(zip(panels, channels, strict=True)):
                 words = LOADS if k == 0 else ("", "", "")
                 marks: tuple[Mark, ...] = (
+                    count_speeds(series, column),
                     *scatter_friction(series, column, words),
                     *trace_friction({"" if k else "model": series}, column),
                 )
