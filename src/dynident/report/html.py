@@ -26,6 +26,7 @@ from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
     list_base_parameters,
+    list_correlated_pairs,
     list_regrouped_drives,
 )
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
@@ -81,6 +82,8 @@ ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
 POINTS = 2000
 """Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
+PAIRS = 12
+"""Of parameters whose correlation is told."""
 PREDICTED = "Torque of {}: measured, predicted, parts and residual"
 SIMULATED = "Position of {}: measured and simulated, and their difference"
 FORCES = "Contact forces over time, and their sum against the weight"
@@ -212,6 +215,7 @@ def render_result_page(
                 Chart((show_parameters(result),)), "Base parameters beside the robot file's"
             ),
             parameters=build_parameter_table(rows),
+            pairs=build_correlation_table(result),
             weak=sum(row.weak for row in rows),
             eliminated=sum(not row.essential for row in rows),
             unidentifiable=result.base.unidentifiable,
@@ -557,6 +561,16 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
         ),
         ("parameter", "combination"),
     )
+
+
+def build_correlation_table(result: Result) -> Table | None:
+    """Base parameters whose estimates go together most."""
+    rows = []
+    for one, other, correlation in list_correlated_pairs(result, PAIRS):
+        better = "difference" if correlation > 0.0 else "sum"
+        rows.append(Row((one, other, f"{correlation:.3f}", better)))
+    columns = ("parameter", "and", "correlation", "better known")
+    return Table(columns, tuple(rows), ("parameter", "and", "better known")) if rows else None
 
 
 def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:

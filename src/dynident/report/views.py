@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.fit.figures import Series
-from dynident.fit.parameters import list_base_parameters
+from dynident.fit.parameters import find_correlations
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
 from dynident.plots.coverage import build_spectrum
@@ -295,14 +293,10 @@ class Plots:
         InputError
             When more than one axes are given.
         """
-        kept = [k for k, row in enumerate(list_base_parameters(self.fit)) if row.essential]
-        matrix = self.fit.estimate.covariance.matrix[np.ix_(kept, kept)]
-        std = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-        scale = np.outer(std, std)
-        known = np.divide(matrix, scale, out=np.full_like(matrix, np.nan), where=scale > 0.0)
-        size = max(NARROW, ROW * len(kept) + 1.5)
+        names, known = find_correlations(self.fit)
+        size = max(NARROW, ROW * len(names) + 1.5)
         with open_panels(axes, ("correlation",), height=size, width=size + 1.0) as panels:
-            draw_correlation(panels[0], known, [self.fit.base.names[k] for k in kept])
+            draw_correlation(panels[0], known, names)
         return panels
 
     def diagnostics(
