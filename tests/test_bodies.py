@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
-from robots import pin_model, states, urdf
+from robots import EXAMPLES, pin_model, states, urdf
 
 from dynident.api import identify
 from dynident.core.arrays import Array
@@ -25,6 +25,8 @@ from dynident.report.html import render_result_page
 from dynident.robot.load import load_robot
 from dynident.scenes.ellipsoids import find_half_axes, list_ellipsoids
 from dynident.scenes.scene import place_bodies
+from dynident.study.run import run_study
+from dynident.study.study import read_study
 
 
 @cache
@@ -129,3 +131,11 @@ def test_the_report_holds_it_folded_and_stands_without_the_logs():
         assert words in frame.get("srcdoc")
     assert not render_bodies(fit("wls"), None)
     assert "<iframe" not in render_result_page(fit("wls"), ())
+
+
+@pytest.mark.long
+def test_the_page_of_a_six_joint_arm_stays_small():
+    found = run_study(read_study(EXAMPLES / "tx40" / "study.toml"))
+    page = found.render_page()
+    assert b"<iframe" in page
+    assert len(page) < 1_500_000
