@@ -25,6 +25,7 @@ from dynident.plots.charts import (
     Dots,
     Panel,
     Rule,
+    Strip,
     thin_to_extremes,
 )
 from dynident.plots.page import UNITS, find_powers, find_ticks, fit_scale, render_chart
@@ -128,6 +129,7 @@ def everything() -> Panel:
         Dots(ten, 2.0 + ten, RED, shape="bar"),
         Rule(4.0, RED, dashed=True, label="rule & line"),
         Curve(ten, np.where(ten == 4.0, np.nan, 2.0 + ten), GREY, dashed=True),
+        Strip(np.array([0.0, 1.0, 2.0, 4.0]), np.array([4.0, 0.0, 1.0]), GREY),
     )
     names = tuple("abcdefghi<")
     return Panel(marks, "<title>", "x & y", "y <", x_names=names, log=True, note="a <note>")
@@ -140,7 +142,10 @@ def test_a_page_and_axes_draw_the_same_panel():
         assert words in text
     assert root.get("aria-label") == 'a "name"'
     kinds = {path.get("class").split()[0] for path in root.iter("path")}
-    assert kinds == {"grid", "band", "bars", "ring", "hole", "diamond", "bar", "rule", "curve"}
+    known = {"grid", "band", "bars", "ring", "hole", "diamond", "bar", "rule", "curve", "strip"}
+    assert kinds == known
+    strips = [path.get("style") for path in root.iter("path") if path.get("class") == "strip"]
+    assert [look.partition("opacity:")[2] for look in strips] == ["0.50", "1.00"]  # none of none
     axes = Figure().subplots()
     draw_panel(axes, everything())
     assert axes.get_yscale() == "log"

@@ -314,18 +314,10 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = [
-        "identify",
-        "compare",
-        "doctor",
-        "init",
-        "select",
-        "excite",
-        "base",
-        "validate",
-        "report",
-    ]
+    expected = ["identify", "compare", "doctor", "init", "select", "excite", "base"]
+    expected += ["validate", "diff"]
     expected += [
+        "report",
         "export",
         "payload",
         "repair",

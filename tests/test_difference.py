@@ -161,7 +161,7 @@ RESULTS = ["A/result.json", "B/result.json"]
 
 
 def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
-    assert run(["compare", *RESULTS, "--log", "run2.csv", "--json"]) == 0
+    assert run(["diff", *RESULTS, "--log", "run2.csv", "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
     assert document["schema"] == "dynident.difference/1"
     stored = [read_result(path) for path in RESULTS]
@@ -177,11 +177,56 @@ def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
         assert run(["validate", path, "run2.csv", "--lowpass", "10", "--json"]) == 0
         (own,) = json.loads(capfd.readouterr().out)["validation"]
         assert log[key] == own
-    assert run(["compare", *RESULTS, "--log", "run2.csv", "--full"]) == 0
+    assert run(["diff", *RESULTS, "--log", "run2.csv", "--full"]) == 0
     text = capfd.readouterr().out
     assert text.startswith("A           toy, pc-idim-ls")
     assert "A L1" in text
     assert "B L1" in text
+
+
+def test_more_results_are_compared_with_the_first(inside, capfd):
+    assert run(["diff", *RESULTS, RESULTS[0], "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["schema"] == "dynident.differences/1"
+    second, third = document["differences"]
+    assert run(["diff", *RESULTS, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == second
+    assert all(row["difference"] == 0.0 for row in third["parameters"])
+    assert run(["diff", *RESULTS, RESULTS[0]]) == 0
+    text = capfd.readouterr().out
+    heads = [f"{letter}           {path}" for letter, path in zip("ABC", [*RESULTS, RESULTS[0]])]
+    assert text.startswith("\n".join(heads))
+    assert "C - A" in text
+    assert max(map(len, text.split("\n"))) <= 80
+
+
+def test_a_result_alone_is_compared_with_its_robot_file(inside, capfd):
+    own, robot = read_result(RESULTS[0]), load_robot("arm.urdf")
+    assert run(["diff", RESULTS[0], "--log", "run2.csv", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert [each["method"] for each in document["results"]] == ["pc-idim-ls"]
+    for row in document["standard"]:
+        file = robot.nominal[robot.links.index(row["link"])]
+        assert row["B"]["mass"] == pytest.approx(file[0])
+    told = {row["name"]: row for row in document["parameters"]}
+    inertial = own.base.matrix[:, : own.idim.inertial] @ robot.nominal.ravel()
+    drives = [k for k, name in enumerate(own.base.names) if name.startswith(("fv", "fc", "off"))]
+    assert not {own.base.names[k] for k in drives} & {*told}  # of which a file says nothing
+    for name, value in zip(own.base.names, inertial, strict=True):
+        if name in told:
+            assert told[name]["B"] == {"value": pytest.approx(value), "std": 0.0,
+                                       "interval_95": [pytest.approx(value)] * 2}  # fmt: skip
+            shift = value - told[name]["A"]["value"]
+            assert told[name]["difference_in_std"] == pytest.approx(shift / told[name]["A"]["std"])
+    assert len(told) + len(drives) == own.base.count
+    assert run(["diff", RESULTS[0], "--log", "run2.csv"]) == 0
+    text = capfd.readouterr().out
+    assert "note" in text
+    assert "Izz1R" in text.partition("note")[2]
+    assert "B           the robot file's inertials" in text
+    assert "B on run2.csv" in text
+    (nominal,) = own.nominal[:1]
+    assert f"{nominal.overall_percent:.1f}"[:3] in text
 
 
 def test_a_stored_result_is_compared_with_a_fresh_one(inside):
@@ -196,19 +241,15 @@ def test_a_stored_result_is_compared_with_a_fresh_one(inside):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (RESULTS[:1], "A/result.json: give a second result.json"),
-        ([*RESULTS, "--blocks", "3"], "--blocks: is of a study"),
-        ([*RESULTS, "--robot", "arm.urdf"], "--robot: is of a study"),
-        ([*RESULTS, "-o", "out"], "-o: is of a study"),
-        ([*RESULTS, "--rate", "100"], "--rate, --rows, --bad-rows, --drop-below are of --log"),
-        (["A/result.json", "arm.urdf"], "arm.urdf: is not JSON"),
-        (["arm.toml", "B/result.json"], "B/result.json: is of two results"),
-        (["--robot", "arm.urdf", "--log", "run0.csv", "--full"], "--full: is of two results"),
-        ([*RESULTS, "--log", "no.csv"], "no.csv"),
+        (["diff", *RESULTS, "--rate", "100"], "--bad-rows, --drop-below are of --log"),
+        (["diff", "A/result.json", "arm.urdf"], "arm.urdf: is not JSON"),
+        (["diff", *RESULTS, "--log", "no.csv"], "no.csv"),
+        (["diff", *27 * RESULTS[:1]], "at most 26"),
+        (["compare", *RESULTS[:1]], "A/result.json: is no study; dynident diff"),
     ],
 )
-def test_what_belongs_to_the_other_form_is_refused(inside, capfd, argv, words):
-    assert run(["compare", *argv]) == 2
+def test_what_cannot_be_compared_is_refused(inside, capfd, argv, words):
+    assert run(argv) == 2
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert words in err

@@ -114,6 +114,7 @@ def place(request, tmp_path_factory) -> Path:
 
 COMMANDS = {
     "validate": ("validate", "out/result.json", "b.csv", "--json"),
+    "diff": ("diff", "out/result.json", "--log", "b.csv"),
     "export": ("export", "out/result.json", "--urdf", "x.urdf", "--mjcf", "x.xml", "--anyway"),
     "sample": ("sample", "out/result.json", "-n", "3", "--log", "b.csv", "--anyway", "--json"),
     "payload": ("payload", "out/result.json", "--log", "b.csv", "--anyway", "--json"),

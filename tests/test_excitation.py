@@ -41,12 +41,12 @@ from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.fit.json import replace_nonfinite, to_json
 from dynident.recording.floating import BaseMotion
-from dynident.report.scene import build_scene, place_bodies
 from dynident.report.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.geometry import locate_frame, read_disabled_pairs
 from dynident.robot.model import Robot
+from dynident.scenes.scene import build_scene, place_bodies
 from dynident.study.excite import read_task
 from dynident.study.study import PrepareSection, read_study
 

@@ -20,10 +20,16 @@ from dynident.cli.output import paint_verdict
 from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
-from dynident.fit.parameters import find_body_errors, list_base_parameters, list_drive_errors
+from dynident.fit.parameters import (
+    find_body_errors,
+    list_base_parameters,
+    list_correlated_pairs,
+    list_drive_errors,
+)
 from dynident.plots.charts import Rule, thin_to_extremes
 from dynident.plots.coverage import Range, build_coverage, build_spectrum, estimate_density
 from dynident.plots.overview import find_step
+from dynident.recording.recording import Recording
 from dynident.regression.rows import list_torque_groups
 
 pytest.importorskip("pandas")
@@ -200,10 +206,14 @@ def test_friction_is_what_the_rigid_bodies_leave():
         assert {*np.round(y, 9)} <= {*np.round(left[series.scored, j], 9)}
         law = fit.drive_parameters(j)
         speed, friction = (np.asarray(part) for part in model.get_data())
-        expected = law["fv"] * speed + law["fc"] * np.sign(speed) + law["off"]
-        fast = np.abs(speed) > 2.0
-        assert np.count_nonzero(fast) > 10
-        assert np.median(np.abs(friction - expected)[fast]) < 0.1
+        below, above = np.flatnonzero(speed == 0.0)
+        sign = np.where(np.arange(len(speed)) <= below, -1.0, 1.0)
+        expected = law["fv"] * speed + law["fc"] * sign + law["off"]
+        assert above == below + 1
+        np.testing.assert_allclose(friction, expected, atol=1e-9)
+        counts = np.array([bar.get_facecolor()[3] for bar in axes.patches]) ** 2
+        known, _ = np.histogram(series.speed[:, j], len(counts))
+        np.testing.assert_allclose(counts, known / known.max())
     words = [text.get_text() for text in panels[0].get_legend().get_texts()]
     assert words == ["little load", "motor drives load", "load drives motor", "model"]
 
@@ -288,6 +298,18 @@ def test_correlation_is_that_of_the_covariance():
     np.testing.assert_allclose(matrix * np.outer(std, std), fit.estimate.covariance.matrix)
     assert np.allclose(np.diag(matrix), 1.0)
     assert axes.images[0].get_clim() == (-1.0, 1.0)
+    told = list_correlated_pairs(fit, 4)
+    off = np.abs(matrix - np.eye(len(matrix)))
+    assert abs(told[0][2]) == pytest.approx(off.max())
+    assert [abs(rho) for *_, rho in told] == sorted((abs(rho) for *_, rho in told), reverse=True)
+    for one, other, rho in told:
+        j, k = fit.base.names.index(one), fit.base.names.index(other)
+        assert rho == pytest.approx(matrix[j, k])
+    page = lxml.html.document_fromstring(fit.render_page())
+    (table,) = page.xpath("//summary[contains(., 'correlations')]/following-sibling::div/table")
+    cells = [each.text for each in table.find("tbody")[0]]
+    better = "difference" if told[0][2] > 0.0 else "sum"
+    assert cells == [*told[0][:2], f"{told[0][2]:.3f}", better]
 
 
 def test_diagnostics_have_four_views_a_joint():
@@ -514,6 +536,26 @@ def test_a_log_is_drawn_with_gaps_and_no_spike_is_missed():
     assert np.nanmin(np.asarray(measured.get_ydata())) == log.q[:, 0].min()
     with pytest.raises(InputError, match="axes: 1 were given, 4 are drawn in: position of joint 1"):
         log.plot(Figure().subplots())
+
+
+def test_spectra_of_a_log_stand_beside_a_bandwidth():
+    time = np.arange(4000) / 200.0
+    tones = np.stack([np.sin(2 * np.pi * 1.5 * time), np.sin(2 * np.pi * 6.0 * time)], axis=1)
+    log = Recording("tones", 200.0, tones, tones[:, ::-1], segments=((0, 400), (400, 4000)))
+    panels = log.spectrum(robot=limited_arm(), bandwidth=4.0)
+    assert [axes.get_ylabel() for axes in panels] == [
+        "position [rad/√Hz]", "torque [Nm/√Hz]", "position [m/√Hz]", "torque [N/√Hz]",
+    ]  # fmt: skip
+    for axes, tone in zip(panels, (1.5, 6.0, 6.0, 1.5), strict=True):
+        rule, curve = axes.lines
+        assert set(rule.get_xdata()) == {4.0}
+        hz, density = (np.asarray(part) for part in curve.get_data())
+        assert hz[np.nanargmax(density)] == pytest.approx(tone, abs=hz[1] - hz[0])
+        assert axes.get_xlim()[1] >= 4.4
+    short = log.rows(0, 10).spectrum()
+    assert len(short[0].lines) == 1
+    assert short[0].texts[0].get_text() == "no segment is long enough"
+    assert len(replace(log, torque="none").spectrum()) == 2
 
 
 def test_short_signals_are_drawn_as_they_are():

@@ -27,12 +27,11 @@ from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.trajectories import Trajectory, fourier
-from dynident.report.replay import (
-    MOST_FRAMES,
-    choose_frame_times,
-    render_replay_page,
-)
-from dynident.report.scene import (
+from dynident.report.replay import MOST_FRAMES, choose_frame_times, render_replay_page
+from dynident.robot.geometry import sample_circles
+from dynident.robot.load import load_robot
+from dynident.robot.model import Robot
+from dynident.scenes.scene import (
     SIDES,
     STEADY,
     build_capsule_points,
@@ -44,9 +43,6 @@ from dynident.report.scene import (
     place_bodies,
     triangulate_hull,
 )
-from dynident.robot.geometry import sample_circles
-from dynident.robot.load import load_robot
-from dynident.robot.model import Robot
 
 FINGERS = {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.03}
 AROUND = (

@@ -73,6 +73,11 @@ COMMANDS = {
         "Measure a stored result on other logs.",
         "dynident validate out/result.json run3.csv",
     ),
+    "diff": Command(
+        "dynident.cli.diff",
+        "Compare stored results, or one with its robot file.",
+        "dynident diff monday/result.json friday/result.json --log run3.csv",
+    ),
     "report": Command(
         "dynident.cli.result",
         "Write the page of a stored result.",

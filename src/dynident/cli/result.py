@@ -1,4 +1,4 @@
-"""``dynident validate`` and ``export``: stored results at work."""
+"""``dynident validate``, ``report`` and ``export``: stored results at work."""
 
 from __future__ import annotations
 

@@ -101,6 +101,8 @@ class Series:
         and ``friction``, which add up to the prediction.
     speed : ndarray, shape (samples, n)
         Of the joints, as the fit has it [rad/s or m/s].
+    friction : ndarray, shape (samples, n)
+        The model's, not low-passed.
     torque : {"measured", "law"}
         What `measured` is where the log has no torque: what the law commands.
     scored : ndarray of bool, shape (samples,), or None
@@ -114,6 +116,7 @@ class Series:
     nominal: Array | None
     parts: dict[str, Array]
     speed: Array
+    friction: Array
     torque: str = "measured"
     scored: Booleans | None = None
 
@@ -373,6 +376,7 @@ def decompose_torques(
             signals.setdefault(name, []).append(smooth[::step])
         signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
         signals.setdefault("speed", []).append(dq[::step])
+        signals.setdefault("sharp", []).append(values["friction"][::step])
         signals.setdefault("scored", []).append(scored[start:stop:step])
     joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
     parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
@@ -384,6 +388,7 @@ def decompose_torques(
         nominal=joined.get("nominal"),
         parts=parts,
         speed=joined["speed"],
+        friction=joined["sharp"],
         torque=log.torque,
         scored=joined["scored"].astype(bool),
     )

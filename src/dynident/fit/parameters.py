@@ -105,6 +105,28 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
     )
 
 
+def find_correlations(result: Result) -> tuple[list[str], Array]:
+    """Names of the base parameters that were estimated, and how their estimates go together.
+
+    NaN of parameters without an error bar.
+    """
+    kept = range(result.base.count) if result.essential is None else result.essential
+    matrix = result.estimate.covariance.matrix[np.ix_(kept, kept)]
+    std = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    scale = np.outer(std, std)
+    known = np.divide(matrix, scale, out=np.full_like(matrix, np.nan), where=scale > 0.0)
+    return [result.base.names[k] for k in kept], known
+
+
+def list_correlated_pairs(result: Result, most: int) -> list[tuple[str, str, float]]:
+    """Base parameters whose estimates go together most, the strongest correlation first."""
+    names, matrix = find_correlations(result)
+    rows, columns = np.triu_indices(len(names), 1)
+    found = np.nan_to_num(matrix[rows, columns])
+    order = np.argsort(-np.abs(found), kind="stable")[:most]
+    return [(names[rows[k]], names[columns[k]], float(found[k])) for k in order if found[k]]
+
+
 def list_file_parameters(result: Result) -> tuple[FileRow, ...]:
     """The base parameters of the robot file's inertials alone, and the units of all."""
     idim, base = result.idim, result.base

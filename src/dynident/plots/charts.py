@@ -35,6 +35,10 @@ COLOURS = {
     INK: "ink",
 }
 """What a page calls them, which has others in the dark."""
+BINS = 60
+"""Of a strip."""
+STRIP = 0.045
+"""Height of a strip, of its panel's."""
 Line = tuple[str, bool]
 LINES: tuple[Line, ...] = (
     (INK, False),
@@ -105,7 +109,26 @@ class Rule:
     label: str = ""
 
 
-Mark = Curve | Dots | Bars | Band | Rule
+@dataclass(frozen=True)
+class Strip:
+    """How many points there are along x, in shades on its axis.
+
+    Attributes
+    ----------
+    edges, counts : ndarray, shapes (bins + 1,) and (bins,)
+    """
+
+    edges: Array
+    counts: Array
+    colour: str
+
+    @property
+    def shades(self) -> Array:
+        """Of each bin, from 0 to 1: roots of the counts, so that few are seen beside many."""
+        return np.asarray(np.sqrt(self.counts / max(1.0, float(np.max(self.counts, initial=0.0)))))
+
+
+Mark = Curve | Dots | Bars | Band | Rule | Strip
 Range = tuple[float | None, float | None]
 
 
@@ -175,11 +198,18 @@ def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:
     """What a legend names, each name once, and nothing of which there are no points."""
     found: dict[str, Curve | Dots | Rule] = {}
     for each in marks:
-        if isinstance(each, (Bars, Band)) or not each.label:
+        if isinstance(each, (Bars, Band, Strip)) or not each.label:
             continue
         if not isinstance(each, Dots) or len(each.x):
             found.setdefault(each.label, each)
     return list(found.values())
+
+
+def count_along(x: Array) -> Strip:
+    """A strip of how many of some points there are."""
+    known = x[np.isfinite(x)]
+    counts, edges = np.histogram(known, BINS) if len(known) else (np.zeros(1), np.arange(2.0))
+    return Strip(edges, counts.astype(float), INK)
 
 
 def label_joint(joint: int, name: str) -> str:

@@ -74,9 +74,27 @@ def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
     length = (stop - start) // PARTS
     if length < 2:
         return Panel((), *axes, note="no run is long enough")
-    both = [
-        part - np.mean(part) for part in (series.measured[start:stop, column], left[start:stop])
-    ]
+    both = (series.measured[start:stop, column], left[start:stop])
+    looks = ((PALE, 2.4, series.torque), (ORANGE, 0.9, "residual"))
+    marks, highest = trace_spectra(both, step, length, looks)
+    return Panel(marks, *axes, flush=True, x_range=(0.0, highest), log=True)
+
+
+def trace_spectra(
+    signals: Sequence[Array], step: float, length: int, looks: Sequence[tuple[str, float, str]]
+) -> tuple[tuple[Curve, ...], float]:
+    """Amplitude densities of signals, and up to which frequency there is anything [Hz].
+
+    Parameters
+    ----------
+    step : float
+        Between their samples [s].
+    length : int
+        Most samples of a periodogram.
+    looks : sequence of (str, float, str)
+        Colour, width and label of each.
+    """
+    both = [signal - np.mean(signal) for signal in signals]
     # first as fine as the log allows, then as fine as can be seen where there is anything
     for _ in range(2):
         pairs = [estimate_density(signal, step, length) for signal in both]
@@ -84,12 +102,11 @@ def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
         heard = [hz[density > floor] for hz, density in pairs]
         highest = max((float(hz.max()) for hz in heard if len(hz)), default=1.0)
         length = min(length, round(RESOLUTION / (highest * step)))
-    looks = ((PALE, 2.4, series.torque), (ORANGE, 0.9, "residual"))
     marks = tuple(
         Curve(hz, np.where(density > floor, density, np.nan), colour, width, label=label)
         for (hz, density), (colour, width, label) in zip(pairs, looks, strict=True)
     )
-    return Panel(marks, *axes, flush=True, x_range=(0.0, highest), log=True)
+    return marks, highest
 
 
 def estimate_density(signal: Array, step: float, length: int) -> tuple[Array, Array]:

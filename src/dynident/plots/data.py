@@ -52,6 +52,10 @@ class Torques(Protocol):
         """[rad/s or m/s]."""
 
     @property
+    def friction(self) -> Array:
+        """Of the model, not low-passed [Nm or N]."""
+
+    @property
     def torque(self) -> str:
         """What is called measured."""
 
@@ -182,3 +186,55 @@ class Ground(Protocol):
     @property
     def stances(self) -> Sequence[Stance]:
         """Where contacts stood."""
+
+
+class Log(Protocol):
+    """What is asked of a log: a `Recording`."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def rate(self) -> float:
+        """Samples per second [Hz]."""
+
+    @property
+    def q(self) -> Array:
+        """Positions, shape (samples, n) [rad or m]."""
+
+    @property
+    def tau(self) -> Array:
+        """Torques, likewise [Nm or N]."""
+
+    @property
+    def dq(self) -> Array | None:
+        """Speeds, likewise [rad/s or m/s]."""
+
+    @property
+    def segments(self) -> tuple[tuple[int, int], ...]:
+        """Runs without a gap."""
+
+    @property
+    def joints(self) -> tuple[str, ...] | None:
+        """Names of the joints."""
+
+    @property
+    def torque(self) -> str:
+        """Whence torques are."""
+
+    @property
+    def base(self) -> object:
+        """Of a floating robot, what there is of its base."""
+
+    @property
+    def wrenches(self) -> Mapping[str, Array]:
+        """Of contacts by name."""
+
+    @property
+    def touching(self) -> Mapping[str, Booleans]:
+        """Which contacts bear."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was noticed when it was read."""

@@ -17,6 +17,8 @@ from dynident.plots.charts import (
     Curve,
     Dots,
     Panel,
+    Strip,
+    count_along,
     label_joint,
 )
 from dynident.plots.data import Channel, Torques
@@ -27,6 +29,8 @@ LOADS = ("little load", "motor drives load", "load drives motor")
 """What the three clouds of dots are of."""
 BINS = 24
 """Of speed on either side of zero, on which a model's friction is averaged."""
+FARTHEST = 2.0
+"""Distances of the two means next to standstill by which their line goes on to it."""
 
 
 def chart_friction(
@@ -38,7 +42,7 @@ def chart_friction(
 
     Dots are measured: blue where the rigid bodies pull along, orange where they have to be
     moved, grey where they pull less than in half of the samples. Lines are means over samples of
-    like speed.
+    like speed; a strip tells how many of these there are.
 
     Parameters
     ----------
@@ -54,6 +58,7 @@ def chart_friction(
     panels = tuple(
         Panel(
             (
+                count_speeds(series, first + j),
                 *scatter_friction(series, first + j),
                 *trace_friction(lines, first + j),
             ),
@@ -71,6 +76,11 @@ def trace_friction(lines: Mapping[str, Sequence[Torques]], joint: int) -> list[C
         Curve(*average_friction_by_speed(own, joint), colour, 1.2, dashed, name)
         for (name, own), (colour, dashed) in zip(lines.items(), cycle(LINES), strict=False)
     ]
+
+
+def count_speeds(series: Sequence[Torques], joint: int) -> Strip:
+    """How many samples there are along the speed of a joint."""
+    return count_along(np.concatenate([one.speed[:, joint] for one in series]))
 
 
 def label_speed(channel: Channel) -> str:
@@ -107,15 +117,23 @@ def scatter_friction(
 
 
 def average_friction_by_speed(series: Sequence[Torques], joint: int) -> tuple[Array, Array]:
-    """A model's friction as means over samples of like speed, split at standstill."""
+    """A model's friction as means over samples of like speed, with its step at standstill.
+
+    On either side the two means that are nearest go on straight to standstill, where what is
+    linear in the speed has its true step; by at most `FARTHEST` times their distance.
+    """
     speed = np.concatenate([one.speed[:, joint] for one in series])
-    friction = np.concatenate([one.parts["friction"][:, joint] for one in series])
+    friction = np.concatenate([one.friction[:, joint] for one in series])
     found = []
-    for own in (speed < 0.0, speed >= 0.0):
-        v, f = speed[own], friction[own]
-        count = min(BINS, len(v))
-        if count:
-            parts = np.array_split(np.argsort(v, kind="stable"), count)
-            found.append(np.array([[v[part].mean(), f[part].mean()] for part in parts]))
+    for sign in (-1.0, 1.0):
+        own = sign * speed > 0.0
+        v, f = np.abs(speed[own]), friction[own]
+        parts = np.array_split(np.argsort(v, kind="stable"), min(BINS, len(v)) or 1)
+        means = np.array([[v[part].mean(), f[part].mean()] for part in parts if len(part)])
+        if len(means):
+            (near, at), (far, beyond) = means[0], means[min(1, len(means) - 1)]
+            reach = min(near / (far - near), FARTHEST) if far > near else 0.0
+            means = np.vstack([[0.0, at - reach * (beyond - at)], means]) * [sign, 1.0]
+            found.append(means[:: int(sign)])
     points = np.concatenate(found) if found else np.zeros((0, 2))
     return points[:, 0], points[:, 1]

@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, find_runs
 from dynident.plots.charts import (
     COLOURS,
+    STRIP,
     Band,
     Bars,
     Chart,
@@ -25,6 +26,7 @@ from dynident.plots.charts import (
     Panel,
     Range,
     Rule,
+    Strip,
     list_labelled,
     thin_to_extremes,
 )
@@ -39,6 +41,8 @@ MARGIN = 0.05
 """Beside the marks, of their extent."""
 TICKS = 5
 """About so many numbers stand at an axis."""
+SHADES = 6
+"""Of a strip."""
 GLYPHS = {"disc": "●", "diamond": "◆", "ring": "○", "bar": "❙"}
 """Of marks in legends."""
 
@@ -184,6 +188,8 @@ def list_numbers(marks: Sequence[Mark], across: bool) -> Array:
                 found.append(np.array([] if across else [mark.low, mark.high]))
             case Rule():
                 found.append(np.array([mark.at] if across == mark.standing else []))
+            case Strip():
+                found.append(mark.edges if across else np.zeros(0))
     numbers = np.concatenate([np.ravel(part) for part in found]).astype(float)
     finite: Array = numbers[np.isfinite(numbers)]
     return finite
@@ -290,6 +296,15 @@ def render_mark(mark: Mark, x: Scale, y: Scale, log: bool) -> Iterator[str]:
                 else f"M0 {round(float(lay_y(np.array(mark.at))))}h{UNITS}"
             )
             yield stroke(path, mark.colour, mark.width, f"rule{' dashed' * mark.dashed}")
+        case Strip():
+            edges, steps = np.rint(lay_x(mark.edges)), np.rint(SHADES * mark.shades)
+            for step in range(1, SHADES + 1):
+                path = "".join(
+                    f"M{a:.0f} {UNITS}V{UNITS * (1.0 - STRIP):.0f}H{b:.0f}V{UNITS}z"
+                    for a, b in zip(edges[:-1][steps == step], edges[1:][steps == step])
+                )
+                look = f"fill:{paint(mark.colour)};opacity:{step / SHADES:.2f}"
+                yield f'<path class="strip" style="{look}" d="{path}"/>' if path else ""
 
 
 def stroke(path: str, colour: str, width: float, kind: str, more: str = "") -> str:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dynident.core.errors import InputError
-from dynident.plots.charts import Band, Bars, Curve, Dots, Mark, Panel, Rule, list_labelled
+from dynident.plots.charts import (
+    STRIP,
+    Band,
+    Bars,
+    Curve,
+    Dots,
+    Mark,
+    Panel,
+    Rule,
+    Strip,
+    list_labelled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,6 +199,10 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
             line = DASHES if mark.dashed else "-"
             label = mark.label or None
             rule(mark.at, color=mark.colour, lw=mark.width, ls=line, label=label, zorder=0.5)
+        case Strip():
+            shades = [(mark.colour, share) for share in mark.shades.tolist()]
+            look = {"align": "edge", "color": shades, "transform": axes.get_xaxis_transform()}
+            axes.bar(mark.edges[:-1], STRIP, np.diff(mark.edges), lw=0.0, **look)
 
 
 def title_panel(axes: Axes, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Positions and torques of a log over time, long ones by the extremes of stretches."""
+"""Positions and torques of a log over time and frequency, long ones by extremes of stretches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.plots.charts import BLUE, GREEN, PALE, Curve, Panel, thin_to_extremes
+from dynident.plots.charts import BLUE, GREEN, PALE, RED, Curve, Mark, Panel, Rule, thin_to_extremes
+from dynident.plots.coverage import PARTS, trace_spectra
 from dynident.plots.panels import Panels, draw_panel, open_panels
 
 if TYPE_CHECKING:
@@ -77,5 +78,54 @@ def plot_recording(
     every = [f"{what} of {name}" for name in names for what in signals]
     with open_panels(axes, every, columns=len(signals), share_x=True) as places:
         for place, panel in zip(places, panels, strict=True):
+            draw_panel(place, panel)
+    return places
+
+
+def plot_recording_spectra(
+    axes: Given,
+    names: Sequence[str],
+    units: Sequence[tuple[str, str]],
+    rate: float,
+    longest: tuple[int, int],
+    q: Array,
+    tau: Array | None,
+    bandwidth: float | None,
+) -> Panels:
+    """Draw at which frequencies positions and torques of each joint are.
+
+    Parameters
+    ----------
+    names, units, rate, q, tau
+        As of `plot_recording`.
+    longest : (int, int)
+        The segment that is looked at.
+    bandwidth : float, optional
+        Drawn as a line [Hz].
+    """
+    start, stop = longest
+    signals = {"position": q} if tau is None else {"position": q, "torque": tau}
+    looks = {"position": BLUE, "torque": GREEN}
+    panels = {}
+    for j, name in enumerate(names):
+        for (what, signal), unit in zip(signals.items(), units[j], strict=False):
+            own, length = signal[start:stop, j], (stop - start) // PARTS
+            note = "" if length > 1 else "no segment is long enough"
+            curves, highest = trace_spectra([own], 1.0 / rate, length, [(looks[what], 0.9, "")])
+            marks: tuple[Mark, ...] = curves
+            if bandwidth is not None:
+                rule = Rule(bandwidth, RED, 0.8, True, standing=True, label="bandwidth")
+                marks, highest = (rule, *curves), max(highest, 1.1 * bandwidth)
+            panels[f"{what} of {name}"] = Panel(
+                marks,
+                name if what == "position" else "",
+                "frequency [Hz]",
+                f"{what} [{unit}/√Hz]",
+                x_range=(0.0, highest),
+                log=not note,
+                note=note,
+            )
+    with open_panels(axes, list(panels), columns=len(signals)) as places:
+        for place, panel in zip(places, panels.values(), strict=True):
             draw_panel(place, panel)
     return places

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.plots.data import Log
 from dynident.plots.overview import JointOverview, Overview, Range, find_range, find_step
 from dynident.robot.model import Robot
 
@@ -20,58 +19,6 @@ REST = 0.01
 HELD = ("dq", "ddq", "qref", "dqref", "temp", "known")
 """What a log may have beside positions and torques."""
 NOWHERE: Range = (math.nan, math.nan)
-
-
-class Log(Protocol):
-    """What is asked of a log: a `Recording`."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def rate(self) -> float:
-        """Samples per second [Hz]."""
-
-    @property
-    def q(self) -> Array:
-        """Positions, shape (samples, n) [rad or m]."""
-
-    @property
-    def tau(self) -> Array:
-        """Torques, likewise [Nm or N]."""
-
-    @property
-    def dq(self) -> Array | None:
-        """Speeds, likewise [rad/s or m/s]."""
-
-    @property
-    def segments(self) -> tuple[tuple[int, int], ...]:
-        """Runs without a gap."""
-
-    @property
-    def joints(self) -> tuple[str, ...] | None:
-        """Names of the joints."""
-
-    @property
-    def torque(self) -> str:
-        """Whence torques are."""
-
-    @property
-    def base(self) -> object:
-        """Of a floating robot, what there is of its base."""
-
-    @property
-    def wrenches(self) -> Mapping[str, Array]:
-        """Of contacts by name."""
-
-    @property
-    def touching(self) -> Mapping[str, Booleans]:
-        """Which contacts bear."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was noticed when it was read."""
 
 
 def build_overview(log: Log, robot: Robot | None = None) -> Overview:

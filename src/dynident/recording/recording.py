@@ -12,7 +12,7 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
 from dynident.plots.overview import Overview, render_overview_card
 from dynident.plots.panels import Panels
-from dynident.plots.recordings import plot_recording
+from dynident.plots.recordings import plot_recording, plot_recording_spectra
 from dynident.recording.floating import Base
 from dynident.recording.overview import build_overview, match_joints
 from dynident.robot.drives import Drives
@@ -228,13 +228,51 @@ class Recording:
         InputError
             When the axes are of another number, or the robot has not the joints of the log.
         """
-        names, places = match_joints(self, robot)
-        units = [("rad or m", "Nm or N")] * len(names)
-        if robot is not None and places is not None:
-            straight = [robot.joints[place].kind == "prismatic" for place in places]
-            units = [("m", "N") if each else ("rad", "Nm") for each in straight]
+        names, units = self._name_axes(robot)
         tau = None if self.torque == "none" else self.tau
         return plot_recording(axes, names, units, self.rate, self.segments, self.q, tau, self.qref)
+
+    def spectrum(
+        self, axes: Given = None, *, robot: Robot | None = None, bandwidth: float | None = None
+    ) -> Panels:
+        """Draw at which frequencies positions and torques are, and a bandwidth beside them.
+
+        Amplitude densities by Welch's method, of the longest segment. A `bandwidth` below which
+        the motion is, and above which there is noise alone, is what `prepare` takes.
+
+        Parameters
+        ----------
+        axes : Axes or sequence of Axes, optional
+            As many as of `plot`.
+        robot : Robot, optional
+            Whose units are written.
+        bandwidth : float, optional
+            A dashed line [Hz].
+
+        Returns
+        -------
+        tuple of Axes
+            Joint by joint: frequency [Hz], position and torque [their units by the root of Hz].
+
+        Raises
+        ------
+        InputError
+            When the axes are of another number, or the robot has not the joints of the log.
+        """
+        names, units = self._name_axes(robot)
+        tau = None if self.torque == "none" else self.tau
+        longest = max(self.segments, key=lambda run: run[1] - run[0])
+        return plot_recording_spectra(
+            axes, names, units, self.rate, longest, self.q, tau, bandwidth
+        )
+
+    def _name_axes(self, robot: Robot | None) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+        """Names of the joints, and units of their positions and torques."""
+        names, places = match_joints(self, robot)
+        if robot is None or places is None:
+            return names, [("rad or m", "Nm or N")] * len(names)
+        straight = [robot.joints[place].kind == "prismatic" for place in places]
+        return names, [("m", "N") if each else ("rad", "Nm") for each in straight]
 
     def rows(self, start: int, stop: int) -> Recording:
         """The same log cut to samples ``start:stop``.

@@ -19,13 +19,12 @@ from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.floating import (
     TURNS,
     BaseMotion,
-    convert_quaternions,
     measure_base_turn,
     multiply_by_conjugate,
-    to_rpy,
 )
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
+from dynident.robot.rotations import convert_quaternions, to_rpy
 
 CALM = 0.05
 """Acceleration of the base, over gravity's, below which the robot stands or moves gently."""

@@ -105,7 +105,7 @@ function tell(panel, group, at) {
     if (each === panel) lines.unshift(["", `${group.at(-1).root.querySelector(".below")?.textContent ?? ""} ${Number(at.toPrecision(5))}`]);
     each.told.replaceChildren(...lines.map(([colour, words]) => {
       const line = document.createElement("span");
-      line.style.color = colour; line.textContent = words;
+      line.style.borderColor = colour; line.textContent = words;
       return line;
     }));
     each.told.className = share > 0.5 ? "left" : "right";

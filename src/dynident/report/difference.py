@@ -1,4 +1,4 @@
-"""Two results of the same kind of robot side by side: what they say differently, and how surely."""
+"""A result beside another, or beside its robot file: what they say differently, and how surely."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from dynident.core.inertia import to_com
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
 from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
-from dynident.fit.parameters import serialise_body, serialise_robot
+from dynident.fit.parameters import (
+    list_base_parameters,
+    list_file_parameters,
+    serialise_body,
+    serialise_robot,
+)
 from dynident.fit.result import Result, ValidationFigures
 from dynident.regression.statistics import (
     TestResult,
@@ -26,6 +31,7 @@ from dynident.regression.statistics import (
 )
 from dynident.report.text import (
     MORE,
+    ErrorColumn,
     describe_test_result,
     format_free_errors,
     format_torque_errors,
@@ -39,6 +45,7 @@ from dynident.robot.model import Robot
 SCHEMA = "dynident.difference/1"
 BOTH = ("A", "B")
 """What the two are called."""
+FILE = "the robot file's inertials, without rotors and friction"
 SAME = 1e-6
 """Of placements [m], axes and cosines, below which they differ by rounding alone."""
 
@@ -51,13 +58,13 @@ Pair = tuple[ValidationFigures, ValidationFigures]
 
 @dataclass(frozen=True)
 class ParameterPair:
-    """A parameter that both results have.
+    """A parameter that both have.
 
     Attributes
     ----------
     name, regrouping : str
     values, stds : tuple of float
-        Of A and of B; a parameter that was eliminated or held has no standard deviation.
+        Of A and of B; what was eliminated, held, or is a file's has no standard deviation.
     """
 
     name: str
@@ -79,12 +86,13 @@ class ParameterPair:
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Two results, A and B, side by side.
+    """A result, A, beside another one or its robot file, B.
 
     Attributes
     ----------
-    one, other : Result
-        A and B.
+    one : Result
+    other : Result or None
+        None is the robot file of `one`.
     apart : str
         Why their parameters cannot be compared; empty where they can.
     parameters : tuple of ParameterPair
@@ -93,27 +101,32 @@ class Difference:
     test : TestResult or None
         Whether all common base parameters are the same.
     logs : tuple of (ValidationFigures, ValidationFigures)
-        Errors of both on other logs.
+        Errors of both on other logs; beside a file of the one twice, which have the file's.
+    names : (str, str)
+        What the text calls them.
     """
 
     one: Result
-    other: Result
+    other: Result | None
     apart: str
     parameters: tuple[ParameterPair, ...]
     test: TestResult | None
     logs: tuple[Pair, ...] = ()
+    names: tuple[str, str] = BOTH
 
     @property
-    def both(self) -> tuple[Result, Result]:
-        """A and B."""
-        return self.one, self.other
+    def results(self) -> tuple[Result, ...]:
+        """Those that are results."""
+        return (self.one,) if self.other is None else (self.one, self.other)
 
     @property
     def shared_logs(self) -> tuple[str, ...]:
         """Logs that both were fitted to, by A's names."""
+        if self.other is None:
+            return ()
         own, others = (
             {each.provenance.logs[name]: name for name in list_fitted_logs(each)}
-            for each in self.both
+            for each in self.results
         )
         return tuple(name for digest, name in own.items() if digest in others)
 
@@ -126,6 +139,8 @@ class Difference:
                 f"both were fitted to {', '.join(self.shared_logs)}: their errors go together, so "
                 "that the differences in standard deviations are too small"
             )
+        if self.other is None and (summed := list_sums_with_drives(self.one)):
+            found.append(f"of {', '.join(summed)} the file tells the bodies' share alone")
         return tuple(found)
 
     def summary(self, full: bool = False) -> str:
@@ -153,7 +168,7 @@ class Difference:
                     "verdict": asdict(each.verdict),
                     "base_count": each.base.count,
                 }
-                for each in self.both
+                for each in self.results
             ],
             "parameters": [serialise_pair(pair) for pair in self.parameters],
             "test": None if self.test is None else asdict(self.test),
@@ -166,18 +181,18 @@ class Difference:
                     "name": name,
                     **{
                         key: {"name": name, **serialise_drive(each.drive_parameters(j))}
-                        for key, each in zip(BOTH, self.both, strict=True)
+                        for key, each in zip(BOTH, self.results)
                     },
                 }
                 for j, name in enumerate(self.one.robot.joint_names)
             ],
-            "fit": [serialise_errors(each) for each in self.both],
+            "fit": [serialise_errors(each) for each in self.results],
             "logs": [
                 {
                     "log": pair[0].log,
                     **{
                         key: serialise_validation(own, self.one.robot)
-                        for key, own in zip(BOTH, pair, strict=True)
+                        for key, own, _ in zip(BOTH, pair, self.results)
                     },
                 }
                 for pair in self.logs
@@ -191,12 +206,14 @@ def list_fitted_logs(result: Result) -> list[str]:
     return [log.name for log in result.log_words if log.use == "identify"]
 
 
-def compare_results(one: Result, other: Result, logs: Sequence[Pair] = ()) -> Difference:
-    """Two results of the same kind of robot side by side.
+def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()) -> Difference:
+    """A result beside another of the same kind of robot, or beside its robot file.
 
     Parameters
     ----------
-    one, other : Result
+    one : Result
+    other : Result or None
+        None is the robot file of `one`.
     logs : sequence of (ValidationFigures, ValidationFigures)
         Errors of both on other logs.
 
@@ -205,6 +222,8 @@ def compare_results(one: Result, other: Result, logs: Sequence[Pair] = ()) -> Di
     InputError
         When their robots do not have the same joints.
     """
+    if other is None:
+        return Difference(one, None, "", pair_with_file(one), None, tuple(logs))
     names, others = one.robot.joint_names, other.robot.joint_names
     if names != others or one.robot.floating != other.robot.floating:
         raise InputError(
@@ -283,6 +302,24 @@ def pair_base_parameters(
     return pairs, build_chi2_result(null, *statistic)
 
 
+def pair_with_file(result: Result) -> tuple[ParameterPair, ...]:
+    """Base parameters that the robot file tells, which knows no standard deviations."""
+    both = zip(list_base_parameters(result), list_file_parameters(result), strict=True)
+    return tuple(
+        ParameterPair(row.name, row.regrouping, (row.value, file.value), (row.std, 0.0))
+        for row, file in both
+        if np.isfinite(file.value)
+    )
+
+
+def list_sums_with_drives(result: Result) -> list[str]:
+    """Base parameters in which a drive's parameter stands beside those of bodies."""
+    own = result.base.matrix != 0.0
+    count = result.idim.inertial
+    mixed = own[:, :count].any(axis=1) & own[:, count:].any(axis=1)
+    return [name for name, is_sum in zip(result.base.names, mixed, strict=True) if is_sum]
+
+
 def pair_others(one: Result, other: Result) -> tuple[ParameterPair, ...]:
     """Shapes of friction, and drives and loop that were fitted to positions, that both have."""
     found = []
@@ -303,11 +340,15 @@ def pair_others(one: Result, other: Result) -> tuple[ParameterPair, ...]:
 
 
 def list_bodies(found: Difference) -> dict[str, tuple[Array, Array]]:
-    """Links whose bodies both methods determine."""
+    """Links whose bodies both determine."""
     own = [
         {} if each.phi is None else dict(zip(each.robot.links, each.phi, strict=True))
-        for each in found.both
+        for each in found.results
     ]
+    if found.other is None:
+        robot = found.one.robot
+        pairs = zip(robot.links, robot.nominal, strict=True)
+        own.append({link: phi for link, phi in pairs if phi[0] > 0.0})
     return {link: (own[0][link], own[1][link]) for link in own[0] if link in own[1]}
 
 
@@ -340,11 +381,13 @@ def serialise_errors(result: Result) -> dict[str, Any]:
 def format_heads(found: Difference) -> list[str]:
     """What each is, and whether to trust it."""
     lines = []
-    for key, each in zip(BOTH, found.both, strict=True):
+    for key, each in zip(found.names, found.results):
         logs = ", ".join(list_fitted_logs(each))
         words = f"{each.robot.name}, {each.method}, friction {each.idim.friction}, fitted to {logs}"
         lines += format_entry(key, words)
         lines += format_entry("", each.verdict.words)
+    if found.other is None:
+        lines += format_entry(found.names[1], FILE)
     if found.test is not None:
         lines += format_entry("same", describe_test_result(found.test))
     return lines
@@ -358,12 +401,14 @@ def format_parameters(found: Difference, full: bool) -> list[str]:
     if not full and len(rows) > FEW:
         rows = sorted(rows, key=lambda row: -abs(np.nan_to_num(row.deviations)))[:FEW]
     columns = []
-    for k, key in enumerate(BOTH):
+    for k, key in enumerate(found.names):
         stds = np.array([row.stds[k] for row in rows])
         _, half = compute_confidence_interval(np.zeros(len(rows)), stds)
         columns.append((key, [format_number(row.values[k]) for row in rows]))
         columns.append(("± 95 %", [format_number(value, 2) for value in half.tolist()]))
-    columns.append(("B - A", [format_number(row.difference, 3) for row in rows]))
+    columns.append(
+        (" - ".join(reversed(found.names)), [format_number(row.difference, 3) for row in rows])
+    )
     columns.append(("in std", [format_number(row.deviations, 2) for row in rows]))
     lines = format_table("parameter", [row.name for row in rows], columns)
     if len(rows) < len(found.parameters):
@@ -381,7 +426,8 @@ def format_links(found: Difference) -> list[str]:
         return []
     told = [[to_com(phi) for phi in pair] for pair in bodies.values()]
     columns = [
-        (f"mass {key}", [format_number(pair[k][0]) for pair in told]) for k, key in enumerate(BOTH)
+        (f"mass {key}", [format_number(pair[k][0]) for pair in told])
+        for k, key in enumerate(found.names)
     ]
     apart = [1e3 * (pair[1][1] - pair[0][1]) for pair in told]
     columns += [
@@ -391,7 +437,7 @@ def format_links(found: Difference) -> list[str]:
     sizes = [[np.linalg.norm(each[2]) for each in pair] for pair in told]
     columns += [
         (f"|I| {key}", [format_number(float(pair[k]), 3) for pair in sizes])
-        for k, key in enumerate(BOTH)
+        for k, key in enumerate(found.names)
     ]
     gaps = [100.0 * float(np.linalg.norm(pair[1][2] - pair[0][2])) for pair in told]
     shares = [
@@ -399,17 +445,18 @@ def format_links(found: Difference) -> list[str]:
     ]
     columns.append(("dI %", [format_percent(share) for share in shares]))
     lines = format_table("link", list(bodies), columns)
+    one, other = found.names
     words = (
-        "of B's centre of mass from A's; |I|: norm of the inertia about it [kg m^2]; dI: norm of "
-        "the difference, of A's"
+        f"of {other}'s centre of mass from {one}'s; |I|: norm of the inertia about it [kg m^2]; "
+        f"dI: norm of the difference, of {one}'s"
     )
     return lines + format_entry("  dx dy dz", words)
 
 
 def format_pair_of_drives(found: Difference) -> list[str]:
     """Rotor inertia and friction of each drive."""
-    own = [tabulate_drives(each) for each in found.both]
-    sides = [[(f"{title} {key}", cells) for title, cells in c] for key, c in zip(BOTH, own)]
+    own = [tabulate_drives(each) for each in found.results]
+    sides = [[(f"{title} {key}", cells) for title, cells in c] for key, c in zip(found.names, own)]
     columns = [each for pair in zip_longest(*sides) for each in pair if each is not None]
     return format_table("drive", found.one.robot.joint_names, columns) if columns else []
 
@@ -418,7 +465,7 @@ def format_errors(found: Difference) -> list[str]:
     """Torque errors, and those of free simulations, on fitted logs and on others."""
     columns, lines = [], []
     joints = found.one.robot.joint_names
-    for k, (key, each) in enumerate(zip(BOTH, found.both, strict=True)):
+    for k, (key, each) in enumerate(zip(found.names, found.results)):
         if not each.encoder_only:
             columns += [
                 label_fit_figure(key, f"{key}, fitted logs", f) for f in each.identification
@@ -433,4 +480,17 @@ def format_errors(found: Difference) -> list[str]:
         free = [(f"{key}, {log}", errors) for log, errors in list_free_errors(each)]
         free += [(f"{key} on {pair[k].log}", pair[k].free) for pair in found.logs]
         lines += format_free_errors(joints, free)
+    if found.other is None and not found.one.encoder_only:
+        columns += label_file_errors(found)
     return lines + format_torque_errors(columns, found.one.torque_source)
+
+
+def label_file_errors(found: Difference) -> list[ErrorColumn]:
+    """Torque errors of the robot file's inertials, on the logs of the result and on others."""
+    one, key = found.one, found.names[1]
+    columns = [label_fit_figure(key, f"{key}, fitted logs", f) for f in one.nominal]
+    held_out = [(f"{key} V{k}", each) for k, each in enumerate(one.validation, start=1)]
+    others = [(f"{key} L{k}", each) for k, (each, _) in enumerate(found.logs, start=1)]
+    for short, each in (*held_out, *others):
+        columns += label_headlines(short, f"{key} on {each.log}", each.nominal)
+    return columns

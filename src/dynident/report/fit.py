@@ -78,13 +78,13 @@ class Fit(Result):
         """The result as plain text of at most 80 columns: its answer on a screen, or all of it."""
         return summarise_result(self, full)
 
-    def compare(self, other: Result) -> Difference:
-        """Two results of the same kind of robot side by side: A, and another, B.
+    def compare(self, other: Result | None = None) -> Difference:
+        """The result, A, beside another one of the same kind of robot, or beside its robot file, B.
 
         Parameters
         ----------
-        other : Fit
-            Fresh, or read from a file.
+        other : Fit, optional
+            Fresh, or read from a file; by default the inertials of its own robot's file.
 
         Returns
         -------
@@ -96,7 +96,8 @@ class Fit(Result):
         InputError
             When their robots do not have the same joints.
         """
-        check_type("compare", other, Result, "dynident.read_result(path) reads one")
+        if other is not None:
+            check_type("compare", other, Result, "dynident.read_result(path) reads one")
         return compare_results(self, other)
 
     def links(self) -> DataFrame:

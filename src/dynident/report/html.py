@@ -26,6 +26,7 @@ from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
     list_base_parameters,
+    list_correlated_pairs,
     list_regrouped_drives,
 )
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
@@ -41,6 +42,7 @@ from dynident.plots.parameters import chart_precision
 from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
+from dynident.report.bodies import render_bodies
 from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.comparison import (
     LEGEND,
@@ -80,6 +82,8 @@ ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
 POINTS = 2000
 """Samples of contact forces that are drawn."""
 ROUNDING = 1e-15
+PAIRS = 12
+"""Of parameters whose correlation is told."""
 PREDICTED = "Torque of {}: measured, predicted, parts and residual"
 SIMULATED = "Position of {}: measured and simulated, and their difference"
 FORCES = "Contact forces over time, and their sum against the weight"
@@ -211,10 +215,12 @@ def render_result_page(
                 Chart((show_parameters(result),)), "Base parameters beside the robot file's"
             ),
             parameters=build_parameter_table(rows),
+            pairs=build_correlation_table(result),
             weak=sum(row.weak for row in rows),
             eliminated=sum(not row.essential for row in rows),
             unidentifiable=result.base.unidentifiable,
             standard=build_link_table(result),
+            bodies=render_bodies(result, None if gone else result.samples[0]),
             drives=build_drive_table(result),
             drives_note=describe_regrouped_drives(result),
             sensors=build_sensor_table(result),
@@ -555,6 +561,16 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
         ),
         ("parameter", "combination"),
     )
+
+
+def build_correlation_table(result: Result) -> Table | None:
+    """Base parameters whose estimates go together most."""
+    rows = []
+    for one, other, correlation in list_correlated_pairs(result, PAIRS):
+        better = "difference" if correlation > 0.0 else "sum"
+        rows.append(Row((one, other, f"{correlation:.3f}", better)))
+    columns = ("parameter", "and", "correlation", "better known")
+    return Table(columns, tuple(rows), ("parameter", "and", "better known")) if rows else None
 
 
 def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:

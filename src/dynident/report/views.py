@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.fit.figures import Series
-from dynident.fit.parameters import list_base_parameters
+from dynident.fit.parameters import find_correlations
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
 from dynident.plots.coverage import build_spectrum
 from dynident.plots.curves import build_position_panels, build_torque_panels, list_measured
-from dynident.plots.friction import LOADS, label_speed, scatter_friction, trace_friction
+from dynident.plots.friction import (
+    LOADS,
+    count_speeds,
+    label_speed,
+    scatter_friction,
+    trace_friction,
+)
 from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
 from dynident.plots.parameters import draw_correlation
 from dynident.plots.residuals import build_diagnostics
@@ -115,7 +119,8 @@ class Plots:
         Dots are measured: blue where the load drives the motor, orange where the motor drives the
         load, grey where the load is less than in half of the samples. The line is the model's, a
         mean over samples of like speed on either side of standstill; where joints share a drive,
-        friction depends on the speed of both.
+        friction depends on the speed of both. The strip on the axis is the darker the more samples
+        have that speed.
 
         Parameters
         ----------
@@ -143,6 +148,7 @@ class Plots:
             for k, (panel, (column, group)) in enumerate(zip(panels, channels, strict=True)):
                 words = LOADS if k == 0 else ("", "", "")
                 marks: tuple[Mark, ...] = (
+                    count_speeds(series, column),
                     *scatter_friction(series, column, words),
                     *trace_friction({"" if k else "model": series}, column),
                 )
@@ -287,14 +293,10 @@ class Plots:
         InputError
             When more than one axes are given.
         """
-        kept = [k for k, row in enumerate(list_base_parameters(self.fit)) if row.essential]
-        matrix = self.fit.estimate.covariance.matrix[np.ix_(kept, kept)]
-        std = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-        scale = np.outer(std, std)
-        known = np.divide(matrix, scale, out=np.full_like(matrix, np.nan), where=scale > 0.0)
-        size = max(NARROW, ROW * len(kept) + 1.5)
+        names, known = find_correlations(self.fit)
+        size = max(NARROW, ROW * len(names) + 1.5)
         with open_panels(axes, ("correlation",), height=size, width=size + 1.0) as panels:
-            draw_correlation(panels[0], known, [self.fit.base.names[k] for k in kept])
+            draw_correlation(panels[0], known, names)
         return panels
 
     def diagnostics(

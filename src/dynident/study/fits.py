@@ -253,20 +253,19 @@ def measure_log(
 
 
 def compare_on_logs(
-    one: Fit, other: Fit, logs: Sequence[Sequence[str]], layout: Layout = AS_FITTED
+    one: Fit, other: Fit | None, logs: Sequence[Sequence[str]], layout: Layout = AS_FITTED
 ) -> tuple[Difference, tuple[str, ...]]:
-    """Two fits side by side, also on other logs, and what was noticed about these.
+    """A fit beside another one or its robot file, also on other logs, and what was noticed there.
 
     Each prepares a log as it did its own; errors of all samples are below the lower of the two
     low-passes in both.
     """
     found = one.compare(other)
-    lowpass_hz = min(one.lowpass_hz, other.lowpass_hz)
-    pairs = [
-        [measure_log(fit, files, lowpass_hz, layout) for fit in (one, other)] for files in logs
-    ]
-    figures = tuple((a.figures, b.figures) for a, b in pairs)
-    noticed = dict.fromkeys(note for pair in pairs for each in pair for note in each.warnings)
+    fits = (one,) if other is None else (one, other)
+    lowpass_hz = min(fit.lowpass_hz for fit in fits)
+    told = [[measure_log(fit, files, lowpass_hz, layout) for fit in fits] for files in logs]
+    figures = tuple((own[0].figures, own[-1].figures) for own in told)
+    noticed = dict.fromkeys(note for own in told for each in own for note in each.warnings)
     return replace(found, logs=figures), tuple(noticed)
 
 

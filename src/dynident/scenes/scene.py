@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import follow_frame
-from dynident.dynamics.tree import build_tree
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
@@ -21,6 +18,7 @@ from dynident.robot.geometry import (
     surround_shape,
 )
 from dynident.robot.model import HUGE, Robot
+from dynident.robot.rotations import convert_quaternions
 
 TRIANGLES = 24_000
 """Of a whole robot, about, by default."""
@@ -105,7 +103,6 @@ def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TR
     Parameters
     ----------
     robot : Robot
-        On a fixed base.
     most : int
         Triangles of the whole robot, about: its meshes share them, and those that have more
         are thinned.
@@ -254,6 +251,8 @@ def triangulate_shape(shape: Shape, name: str, most: int) -> tuple[Array, Intege
 
 def triangulate_hull(points: Array) -> tuple[Array, Integers]:
     """Triangles of a convex hull, counter-clockwise from outside; none of flat points."""
+    from scipy.spatial import ConvexHull, QhullError
+
     if not np.all(np.isfinite(points)):
         return points, np.zeros((0, 3), dtype=int)
     try:
@@ -418,24 +417,37 @@ def clip_polygon(polygon: Sequence[Array], normal: Array, least: float) -> list[
 
 
 def place_bodies(robot: Robot, q: Array) -> Array:
-    """Placements of the bodies' joint frames in the base frame.
+    """Placements of the bodies' joint frames in the base frame, or the world of a floating one.
 
     Parameters
     ----------
-    robot : Robot
-        On a fixed base.
-    q : ndarray, shape (samples, n)
-        [rad or m]
+    q : ndarray, shape (samples, n), of a floating robot (samples, 7 + n)
+        Configurations [rad or m].
 
     Returns
     -------
-    ndarray, shape (samples, n, 3, 4)
-        Rotation and translation [m], side by side.
+    ndarray, shape (samples, n or n + 1, 3, 4)
+        Rotation and translation [m], side by side; of a floating base after the links.
     """
-    tree = build_tree(robot)
-    frames = (follow_frame(tree, k, np.eye(3), np.zeros(3), q) for k in range(robot.n))
-    placed = [np.concatenate([each.turn, each.origin[:, :, None]], axis=2) for each in frames]
-    return np.stack(placed, axis=1)
+    samples, joints = len(q), q[:, -robot.n :]
+    turns = [np.broadcast_to(np.eye(3), (samples, 3, 3))]
+    origins = [np.zeros((samples, 3))]
+    if robot.floating:
+        turns, origins = [convert_quaternions(q[:, 3:7])], [q[:, :3]]
+    for joint, own in zip(robot.joints, joints.T, strict=True):
+        turn = turns[joint.parent] @ joint.rotation
+        origin = origins[joint.parent] + turns[joint.parent] @ joint.translation
+        if joint.kind == "prismatic":
+            origin = origin + (turn @ joint.axis) * own[:, None]
+        else:
+            across = np.cross(np.eye(3), joint.axis)  # times a vector: the axis x the vector
+            sin, cos = np.sin(own)[:, None, None], np.cos(own)[:, None, None]
+            turn = turn @ (np.eye(3) + sin * across + (1.0 - cos) * across @ across)
+        turns.append(turn)
+        origins.append(origin)
+    placed = np.concatenate([turns, np.array(origins)[..., None]], axis=3)
+    order = (*range(1, robot.n + 1), *([0] if robot.floating else []))
+    return np.moveaxis(placed[list(order)], 0, 1)
 
 
 def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
