@@ -48,6 +48,10 @@ SURELY = 2.0
 """Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
 
 
+TOGETHER = 0.97
+"""Share of the squared error of all joints that load or bristles on all of them may leave."""
+
+
 def choose_drives(
     problem: Problem,
     admitted: FeasibleSet,
@@ -160,6 +164,9 @@ def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
         members = change.select(find_members(law, columns), *describe_columns(columns))
         standing = {*rest.tolist(), *places[members].tolist()}
         fits = folds.fit(np.array(sorted(standing)))
+    laws, standing = extend_all_laws(wide, folds, chosen, standing)
+    if laws != chosen:
+        chosen, fits = laws, folds.fit(np.array(sorted(standing)))
     names = [law.name for law in chosen]
     value = ", ".join(names if len(set(names)) > 1 else names[:1])
     last = folds.measure(fits)
@@ -167,6 +174,42 @@ def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
     words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {len(menus)} joints"
     return Laws(Decision(FRICTION, value, gain, words), frozenset(standing), last)
+
+
+def extend_all_laws(
+    wide: Wide, folds: Folds, laws: list[Law], standing: set[int]
+) -> tuple[list[Law], set[int]]:
+    """Load and bristles on all joints that lack them, where that pays of all together.
+
+    A robot's drives are built alike: what no joint shows clearly by itself, all may.
+
+    Parameters
+    ----------
+    standing : set of int
+        Columns of the model with the laws.
+    """
+    for further, part, sure in ((add_load, 1, SURELY), (add_memory, 2, 1.0)):
+        lacking = [
+            (j, column, wide.find(column))
+            for j, law in enumerate(laws)
+            if part not in law.parts
+            for column in wide.columns[j]
+            if column.part == part
+        ]
+        if not lacking:
+            continue
+        fits = folds.fit(np.array(sorted(standing)))
+        change = Change.of(folds, fits, np.array([place for *_, place in lacking]))
+        positive, _ = describe_columns([column for _, column, _ in lacking])
+        all_of = range(len(lacking)), positive, np.ones(len(lacking), dtype=bool)
+        left = change.measure(*all_of)
+        if left is None or not folds.leave(fits).pays(left, sure, TOGETHER):
+            continue
+        members = [lacking[k] for k in change.select(*all_of)]
+        joints = {j for j, *_ in members}
+        laws = [further(law) if j in joints else law for j, law in enumerate(laws)]
+        standing = standing | {place for *_, place in members}
+    return laws, standing
 
 
 def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
