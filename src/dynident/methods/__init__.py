@@ -71,7 +71,18 @@ A base parameter that is zero is no statement that a body has to satisfy, and ra
 of all parameters.
 """
 
+FACTORED = ("ols", "wls", "pc-idim-ls")
+"""Methods that factors are enough for: no other does without the rows."""
+
 TORQUE_FREE = ("cloe", "clie")
 """Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
 
-__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "REDUCIBLE", "TORQUE_FREE", "Estimate"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "ESTIMATORS",
+    "FACTORED",
+    "OWN_SHAPES",
+    "REDUCIBLE",
+    "TORQUE_FREE",
+    "Estimate",
+]
