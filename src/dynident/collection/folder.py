@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dynident.collection.source import Source, name_source_file, read_source
+from dynident.collection.source import Source, read_source
 from dynident.core.errors import InputError
 from dynident.core.files import read_file
+from dynident.core.kept import take_fingerprint
 from dynident.core.plain import from_plain, to_plain
-from dynident.core.text import format_count, suggest_nearest
+from dynident.core.text import format_count
+from dynident.core.version import VERSION
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.idim import Idim
 from dynident.fit.json import relate_path
@@ -59,6 +61,28 @@ def pack_statement(statement: Statement, folder: Path) -> bytes:
     return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
+def state_together(folder: Path, model: Idim, told: dict[str, Any], parts: list[str]) -> Statement:
+    """What all sources of a folder state, refused where the folder states something else.
+
+    Parameters
+    ----------
+    told : dict
+        The study without its logs, names of files as seen from the folder.
+    parts : list of str
+        What shapes factors beside the model.
+    """
+    text = json.dumps(put_model(model.of(replace(model.robot, source=None))))
+    statement = Statement(take_fingerprint([VERSION, text, *parts]), told, model)
+    known = read_statement(folder)
+    if known is not None and known.fingerprint != statement.fingerprint:
+        odd = [f"[{k}]" for k in sorted({*told, *known.study}) if told.get(k) != known.study.get(k)]
+        raise InputError(
+            f"{folder}: holds factors of another model, preparation or version "
+            f"({', '.join(odd) or 'their files'} differ); give another folder, or remove this one"
+        )
+    return statement
+
+
 def read_statement(folder: Path) -> Statement | None:
     """The head of a folder, with the robot as it was; None where there is none yet."""
     path = folder / HEAD
@@ -81,9 +105,6 @@ def read_statement(folder: Path) -> Statement | None:
         raise InputError(f"{path}: {error.args[0]!r} is missing; collect it again") from error
 
 
-State = Literal["read", "there", "left out"]
-
-
 @dataclass(frozen=True)
 class Entry:
     """What became of one log.
@@ -99,7 +120,7 @@ class Entry:
     """
 
     name: str
-    state: State
+    state: Literal["read", "there", "left out"]
     reason: str = ""
     rows: int = 0
     own_percent: float = float("nan")
@@ -126,6 +147,10 @@ class Collected:
     def left_out(self) -> tuple[Entry, ...]:
         """Logs that do not count, with the reasons."""
         return tuple(entry for entry in self.entries if entry.state == "left out")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "folder": str(self.folder)}
 
     def summary(self) -> str:
         """Plain text of at most 80 columns."""
@@ -176,58 +201,13 @@ def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[Entry]
         twin = first.setdefault(source.about.facts.digest, source)
         if twin is not source:
             left.append(leave_out(source.name, f"has the samples of {twin.name}"))
-    usual = find_usual_groups(list(first.values()))
+    counts = Counter(source.about.groups for source in first.values())
+    usual = max(counts, key=lambda groups: counts[groups], default=())
     for source in first.values():
         if source.about.groups != usual:
             words = "its rows are in other groups than those of most sources; collect it apart"
             left.append(leave_out(source.name, words))
     return [source for source in first.values() if source.about.groups == usual], left
-
-
-def list_entries(
-    folder: Path, statement: Statement, fresh: Collection[str], left: Sequence[Entry]
-) -> list[Entry]:
-    """All that a folder holds, and what is left out; ordered by name.
-
-    Parameters
-    ----------
-    fresh : collection of str
-        Keys of what was read now.
-    left : sequence of Entry
-        What never became a source.
-    """
-    found, damaged = read_sources(folder, statement)
-    usable, others = choose_sources(found)
-    used = [
-        Entry(
-            source.name,
-            "read" if source.about.key in fresh else "there",
-            "",
-            source.factors.rows,
-            source.about.own_percent,
-            (folder / name_source_file(source.about.key)).stat().st_size,
-        )
-        for source in usable
-    ]
-    return sorted((*used, *left, *damaged, *others), key=lambda entry: entry.name)
-
-
-def withdraw_sources(folder: Path, there: Sequence[Source], names: Sequence[str]) -> list[str]:
-    """Remove sources by their names; what went, in words."""
-    known = [source.name for source in there]
-    for name in names:
-        if name not in known:
-            raise InputError(f"{folder}: has no source {name!r}{suggest_nearest(name, known)}")
-    gone = [source for source in there if source.name in names]
-    for source in gone:
-        (folder / name_source_file(source.about.key)).unlink()
-    return [f"{source.name} is withdrawn" for source in gone]
-
-
-def find_usual_groups(sources: Sequence[Source]) -> object:
-    """Groups of rows that most sources have; of equally many those of the first."""
-    counts = Counter(source.about.groups for source in sources)
-    return max(counts, key=lambda groups: counts[groups], default=())
 
 
 def leave_out(name: str, reason: object) -> Entry:

@@ -13,7 +13,7 @@ from dynident.core.errors import InputError, OptionError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters, find_observed_base
+from dynident.dynamics.base import find_observed_base
 from dynident.dynamics.idim import Idim
 from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
 from dynident.fit.logs import LogsGone
@@ -34,10 +34,9 @@ from dynident.methods.options import estimate, refuse_absurd_estimate
 from dynident.methods.settings import collect_model_settings
 from dynident.regression.factors import (
     Factors,
-    System,
+    GroupFactor,
     merge_all,
     stack_weighted_groups,
-    triangularise_rows,
 )
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import RowKind
@@ -64,16 +63,12 @@ def merge_sources(model: Idim, sources: Sequence[Source]) -> tuple[Problem, list
                 f"{source.name}: its base parameters are not those of the model; collect it again"
             )
         if told is not base:
-            parts = tuple(part.transform(express_base(told, base)) for part in parts)
+            matrix = told.matrix[:, base.kept]  # beta of this kind = matrix @ beta of all kinds
+            parts = tuple(part.transform(matrix) for part in parts)
         wholes.append(parts[0])
         runs.append(parts[1:])
     problem = Problem.of_factors(base, sources[0].about.groups, merge_all(wholes), runs)
     return problem, wholes
-
-
-def express_base(own: BaseParameters, other: BaseParameters) -> Array:
-    """Base parameters by those of more kinds of logs: ``beta_own = matrix @ beta_other``."""
-    return own.matrix[:, other.kept]
 
 
 @limit_to_one_thread
@@ -103,6 +98,8 @@ def identify_sources(
     options = {name: value for name, value in given.items() if name != "doctor"}
     progress("merging", 0.0)
     problem, parts = merge_sources(model, sources)
+    order = sorted(range(len(sources)), key=lambda k: sources[k].name)
+    sources, parts = [sources[k] for k in order], [parts[k] for k in order]
     watch.lap("merge")
     progress("estimate", 0.0)
     found = estimate(problem, method, progress, **options)
@@ -202,27 +199,19 @@ def measure_left_out(parts: Sequence[Factors], sigma: Array) -> list[float]:
     """
     if len(parts) < 2:
         return [np.nan] * len(parts)
-    stacked = [stack_weighted_groups(part.groups, sigma) for part in parts]
-    rank = split_system(merge_rows(stacked)).condition()[1]
-    before, after = [stacked[0]], [stacked[-1]]
-    for k in range(1, len(stacked)):
-        before.append(merge_rows([before[-1], stacked[k]]))
-        after.append(merge_rows([after[-1], stacked[-1 - k]]))
+    one = np.ones(1)
+    weighted = [
+        Factors((GroupFactor("all", stack_weighted_groups(part.groups, sigma), part.rows),))
+        for part in parts
+    ]
+    rank = merge_all(weighted).weighted(one).condition()[1]
+    before, after = [weighted[:1]], [weighted[-1:]]
+    for early, late in zip(weighted[1:], weighted[-2::-1], strict=True):
+        before.append([merge_all([*before[-1], early])])
+        after.append([merge_all([*after[-1], late])])
     errors = []
-    for k, part in enumerate(parts):
-        others = [*before[max(0, k - 1) : k], *after[::-1][k + 1 : k + 2]]
-        system = split_system(merge_rows(others))
+    for part, first, last in zip(parts, [[], *before[:-1]], [*after[-2::-1], []], strict=True):
+        system = merge_all([*first, *last]).weighted(one)
         known = system.condition()[1] == rank
-        beta = system.solve()
-        errors.append(score_fitted_rows(part, beta).overall_percent if known else np.nan)
+        errors.append(score_fitted_rows(part, system.solve()).overall_percent if known else np.nan)
     return errors
-
-
-def merge_rows(parts: Sequence[Array]) -> Array:
-    """Triangles of weighted rows as one."""
-    return triangularise_rows(np.vstack(parts))
-
-
-def split_system(R: Array) -> System:
-    """The least-squares problem of a square triangle."""
-    return System(R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2))

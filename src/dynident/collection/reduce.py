@@ -59,7 +59,7 @@ def reduce_problem(
     problem: Problem,
     key: str,
     section: dict[str, Any],
-    examine: Callable[[Array], Sequence[Finding]],
+    examine: Callable[[Array], Sequence[Finding]] | None,
 ) -> Source:
     """The factors of the one log of a problem, with what is said of it.
 
@@ -67,7 +67,7 @@ def reduce_problem(
     ----------
     key, section
         See `About`.
-    examine : callable
+    examine : callable, optional
         What is wrong with the log, by standard parameters that fit it.
     """
     (log,), base = problem.samples, problem.base
@@ -80,6 +80,6 @@ def reduce_problem(
     facts = gather_log_facts(problem.idim, log)
     facts = replace(facts, warnings=(*facts.warnings, *borne))
     own = score_fitted_rows(factors, beta).overall_percent
-    findings = tuple(examine(base.standard(beta)))
+    findings = () if examine is None else tuple(examine(base.standard(beta)))
     about = About(key, section, facts, findings, problem.groups, own)
     return Source(about, base.names, factors, runs)

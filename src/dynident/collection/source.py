@@ -102,7 +102,7 @@ def pack_source(source: Source, robot: str, fingerprint: str) -> bytes:
         own = [part.groups[g] for part in parts]
         columns = source.factors.groups[g].columns
         blocks = [fix_signs(group.factor[:, [*columns, -1]]) for group in own]
-        numbers += [block[np.triu_indices(*_fit(block.shape))] for block in blocks]
+        numbers += [block[np.triu_indices(len(block), m=block.shape[1])] for block in blocks]
         heights, rows = [len(block) for block in blocks], [group.rows for group in own]
         shapes.append(Shape(tuple(columns.tolist()), tuple(heights), tuple(rows)))
     about = {
@@ -111,11 +111,6 @@ def pack_source(source: Source, robot: str, fingerprint: str) -> bytes:
     }
     origin = Origin(robot, source.parameters, fingerprint)
     return pack_state_file(SCHEMA, origin, about, {"triangles": np.concatenate(numbers)})
-
-
-def _fit(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Arguments of ``triu_indices`` for a trapezoid."""
-    return shape[0], 0, shape[1]
 
 
 def read_source(path: Path, fingerprint: str) -> Source:
@@ -145,7 +140,7 @@ def unpack_groups(
         found = []
         for height, rows in zip(shape.heights, shape.rows, strict=True):
             block = np.zeros((height, len(shape.columns) + 1))
-            where = np.triu_indices(*_fit(block.shape))
+            where = np.triu_indices(len(block), m=block.shape[1])
             block[where] = numbers[place : place + len(where[0])]
             place += len(where[0])
             factor = np.zeros((height, count + 1))

@@ -90,11 +90,6 @@ def summarise_without_rows(
     )
 
 
-def is_whiteness_known(groups: tuple[GroupResiduals, ...]) -> bool:
-    """Whether the residuals' correlation is known; not where a fit was made of factors."""
-    return not any(np.isnan(each.whiteness.p_value) for each in groups)
-
-
 def is_any_not_white(groups: tuple[GroupResiduals, ...]) -> bool:
     """Whether any group's residual is not white, at 1 % over all groups (Bonferroni)."""
     told = [each.whiteness.p_value for each in groups if each.rows > TESTED]

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.regression.factors import Factors, merge_all
+from dynident.regression.factors import Factors, fix_signs, merge_all, triangularise_rows
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 
@@ -86,7 +86,8 @@ def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
 
     Returns
     -------
-    F : ndarray, shape (runs + parameters, parameters)
+    F : ndarray, shape (parameters, parameters)
+        Triangular, and the same whatever the order of the runs.
     words : str
     """
     system = rows.factors.weighted(weights)
@@ -107,7 +108,7 @@ def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
     share = min(1.0, unsure / apart) if apart > 0.0 else 1.0
     half = np.vstack([np.sqrt(1.0 - share) * scores, np.sqrt(share * level * count) * seen])
     words = f"scatter between {count} runs of time, {100.0 * share:.0f} % of it shared alike"
-    return np.asarray(half @ system.A), words
+    return fix_signs(triangularise_rows(half @ system.A)), words
 
 
 def whiten_run(run: Factors, beta: Array, inverse: Array, weights: Array) -> Array | None:

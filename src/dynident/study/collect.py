@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dynident.api import find_log_faults, require_torque
-from dynident.collection.engine import run_side_by_side
+from dynident.collection.fill import Reduced, Task, fill_folder
 from dynident.collection.folder import (
     HEAD,
     Collected,
@@ -18,30 +18,24 @@ from dynident.collection.folder import (
     Statement,
     choose_sources,
     leave_out,
-    list_entries,
-    pack_statement,
     read_sources,
     read_statement,
-    withdraw_sources,
+    state_together,
 )
 from dynident.collection.identify import identify_sources
-from dynident.collection.reduce import list_log_files, reduce_problem, take_key
-from dynident.collection.source import Source, name_source_file, pack_source
+from dynident.collection.reduce import list_log_files, reduce_problem
+from dynident.collection.source import pack_source
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import DynidentError, InputError
-from dynident.core.files import write_files
-from dynident.core.kept import take_fingerprint
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import read_toml, replace_file_names, validate_data
 from dynident.core.threads import limit_to_one_thread
-from dynident.core.version import VERSION
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
-from dynident.fit.json import relate_path, to_json
-from dynident.fit.state import put_model
+from dynident.fit.json import relate_path
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
 from dynident.regression.problem import Problem
@@ -59,23 +53,6 @@ from dynident.study.study import (
     read_study_recording,
     tell_logs_apart,
 )
-
-
-class Task(NamedTuple):
-    """A log to be reduced, as plain text that crosses processes."""
-
-    study: str
-    section: str
-    folder: str
-    key: str
-    fingerprint: str
-
-
-class Reduced(NamedTuple):
-    """The file of a source, or why there is none."""
-
-    content: bytes
-    reason: str
 
 
 @tells_compilations
@@ -131,47 +108,12 @@ def collect(
     )
     statement = state_model(told, folder)
     sections, left = find_sections(told, sources, layout or {})
-    logs: dict[str, LogSection] = {}
-    for section in sections:
-        try:
-            key = take_key(section.files, describe_layout(section))
-        except InputError as error:
-            left.append(leave_out(name_section(section), error))
-            continue
-        if key in logs:
-            words = f"has the contents of {name_section(logs[key])}"
-            left.append(leave_out(name_section(section), words))
-        logs.setdefault(key, section)
-    refuse_left_out(left, strict)
-    write_files({folder / HEAD: pack_statement(statement, folder)})
-    there, _ = read_sources(folder, statement)
-    notes = withdraw_sources(folder, there, withdraw)
-    known = {source.about.key for source in there if source.name not in withdraw}
+    plain = [section.model_dump(mode="json", exclude_none=True) for section in sections]
     text = told.model_dump_json(exclude_none=True)
-    tasks = [
-        Task(text, section.model_dump_json(exclude_none=True), str(folder), key,
-             statement.fingerprint)
-        for key, section in sorted(logs.items())
-        if key not in known
-    ]  # fmt: skip
-    fresh = set()
-    for k, made in run_side_by_side(reduce_log, tasks, workers, progress, "collecting"):
-        if made.reason:
-            left.append(leave_out(name_section(logs[tasks[k].key]), made.reason))
-            refuse_left_out(left, strict)
-            continue
-        write_files({folder / name_source_file(tasks[k].key): made.content})
-        fresh.add(tasks[k].key)
-    notes += remove_changed(folder, there, {key: logs[key] for key in fresh})
-    entries = list_entries(folder, statement, fresh, left)
-    refuse_left_out([entry for entry in entries if entry.state == "left out"], strict)
-    return Collected(folder, tuple(entries), tuple(notes))
-
-
-def refuse_left_out(left: Sequence[Entry], strict: bool) -> None:
-    """Refuse the first log that is left out, where that was asked for."""
-    if strict and left:
-        raise InputError(f"{left[0].name}: {left[0].reason}")
+    return fill_folder(
+        folder, statement, plain, left, text, reduce_log,
+        workers=workers, strict=strict, withdraw=withdraw, progress=progress,
+    )  # fmt: skip
 
 
 def read_model_study(path: Path) -> Study:
@@ -196,20 +138,14 @@ def state_model(study: Study, folder: Path) -> Statement:
             "[prepare] period and rests average over logs, whose errors factors do not keep: leave "
             "them out, or identify the logs themselves"
         )
-    model = to_json(put_model(idim.of(replace(idim.robot, source=None))))
-    options = study.identify.options()
-    parts = (VERSION, model, repr(wanted), str(options.get("doctor")))
     seen = replace_file_names(study, lambda name: relate_path(name, folder))
     told = seen.model_dump(mode="json", exclude_none=True, exclude={"log"})
-    statement = Statement(take_fingerprint(parts), told, idim)
-    known = read_statement(folder)
-    if known is not None and known.fingerprint != statement.fingerprint:
-        odd = [f"[{k}]" for k in sorted({*told, *known.study}) if told.get(k) != known.study.get(k)]
-        raise InputError(
-            f"{folder}: holds factors of another model, preparation or version "
-            f"({', '.join(odd) or 'their files'} differ); give another folder, or remove this one"
-        )
-    return statement
+    return state_together(folder, idim, told, [repr(wanted), str(asks_doctor(study))])
+
+
+def asks_doctor(study: Study) -> bool:
+    """Whether logs are looked at, too."""
+    return study.identify.options().get("doctor") is not False
 
 
 def find_sections(
@@ -240,58 +176,27 @@ def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> 
     return section.model_copy(update={"use": "identify", "period": None})
 
 
-def name_section(section: LogSection) -> str:
-    """What a log is called."""
-    return section.name or "+".join(Path(name).name for name in section.files)
-
-
-def describe_layout(section: LogSection) -> str:
-    """All of a log but its files."""
-    return section.model_dump_json(exclude={"files", "name", "use"}, exclude_none=True)
-
-
-def remove_changed(
-    folder: Path, there: Sequence[Source], fresh: Mapping[str, LogSection]
-) -> list[str]:
-    """Remove what was read from files that hold something else now; what went, in words."""
-
-    def place(section: LogSection, beside: Path) -> tuple[str, ...]:
-        return (describe_layout(section), *(str((beside / f).resolve()) for f in section.files))
-
-    again = {place(section, Path()): key for key, section in fresh.items()}
-    notes = []
-    for source in there:
-        section = validate_data(LogSection, source.about.section, f"{folder}: {source.name}")
-        if again.get(place(section, folder), source.about.key) != source.about.key:
-            (folder / name_source_file(source.about.key)).unlink(missing_ok=True)
-            notes.append(f"{source.name} has changed: its earlier factors went")
-    return notes
-
-
 @limit_to_one_thread
 def reduce_log(task: Task) -> Reduced:
     """Read, prepare and reduce one log."""
-    section = LogSection.model_validate_json(task.section)
+    section = LogSection.model_validate(task.section)
     placed = replace_file_names(section, lambda name: relate_path(name, Path(task.folder)))
+    told = placed.model_dump(mode="json", exclude_none=True)
     study, idim = open_model(task.study)
     try:
         if section.period not in (None, "none"):
             raise InputError("period averages over the log, whose errors factors do not keep")
         recording = read_study_recording(section, idim.robot)
-        samples = prepare_study_recording(section, recording, study.prepare)
-        log = generalise_samples(idim, samples)
+        log = generalise_samples(idim, prepare_study_recording(section, recording, study.prepare))
         problem = Problem.of(find_base(task.study, log.observed), log)
         if lacks_torque(log):
             raise InputError("has no torque")
         require_torque(problem)
-        asked = study.identify.options().get("doctor") is not False
-        examine = partial(find_log_faults, problem, ()) if asked else lambda theta: ()
-        source = reduce_problem(
-            problem, task.key, placed.model_dump(mode="json", exclude_none=True), examine
-        )
+        examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+        source = reduce_problem(problem, task.key, told, examine)
     except DynidentError as error:
         return Reduced(b"", str(error))
-    return Reduced(pack_source(source, idim.robot.name, task.fingerprint), "")
+    return Reduced(pack_source(source, idim.robot.name, task.fingerprint))
 
 
 @cache
