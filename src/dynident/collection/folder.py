@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -190,24 +189,14 @@ def read_sources(folder: Path, statement: Statement) -> tuple[list[Source], list
 
 
 def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[Entry]]:
-    """The sources that can be merged, and the others with the reasons.
-
-    What is there twice, under whatever names, counts once, and what has other groups of rows than
-    most does not count.
-    """
+    """The sources that count: what is there twice, under whatever names, counts once."""
     left: list[Entry] = []
     first: dict[str, Source] = {}
     for source in sources:
         twin = first.setdefault(source.about.facts.digest, source)
         if twin is not source:
             left.append(leave_out(source.name, f"has the samples of {twin.name}"))
-    counts = Counter(source.about.groups for source in first.values())
-    usual = max(counts, key=lambda groups: counts[groups], default=())
-    for source in first.values():
-        if source.about.groups != usual:
-            words = "its rows are in other groups than those of most sources; collect it apart"
-            left.append(leave_out(source.name, words))
-    return [source for source in first.values() if source.about.groups == usual], left
+    return list(first.values()), left
 
 
 def leave_out(name: str, reason: object) -> Entry:

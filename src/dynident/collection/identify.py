@@ -20,7 +20,7 @@ from dynident.fit.logs import LogsGone
 from dynident.fit.provenance import carry_robot_files, date_provenance
 from dynident.fit.reasons import list_torque_reasons
 from dynident.fit.residuals import summarise_without_rows
-from dynident.fit.verdict import Reason, list_held_out_reasons, reach_verdict
+from dynident.fit.verdict import DOUBTFUL, GROWN, SMALL, Reason, reach_verdict
 from dynident.fit.warnings import (
     warn_of_disbelief,
     warn_of_nonpassive_drives,
@@ -40,6 +40,7 @@ from dynident.regression.factors import (
 )
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import RowKind
+from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit
 
 OF_ROWS = frozenset(collect_options([RowKind, Scoring]))
@@ -54,9 +55,10 @@ def merge_sources(model: Idim, sources: Sequence[Source]) -> tuple[Problem, list
     kinds = tuple(dict.fromkeys(source.about.facts.observed for source in sources))
     base = find_observed_base(model, kinds)
     own = {kind: find_observed_base(model, (kind,)) for kind in kinds} if kinds[1:] else {}
+    groups = tuple(dict.fromkeys(group for source in sources for group in source.about.groups))
     wholes, runs = [], []
     for source in sources:
-        parts: tuple[Factors, ...] = (source.factors, *source.runs)
+        parts = tuple(spread_groups(part, groups) for part in (source.factors, *source.runs))
         told = own.get(source.about.facts.observed, base)
         if told.names != source.parameters:
             raise InputError(
@@ -67,8 +69,14 @@ def merge_sources(model: Idim, sources: Sequence[Source]) -> tuple[Problem, list
             parts = tuple(part.transform(matrix) for part in parts)
         wholes.append(parts[0])
         runs.append(parts[1:])
-    problem = Problem.of_factors(base, sources[0].about.groups, merge_all(wholes), runs)
-    return problem, wholes
+    return Problem.of_factors(base, groups, merge_all(wholes), runs), wholes
+
+
+def spread_groups(part: Factors, groups: Sequence[RowGroup]) -> Factors:
+    """Factors with groups of which they have no rows, as those of unmeasured contacts elsewhere."""
+    own = {group.name: group for group in part.groups}
+    none = np.zeros((0, part.parameters + 1))
+    return Factors(tuple(own.get(g.name, GroupFactor(g.name, none, 0, g.noise)) for g in groups))
 
 
 @limit_to_one_thread
@@ -118,11 +126,10 @@ def identify_sources(
     told = () if given.get("doctor") is False else [f for s in sources for f in s.about.findings]
     left_out = measure_left_out(parts, found.sigma)
     watch.lap("held-out errors")
-    reasons: list[Reason] = list_torque_reasons(
+    reasons = list_torque_reasons(
         problem, found, system, facts, told, (fitted,), nominal, (), rest=False
     )
-    for fact, error in zip(facts, left_out, strict=True):
-        reasons += list_held_out_reasons(fact.name, error, fitted.overall_percent)
+    reasons += list_foreign_reasons([fact.name for fact in facts], left_out)
     warnings = [
         *problem.robot.warnings,
         *(note for fact in facts for note in fact.warnings),
@@ -177,6 +184,20 @@ def identify_sources(
         provenance=date_provenance({fact.name: fact.digest for fact in facts}),
         findings=tuple(told),
     )
+
+
+def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[Reason]:
+    """Sources that the others predict far worse than they predict each other."""
+    known = [error for error in errors if not np.isnan(error)]
+    usual = float(np.median(known)) if len(known) > 2 else np.inf
+    return [
+        Reason(
+            DOUBTFUL,
+            f"{name}: error {error:.2g} % by the other logs, which have {usual:.2g} % by each other",
+        )
+        for name, error in zip(names, errors, strict=True)
+        if error > max(SMALL, GROWN * usual)
+    ]
 
 
 def refuse_what_needs_rows(method: str, given: Mapping[str, Any]) -> None:

@@ -72,7 +72,8 @@ def reduce_problem(
     """
     (log,), base = problem.samples, problem.base
     borne = check_bearing(problem.idim, log)
-    (runs,) = factor_runs(problem)
+    (raw,) = factor_runs(problem)
+    runs = tuple(merge_all([run]) for run in raw)  # triangles of the columns that are not zero
     factors = merge_all(runs)
     if not factors.rows:
         raise InputError("no rows are left to fit; lower drop_below or use a longer log")
