@@ -193,7 +193,7 @@ def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[
     return [
         Reason(
             DOUBTFUL,
-            f"{name}: error {error:.2g} % by the other logs, which have {usual:.2g} % by each other",
+            f"{name}: error {error:.2g} % by the other logs, {usual:.2g} % is usual among them",
         )
         for name, error in zip(names, errors, strict=True)
         if error > max(SMALL, GROWN * usual)
