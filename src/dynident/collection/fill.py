@@ -30,18 +30,7 @@ Section = Mapping[str, Any]
 
 
 class Task(NamedTuple):
-    """A log to be reduced, as plain data that cross processes.
-
-    Attributes
-    ----------
-    study : str
-        JSON of the model and preparation.
-    section : mapping
-    folder : str
-        Of its factors.
-    key : str
-        See `About`.
-    """
+    """A log to be reduced, as plain data that cross processes; the study is JSON, without logs."""
 
     study: str
     section: Section
@@ -80,12 +69,6 @@ def fill_folder(
         JSON of the model and preparation, for `work`.
     work : callable
         Reduces one log; a function of a module.
-    workers : int
-        Processes.
-    strict : bool
-        Refuse the first log that cannot be used.
-    withdraw : sequence of str
-        Names of sources that go.
     """
     logs, left = key_sections(sections, left)
     refuse_left_out(left, strict)
@@ -182,15 +165,7 @@ def remove_changed(
 def list_entries(
     folder: Path, statement: Statement, fresh: Collection[str], left: Sequence[Entry]
 ) -> list[Entry]:
-    """All that a folder holds, and what is left out; ordered by name.
-
-    Parameters
-    ----------
-    fresh : collection of str
-        Keys of what was read now.
-    left : sequence of Entry
-        What never became a source.
-    """
+    """All that a folder holds, of which some keys are fresh, and what is left out; by name."""
     found, damaged = read_sources(folder, statement)
     usable, others = choose_sources(found)
     used = [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Integers
 from dynident.core.errors import InputError
 from dynident.core.kept import Origin, pack_state_file, read_state_file
 from dynident.core.plain import from_plain, to_plain
@@ -72,59 +73,51 @@ class Source:
         return self.about.facts.name
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Where the numbers of a group's factor stand.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Base parameters that act in it.
-    heights, rows : tuple of int
-        Of the factor of all rows, then of each run: its lines, and the rows that it stands for.
-    """
-
-    columns: tuple[int, ...]
-    heights: tuple[int, ...]
-    rows: tuple[int, ...]
-
-
 def name_source_file(key: str) -> str:
     """The file of a source."""
     return f"{key[:20]}.npz"
 
 
 def pack_source(source: Source, robot: str, fingerprint: str) -> bytes:
-    """A source as a file: one text and the upper triangles one after another."""
+    """A source as a file: a text, and the upper triangles one after another.
+
+    Of each group there is one of all rows, then one of each run, all with the columns of the first.
+    """
     parts = (source.factors, *source.runs)
-    shapes, numbers = [], []
-    for g in range(len(source.about.groups)):
-        own = [part.groups[g] for part in parts]
-        columns = source.factors.groups[g].columns
-        blocks = [fix_signs(group.factor[:, [*columns, -1]]) for group in own]
-        numbers += [block[np.triu_indices(len(block), m=block.shape[1])] for block in blocks]
-        heights, rows = [len(block) for block in blocks], [group.rows for group in own]
-        shapes.append(Shape(tuple(columns.tolist()), tuple(heights), tuple(rows)))
-    about = {
-        "source": to_plain(About, source.about),
-        "shapes": to_plain(tuple[Shape, ...], tuple(shapes)),
+    places = [group.columns for group in source.factors.groups]
+    blocks = [
+        [fix_signs(part.groups[g].factor[:, [*columns, -1]]) for part in parts]
+        for g, columns in enumerate(places)
+    ]
+    arrays = {
+        "triangles": np.concatenate([b[list_places(*b.shape)] for own in blocks for b in own]),
+        "heights": np.array([[len(block) for block in own] for own in blocks]),
+        "rows": np.array([[part.groups[g].rows for part in parts] for g in range(len(places))]),
+        "columns": np.concatenate(places),
+        "widths": np.array([len(columns) for columns in places]),
     }
+    about = {"source": to_plain(About, source.about)}
     origin = Origin(robot, source.parameters, fingerprint)
-    return pack_state_file(SCHEMA, origin, about, {"triangles": np.concatenate(numbers)})
+    return pack_state_file(SCHEMA, origin, about, arrays)
+
+
+@cache
+def list_places(height: int, width: int) -> tuple[Integers, Integers]:
+    """Where the numbers of an upper triangle, or trapezoid, stand."""
+    return np.triu_indices(height, m=width)
 
 
 def read_source(path: Path, fingerprint: str) -> Source:
     """Read the file of a source, refused where it is damaged or of another preparation."""
-    kept = read_state_file(path, SCHEMA, ("source", "shapes"), "dynident collect")
+    kept = read_state_file(path, SCHEMA, ("source",), "dynident collect")
     if kept is None:
         raise InputError(f"{path}: no such file")
     if kept.about["fingerprint"] != fingerprint:
         raise InputError(f"{path}: was collected by another model or preparation")
     about: About = from_plain(About, kept.about["source"], f"{path}: source")
-    shapes: tuple[Shape, ...] = from_plain(tuple[Shape, ...], kept.about["shapes"], str(path))
     names = tuple(kept.about["parameters"])
     try:
-        groups = list(unpack_groups(about.groups, shapes, kept.arrays["triangles"], len(names)))
+        groups = list(unpack_groups(about.groups, kept.arrays, len(names)))
     except (KeyError, ValueError, IndexError) as error:
         raise kept.damaged from error
     whole, *runs = (Factors(tuple(part)) for part in zip(*groups, strict=True))
@@ -132,19 +125,21 @@ def read_source(path: Path, fingerprint: str) -> Source:
 
 
 def unpack_groups(
-    groups: Sequence[RowGroup], shapes: Sequence[Shape], numbers: Array, count: int
+    groups: Sequence[RowGroup], arrays: Mapping[str, Any], count: int
 ) -> Iterator[list[GroupFactor]]:
     """Of each group the factor of all rows and those of the runs."""
-    place = 0
-    for group, shape in zip(groups, shapes, strict=True):
+    numbers, place = arrays["triangles"], 0
+    own = np.split(arrays["columns"], np.cumsum(arrays["widths"])[:-1])
+    told = zip(groups, own, arrays["heights"].tolist(), arrays["rows"].tolist(), strict=True)
+    for group, columns, heights, counts in told:
         found = []
-        for height, rows in zip(shape.heights, shape.rows, strict=True):
-            block = np.zeros((height, len(shape.columns) + 1))
-            where = np.triu_indices(len(block), m=block.shape[1])
+        for height, rows in zip(heights, counts, strict=True):
+            block = np.zeros((height, len(columns) + 1))
+            where = list_places(*block.shape)
             block[where] = numbers[place : place + len(where[0])]
             place += len(where[0])
             factor = np.zeros((height, count + 1))
-            factor[:, [*shape.columns, count]] = block
+            factor[:, [*columns, count]] = block
             found.append(GroupFactor(group.name, factor, rows, group.noise))
         yield found
     if place != len(numbers):

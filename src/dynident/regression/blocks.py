@@ -115,11 +115,9 @@ def whiten_run(run: Factors, beta: Array, inverse: Array, weights: Array) -> Arr
     """Scores of one run, shape (parameters,); None where it has no rows."""
     if not run.rows:
         return None
-    told, scores = np.zeros_like(inverse), np.zeros(len(beta))
-    for group, sigma in zip(run.groups, weights, strict=True):
-        columns = group.columns
-        Q = group.factor[:, columns] @ inverse[columns] / sigma
-        told += Q.T @ Q
-        scores += Q.T @ (group.factor[:, -1] - group.factor[:, :-1] @ beta) / sigma
-    share, axes = np.linalg.eigh(told)
+    F, group = run.stacked
+    F = F / weights[group][:, None]
+    Q = F[:, :-1] @ inverse
+    scores = Q.T @ (F[:, -1] - F[:, :-1] @ beta)
+    share, axes = np.linalg.eigh(Q.T @ Q)
     return np.asarray(axes @ ((axes.T @ scores) / np.sqrt(np.maximum(1.0 - share, SOLE))))

@@ -109,7 +109,7 @@ def collect(
     statement = state_model(told, folder)
     sections, left = find_sections(told, sources, layout or {})
     plain = [section.model_dump(mode="json", exclude_none=True) for section in sections]
-    text = told.model_dump_json(exclude_none=True)
+    text = told.model_dump_json(exclude_none=True, exclude={"log"})
     return fill_folder(
         folder, statement, plain, left, text, reduce_log,
         workers=workers, strict=strict, withdraw=withdraw, progress=progress,
