@@ -137,9 +137,10 @@ def test_only_what_is_new_is_read(logs, tmp_path, monkeypatch):
     assert [entry.state for entry in found.entries] == ["there", "read", "read"]
     assert found.notes == ("run2.npz has changed: its earlier factors went",)
     assert len(list(output.glob("*.npz"))) == 3
-    gone = di.collect(study, ["nowhere/*.npz"], output, withdraw=["run3.npz"])
+    gone = di.collect(study, [tmp_path, "nowhere/*.npz"], output, withdraw=["run3.npz"])
     assert gone.notes == ("run3.npz is withdrawn",)
     assert [entry.name for entry in gone.entries] == ["nowhere/*.npz", "run1.npz", "run2.npz"]
+    assert len(read) == 2
     with pytest.raises(InputError, match=r"has no source 'run9\.npz'"):
         di.collect(study, [tmp_path / "run1.npz"], output, withdraw=["run9.npz"])
 

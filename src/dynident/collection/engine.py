@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from typing import TypeVar
 
+from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress
 
 T = TypeVar("T")
@@ -38,5 +39,10 @@ def run_side_by_side(
         for done, future in enumerate(as_completed(waiting), 1):
             yield waiting[future], future.result()
             progress(stage, done / len(tasks))
+    except BrokenExecutor as error:
+        raise ComputationError(
+            "a process ended before its log was done, for want of memory perhaps; what was done "
+            "stays: go on with fewer workers"
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)

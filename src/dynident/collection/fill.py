@@ -75,7 +75,7 @@ def fill_folder(
     write_files({folder / HEAD: pack_statement(statement, folder)})
     there, _ = read_sources(folder, statement)
     notes = withdraw_sources(folder, there, withdraw)
-    known = {source.about.key for source in there if source.name not in withdraw}
+    known = {source.about.key for source in there}  # what is withdrawn now is not read again
     tasks = [
         Task(study, section, str(folder), key, statement.fingerprint)
         for key, section in sorted(logs.items())
@@ -101,7 +101,7 @@ def key_sections(
     """Logs by what they hold, each once, and what is left out."""
     logs: dict[str, Section] = {}
     left = [*left]
-    for section in sections:
+    for section in sorted(sections, key=lambda each: (name_section(each), each["files"])):
         try:
             key = take_key(section["files"], describe_layout(section))
         except InputError as error:

@@ -89,17 +89,7 @@ def identify_sources(
 ) -> Fit:
     """Identify a model from factors, as `dynident.identify` does from logs.
 
-    Parameters
-    ----------
-    given : mapping
-        Options of the method by name, and ``doctor``.
-
-    Raises
-    ------
-    InputError
-        For methods and options that need rows, or that the method does not have.
-    ComputationError
-        When no trustworthy answer came out.
+    What is given are options of the method by name, and ``doctor``.
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
@@ -115,6 +105,11 @@ def identify_sources(
     watch.lap("estimate")
     base, factors = problem.base, problem.factors
     facts = [source.about.facts for source in sources]
+    names = [fact.name for fact in facts]
+    names = [
+        name if names.count(name) == 1 else f"{name} {source.about.key[:8]}"
+        for name, source in zip(names, sources, strict=True)
+    ]
     theta = base.standard(found.beta) if found.theta is None else found.theta
     fitted = score_fitted_rows(factors, base.matrix @ theta)
     nominal: tuple[FitFigure, ...] = ()
@@ -129,7 +124,7 @@ def identify_sources(
     reasons = list_torque_reasons(
         problem, found, system, facts, told, (fitted,), nominal, (), rest=False
     )
-    reasons += list_foreign_reasons([fact.name for fact in facts], left_out)
+    reasons += list_foreign_reasons(names, left_out)
     warnings = [
         *problem.robot.warnings,
         *(note for fact in facts for note in fact.warnings),
@@ -144,14 +139,14 @@ def identify_sources(
     errors = [score_fitted_rows(part, base.matrix @ theta) for part in parts]
     table = [
         {
-            "source": source.name,
+            "source": name,
             "key": source.about.key,
             "rows": source.factors.rows,
             "own_error_percent": source.about.own_percent,
             "error_percent": error.overall_percent,
             "left_out_error_percent": None if np.isnan(without) else without,
         }
-        for source, error, without in zip(sources, errors, left_out, strict=True)
+        for name, source, error, without in zip(names, sources, errors, left_out, strict=True)
     ]
     lowpass_hz = max(fact.lowpass_hz for fact in facts)
     return Fit(
@@ -181,7 +176,7 @@ def identify_sources(
         timings=watch.total(),
         verdict=reach_verdict(reasons, len(sources)),
         robot_files=carry_robot_files(problem.robot),
-        provenance=date_provenance({fact.name: fact.digest for fact in facts}),
+        provenance=date_provenance({n: fact.digest for n, fact in zip(names, facts, strict=True)}),
         findings=tuple(told),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from dynident.api import find_log_faults, require_torque
 from dynident.collection.fill import Reduced, Task, fill_folder
@@ -36,6 +36,7 @@ from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.json import relate_path
+from dynident.methods.keywords import IdentifyOptions
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
 from dynident.regression.problem import Problem
@@ -118,8 +119,9 @@ def collect(
 
 def read_model_study(path: Path) -> Study:
     """A study, or that of a robot's file, which as TOML has no ``[robot]``."""
-    toml = path.suffix.lower() == ".toml"
-    if (toml and path.is_file() and "robot" in read_toml(path)) or path.suffix not in LOADERS:
+    suffix = path.suffix.lower()
+    is_study = suffix == ".toml" and path.is_file() and "robot" in read_toml(path)
+    if is_study or suffix not in LOADERS:
         return read_study(path, None)
     return validate_data(Study, {"robot": {"file": str(path)}}, path)
 
@@ -218,7 +220,7 @@ def identify_factors(
     method: str | None = None,
     *,
     progress: Progress = ignore_progress,
-    **options: Any,
+    **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a robot from a folder of factors that `collect` made, without its logs.
 
