@@ -314,7 +314,17 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "compare", "doctor", "select", "excite", "base", "validate", "report"]
+    expected = [
+        "identify",
+        "collect",
+        "compare",
+        "doctor",
+        "select",
+        "excite",
+        "base",
+        "validate",
+        "report",
+    ]
     expected += [
         "export",
         "payload",
