@@ -32,7 +32,7 @@ def collect(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG...]",
+            metavar="LOG",
             help="Log files (a,b side by side), patterns, folders; those of the study by default.",
             show_default=False,
         ),
