@@ -22,10 +22,10 @@ import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.control.controller import pd
 from dynident.core.arrays import Array
+from dynident.encoders.drives import Fitting, choose_loop_columns
+from dynident.encoders.errors import linearise_encoder_errors
+from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
-from dynident.estimators.encoder import Fitting, choose_loop_columns
-from dynident.estimators.encoder_errors import linearise_encoder_errors
-from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.estimators.estimate import Fitted
 from dynident.simulation.rollout import rollout
 

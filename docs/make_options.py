@@ -338,7 +338,7 @@ def keywords(
     """A module with the types of keywords, by which editors complete and mypy refuses."""
     types = {each.name: typed(each) for each in options}
     types |= {key: OBJECTS[key] for key in beside}
-    body = [f"    {key}: {kind} | None" for key, kind in sorted(types.items())]
+    body = [declared(key, f"{kind} | None") for key, kind in sorted(types.items())]
     return "\n".join(
         [
             f'"""{what}: made by docs/make_options.py from the fields of the options."""',
@@ -355,6 +355,12 @@ def keywords(
             "",
         ]
     )
+
+
+def declared(key: str, kind: str) -> str:
+    """A key with its type, in parentheses where a line does not hold both."""
+    line = f"    {key}: {kind}"
+    return line if len(line) <= 100 else f"    {key}: (\n        {kind}\n    )"
 
 
 def typed(option: Option) -> str:

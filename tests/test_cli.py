@@ -29,10 +29,10 @@ from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
+from dynident.fit.doctor import Report
 from dynident.recording.mend import Mending
 from dynident.robot import load_robot
 from dynident.study import run as facade
-from dynident.study.doctor import Report
 from dynident.study.track import Row
 
 RATE = 500.0
@@ -314,7 +314,7 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "compare", "doctor", "init", "select", "excite", "base"]
+    expected = ["identify", "collect", "compare", "doctor", "init", "select", "excite", "base"]
     expected += ["validate", "diff"]
     expected += [
         "report",

@@ -22,8 +22,8 @@ from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
+from dynident.encoders.drives import Fitting
 from dynident.estimators.closed_loop import build_auxiliary_model
-from dynident.estimators.encoder import Fitting
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 

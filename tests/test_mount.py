@@ -17,7 +17,7 @@ from dynident.cli import run
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
-from dynident.estimators.encoder import Fitting
+from dynident.encoders.drives import Fitting
 from dynident.simulation.loop import Loop
 from dynident.simulation.mount import Mount, mount_model
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from dynident.simulation.floating import simulate_floating as simulate_floating
     from dynident.simulation.loop import Loop as Loop
     from dynident.simulation.rollout import rollout as rollout
+    from dynident.study.collect import collect as collect
+    from dynident.study.collect import identify_factors as identify_factors
     from dynident.study.compare import compare as compare
     from dynident.study.doctor import doctor as doctor
     from dynident.study.fits import read_result as read_result
@@ -83,11 +85,13 @@ _PUBLIC = {
     "Tracker": "dynident.online.tracker",
     "base_parameters": "dynident.dynamics.base",
     "build_idim": "dynident.dynamics.idim",
+    "collect": "dynident.study.collect",
     "compare": "dynident.study.compare",
     "consistent_witness": "dynident.consistency.nearest",
     "doctor": "dynident.study.doctor",
     "excite": "dynident.excitation.excite",
     "identify": "dynident.api",
+    "identify_factors": "dynident.study.collect",
     "load_robot": "dynident.robot",
     "nearest_consistent": "dynident.consistency.nearest",
     "nearest_to_base": "dynident.consistency.nearest",

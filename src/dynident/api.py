@@ -11,14 +11,14 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, InputError, check_type
-from dynident.core.options import HUGE, Options, build_options, collect_options
+from dynident.core.options import Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
 from dynident.diagnosis.signals import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
-from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
+from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
     SimulatedFigure,
@@ -31,6 +31,8 @@ from dynident.estimators.closed_loop import (
     warn_of_chatter,
 )
 from dynident.estimators.instrumental import size_rejections
+from dynident.fit.doctor import remove_known_torques
+from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import (
     MOVING,
     NO_TORQUE,
@@ -68,6 +70,7 @@ from dynident.methods.options import (
     fits_positions,
     list_option_families,
     list_option_names,
+    refuse_absurd_estimate,
     refuse_loads,
     switch_error_bars_off,
 )
@@ -209,6 +212,7 @@ def identify(
             findings = find_log_faults(problem, held_out, theta, "friction" in decided)
         watch.lap("doctor")
 
+    facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
     kept = None if found.essential is None else found.essential.kept
     system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
@@ -218,7 +222,7 @@ def identify(
         *borne,
         *warn_of_repeated_logs(twins, held_out),
         *check_lowpass(figures.lowpass_hz, logs),
-        *warn_of_unfitted_joints(fitted),
+        *warn_of_unfitted_joints(fitted, facts),
         *(() if blind and found.fitted is not None else warn_of_poor_fit(figures.model[0])),
         *found.warnings,
         *([] if fit is None else warn_of_lack_of_fit(fit, factors.names)),
@@ -265,6 +269,7 @@ def identify(
                 problem,
                 found,
                 system,
+                facts,
                 findings,
                 figures.model,
                 figures.nominal,
@@ -560,16 +565,6 @@ def to_plain_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def refuse_absurd_estimate(found: Estimate) -> None:
-    """Refuse what no log can have said: an estimate that diverged without a word."""
-    values = np.concatenate([found.beta, found.sigma])
-    if not np.all(np.isfinite(values)) or np.max(found.sigma) > HUGE:
-        raise ComputationError(
-            f"the fit diverged: it leaves errors of {np.max(found.sigma):.3g} Nm or N; try another "
-            "friction, start or method"
-        )
-
-
 def require_torque(problem: Problem) -> None:
     """Refuse logs that say nothing of the robot."""
     if max(np.max(np.sum(log.tau**2, axis=0)) for log in problem.samples) < NO_TORQUE:
@@ -578,29 +573,6 @@ def require_torque(problem: Problem) -> None:
             f"{called}: the torque is zero throughout, which says nothing of the robot; "
             "check the torque columns"
         )
-
-
-def remove_known_torques(
-    base: BaseParameters, theta: Array, logs: Sequence[Samples]
-) -> tuple[BaseParameters, tuple[Samples, ...]]:
-    """The model and the logs without known torques, by the factors that were found.
-
-    Other readings of a log are told apart beside them.
-    """
-    idim, n = base.idim, base.idim.robot.n
-    if "known" not in idim.needs:
-        return base, tuple(logs)
-    factors = idim.linear(theta)[len(idim.frictions) - len(idim.elements) :]
-    rest = [e for e in idim.elements if "known" not in e.model.needs]
-    read = []
-    for log in (log.of_joints(idim.robot.joint_names) for log in logs):
-        tau = log.tau.copy()
-        for element, factor in zip(idim.elements, factors, strict=True):
-            if "known" in element.model.needs and log.known is not None:
-                tau -= factor[0] * np.outer(log.known[:, element.joint], element.turns(n))
-        read.append(log.driven(tau))
-    bare = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
-    return base_parameters(bare), tuple(read)
 
 
 @limit_to_one_thread

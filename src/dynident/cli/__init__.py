@@ -38,6 +38,11 @@ COMMANDS = {
         "dynident identify --robot arm.urdf --log run1.csv --validate run2.csv --bandwidth 5 "
         "-o out",
     ),
+    "collect": Command(
+        "dynident.cli.collect",
+        "Reduce logs to small files, which identify merges.",
+        "dynident collect study.toml 'runs/*.csv' -o factors --workers 2",
+    ),
     "compare": Command(
         "dynident.cli.compare",
         "Compare methods and friction models, and recommend.",

@@ -14,7 +14,7 @@ from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
-    from dynident.study.doctor import Report
+    from dynident.fit.doctor import Report
 
 
 @add_study_flags("validate")

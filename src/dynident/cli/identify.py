@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,10 +14,15 @@ from dynident.cli.help import METHOD, METHODS, show_method_flags
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
-from dynident.core.errors import name_study_in_errors
+from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.options import Option
 from dynident.study.study import IDENTIFYING, MethodSection, Study
 
+if TYPE_CHECKING:
+    from dynident.core.progress import Progress
+    from dynident.report.fit import Fit
+
+NO_FLAGS = StudyFlags(None, None, (), (), None, None, None, False, ())
 DEFAULT = MethodSection.model_fields["method"].default
 
 
@@ -82,24 +90,26 @@ def identify(
     told: LogFlags,
     options: dict[str, Any],
 ) -> None:
-    """Identify a robot from logs and measure the result on held-out ones."""
+    """Identify a robot from logs and measure the result on held-out ones.
+
+    In the place of a study may stand a folder of factors that dynident collect made.
+    """
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result
     from dynident.report.fit import OUTPUTS
-    from dynident.study.run import run_study
     from dynident.study.written import render_study
 
     if as_given:
         options["decide"] = "nothing"
-    chosen = given.read(told, {"method": method, **options})
+    job = choose_job(given, told, {"method": method, **options})
     outputs = [] if output is None else [output / name for name in OUTPUTS]
     outputs += [] if write_study is None else [write_study]
     if outputs:
-        refuse_outputs(outputs, given.list_inputs(chosen))
+        refuse_outputs(outputs, job.list_inputs())
     with show_progress() as progress:
         with name_study_in_errors(given.study):
-            result = run_study(chosen, progress)
+            result = job.run(progress)
         contents, notes = (
             ({}, ()) if output is None else result.render_files(output, report, anyway)
         )
@@ -116,3 +126,44 @@ def identify(
     say_written(output, write_study)
     if strict and result.verdict.state == "refuted":
         raise typer.Exit(1)
+
+
+class Job(NamedTuple):
+    """An identification to be run, and the files that it reads."""
+
+    run: Callable[[Progress], Fit]
+    list_inputs: Callable[[], Sequence[str | Path]]
+
+
+def choose_job(given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]) -> Job:
+    """The identification of a study and its logs, or of a folder of factors."""
+    from dynident.study.run import run_study
+
+    if given.study is None or not given.study.is_dir():
+        chosen = given.read(told, keys)
+        return Job(partial(run_study, chosen), partial(given.list_inputs, chosen))
+    head = given.study / "collection.json"
+    return Job(choose_factors(given, told, keys), lambda: [head])
+
+
+def choose_factors(
+    given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]
+) -> Callable[[Progress], Fit]:
+    """The identification of a folder of factors, whose flags are those of methods alone."""
+    from dynident.core.schema import validate_data
+    from dynident.study.collect import identify_factors
+    from dynident.study.study import IdentifySection
+
+    folder = given.study
+    assert folder is not None
+    if replace(given, study=None) != NO_FLAGS or told.given:
+        raise InputError(
+            f"{folder}: factors state their robot, friction, logs and preparation: no flags of "
+            "these; collect again with others"
+        )
+    stated = {key: value for key, value in keys.items() if value is not None}
+    if stated.pop("decide", "nothing") != "nothing":
+        raise InputError(f"{folder}: --decide takes rows, which factors have not; leave it out")
+    section = validate_data(IdentifySection, stated, "command line")
+    options = section.model_dump(exclude_unset=True, exclude_none=True)
+    return lambda progress: identify_factors(folder, progress=progress, **options)

@@ -110,6 +110,11 @@ class Controller:
         """States of each joint's controller."""
         return int(self.C.shape[1])
 
+    @property
+    def follows(self) -> npt.NDArray[np.bool_]:
+        """Which joints' outputs move with their targets, at once or by a state, shape (n,)."""
+        return np.asarray((self.D[:, QREF] != 0.0) | (self.states > 0))
+
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
         return replace(self, gain=self.gain * _spread_over_joints("factor", factor, self.n))

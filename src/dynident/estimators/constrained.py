@@ -33,6 +33,7 @@ from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
+    BLOCKS,
     ErrorBars,
     Scores,
     Spread,
@@ -137,7 +138,9 @@ def build_constrained_setting(
         sigma = known
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
-    kappa = float(np.sqrt(measure_variance_inflation(scores, system)))
+    # rows and their factors give the same answer where both count errors alike
+    counted = bars if bars.covariance == BLOCKS else ErrorBars()
+    kappa = float(np.sqrt(measure_variance_inflation(scores, system, counted)))
     if knowledge.prior_weight == HELD_OUT:
         knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)
     admit = partial(build_feasible_set, problem.base, system, knowledge, kappa)
@@ -151,14 +154,14 @@ def build_constrained_setting(
     )
 
 
-def measure_variance_inflation(scores: Scores, system: System) -> float:
+def measure_variance_inflation(scores: Scores, system: System, bars: ErrorBars) -> float:
     """By how much the variance of least squares exceeds that of as many white rows, at least 1.
 
     The mean over the directions of beta that the rows see, ``tr(A C A^T) / p``, with the
     covariance C that the residuals tell. Slow errors count where the motion is slow, and hardly
     where it is fast.
     """
-    total = estimate_covariance(scores, np.eye(system.A.shape[1]), ErrorBars()).matrix
+    total = estimate_covariance(scores, np.eye(system.A.shape[1]), bars).matrix
     inverse = system.inverse()
     return max(1.0, float(np.sum(inverse * (total @ inverse))) / system.condition()[1])
 

@@ -20,6 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
+from dynident.regression.blocks import factorise_run_sum
 from dynident.regression.covariance import (
     Covariance,
     ScoreRows,
@@ -87,6 +88,10 @@ class Spread:
     matrix: Array
 
 
+BLOCKS = "blocks"
+"""Name of the covariance that is had of factors, without a row."""
+FACTORED = ("sandwich", BLOCKS)
+"""Covariances that factors tell."""
 WHITE = "white errors, a sigma per group"
 
 
@@ -179,6 +184,23 @@ def factorise_scatter(scores: Scores) -> tuple[Array, str]:
     return root, f"scatter between {periods} periods"
 
 
+def blocks(scores: Scores, gain: Array) -> Spread:
+    """Errors that are alike in runs of time: `factorise_run_sum`, of factors alone."""
+    root, words = factorise_blocks(scores)
+    half = gain @ root.T
+    return Spread(words, half @ half.T)
+
+
+def factorise_blocks(scores: Scores) -> tuple[Array, str]:
+    """F of ``S = F^T F`` by the scatter between runs of time, and that in words."""
+    if scores.rows.instrumented or scores.influence is not leave_unchanged:
+        raise InputError(
+            "covariance 'blocks' is that of least squares, without instruments and reweighting; "
+            "give hac"
+        )
+    return factorise_run_sum(scores.rows, scores.weights)
+
+
 COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "sandwich": sandwich,
     "filtered": filtered,
@@ -186,6 +208,7 @@ COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "bartlett": bartlett,
     "hac": hac,
     "scatter": scatter,
+    BLOCKS: blocks,
 }
 """How the errors of the rows are counted, by name."""
 
@@ -200,7 +223,7 @@ class ErrorBars(Options):
         CovarianceName | None,
         "what the rows' errors are taken to be; by default `scatter` where all logs are "
         "averaged over periods and the model leaves nothing but their noise, else `hac` where the "
-        "residuals are not white but for what the filters do",
+        "residuals are not white but for what the filters do; `blocks` of factors",
     ] = None
 
 
@@ -224,9 +247,20 @@ def estimate_covariance(
 
 
 def choose_covariance(scores: Scores, bars: ErrorBars, white: str = "filtered") -> str:
-    """Name of what was asked for, else of what the periods' scatter and the residuals say."""
-    if bars.covariance is not None:
-        return bars.covariance
+    """Name of what was asked for, else of what the periods' scatter and the residuals say.
+
+    Where the rows are gone, what their factors tell.
+    """
+    chosen = bars.covariance
+    if not scores.rows.at_hand:
+        chosen = chosen or BLOCKS
+        if chosen not in FACTORED:
+            raise InputError(
+                f"covariance {chosen!r} needs rows, and factors alone are left of them: take "
+                f"{' or '.join(FACTORED)}, or identify the logs themselves"
+            )
+    if chosen is not None:
+        return chosen
     noise = scores.scatter
     if noise is not None:
         fit = run_lack_of_fit_test(scores.rows, scores.beta, scores.sigma, noise)
@@ -256,6 +290,9 @@ def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tupl
     chosen = choose_covariance(scores, bars)
     if chosen == "scatter":
         root, words = factorise_scatter(scores)
+        return make_normal_redraw(of(root)), words
+    if chosen == BLOCKS:
+        root, words = factorise_blocks(scores)
         return make_normal_redraw(of(root)), words
     if chosen == "sandwich":
         return make_normal_redraw(of(factorise_white_sum(scores, scores.sigma))), WHITE

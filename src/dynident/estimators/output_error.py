@@ -1,4 +1,4 @@
-"""CLOE and CLIE: simulated positions, or torques, fitted by Levenberg-Marquardt.
+"""Simulated positions (CLOE), or torques (CLIE), fitted by Levenberg-Marquardt.
 
 The Jacobians are the exact sensitivities of the simulated closed loop (brunot2019, eq. 17
 to 23), from one rollout for all parameters; or differences of as many rollouts more, as there.
@@ -22,12 +22,10 @@ from dynident.estimators.closed_loop import (
     Auxiliary,
     Simulation,
     build_auxiliary_model,
-    refuse_chatter,
 )
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
 from dynident.estimators.didim import make_didim_step
-from dynident.estimators.encoder import Fitting, fit_drives_and_loop, fits_drives
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
@@ -46,7 +44,7 @@ from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
-from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
+from dynident.regression.weighted import compute_literature_std
 from dynident.simulation.rollout import Stretch
 
 APPROACH = 3
@@ -83,53 +81,6 @@ class Descent(Options):
     step_limit: Annotated[Rounds, "damped steps after which the output error is given up"] = 60
 
 
-def cloe(
-    problem: Problem,
-    simulation: Simulation,
-    bars: ErrorBars = ErrorBars(),
-    fitting: Fitting = Fitting(),
-    progress: Progress = ignore_progress,
-    weighting: Weighting = Weighting(),
-    slopes: Slopes = Slopes(),
-    descent: Descent = Descent(),
-) -> Estimate:
-    """Closed-loop output error: the simulated positions fitted to the measured ones.
-
-    Errors and Jacobian are filtered and decimated as the problem's rows are. Where links are
-    fixed, drives and loop are fitted to all samples instead.
-
-    Raises
-    ------
-    InputError
-        When a log has no reference or the controller does not fit.
-    ComputationError
-        When the loop cannot be simulated, chatters, or the iterations do not settle.
-    """
-    if fits_drives(problem, fitting):
-        if slopes.sensitivities != "exact":
-            raise InputError(
-                "drives are fitted by exact sensitivities; differences are of links = 'free'"
-            )
-        if descent != Descent():
-            raise InputError(
-                "tolerance and step_limit are of links = 'free': fits of drives end by themselves"
-            )
-        return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
-    if fitting.loop or fitting.mount or fitting.constraints:
-        raise InputError(
-            "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
-            "constraints on links"
-        )
-    estimate = estimate_by_output_error(
-        problem, simulation, POSITION, bars, weighting, slopes, descent, progress
-    )
-    # the position hardly moves with a torque that chatters: its fit looks precise and is not
-    refuse_chatter(problem, simulation, problem.base.standard(estimate.beta))
-    # sigma is a torque's everywhere else: that of the inverse model's errors
-    factors = problem.factors
-    return replace(estimate, sigma=estimate_group_sigma(factors, estimate.beta, factors.ones))
-
-
 def clie(
     problem: Problem,
     simulation: Simulation,
@@ -141,8 +92,8 @@ def clie(
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
-    Parameters and errors as `cloe`. In the place of torque that no log has is the law's, along
-    the measured motion.
+    Parameters and errors as those of CLOE. In the place of torque that no log has is the
+    law's, along the measured motion.
 
     Raises
     ------

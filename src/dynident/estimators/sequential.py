@@ -141,6 +141,11 @@ class RowsApart:
     moved: Array
 
     @property
+    def left(self) -> None:
+        """Nothing: rows are there."""
+        return None
+
+    @property
     def groups(self) -> tuple[RowGroup, ...]:
         """Those of the rows."""
         return self.rows.groups

@@ -10,7 +10,6 @@ from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
-from dynident.diagnosis.signals import find_signs
 from dynident.diagnosis.thresholds import (
     ASTRAY_SHARE,
     LOST_SHARE,
@@ -24,6 +23,7 @@ from dynident.diagnosis.thresholds import (
 from dynident.estimators.closed_loop import SimulatedFigure
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import LEAST_F
+from dynident.fit.facts import LogFacts
 from dynident.fit.figures import NO_TORQUE, FitFigure, score_fitted_rows
 from dynident.fit.followers import (
     Follower,
@@ -43,10 +43,8 @@ from dynident.fit.verdict import (
     list_finding_reasons,
     list_held_out_reasons,
     list_instrument_reasons,
-    list_limit_reasons,
     list_negative_drive_reasons,
     list_rough_log_reasons,
-    list_sign_reasons,
     list_standstill_reasons,
 )
 from dynident.recording.prepare import Samples
@@ -61,6 +59,7 @@ def list_torque_reasons(
     problem: Problem,
     found: Estimate,
     system: System,
+    logs: Sequence[LogFacts],
     findings: Sequence[Finding],
     fitted: Sequence[FitFigure],
     nominal: Sequence[FitFigure],
@@ -71,27 +70,22 @@ def list_torque_reasons(
 
     Parameters
     ----------
+    logs : sequence of LogFacts
+        Those that were fitted.
     system : System
         Weighted rows of the base parameters that were estimated.
     fitted, nominal : sequence of FitFigure
         Errors of the model and of the robot file, first of the fitted rows.
     rest : bool
-        Whether rows at standstill count; not where the logs decided whether they are fitted.
+        Whether rows at standstill count; not where the logs decided whether they are fitted, nor
+        where the rows are gone.
     """
-    every = list_finding_reasons(findings)
-    for log in problem.samples:
-        peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
-        limits = np.array([joint.effort for joint in problem.robot.joints])
-        every += list_limit_reasons(log.name, peaks, limits)
-        signs = [] if log.rests is not None else find_signs(problem.robot, log)
-        every += list_sign_reasons(log.name, problem.robot.joint_names, signs)
-    count = sum(len(error) for error in found.residuals.error)
-    motion = max(
-        float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
-    )
+    every = [*list_finding_reasons(findings), *(reason for log in logs for reason in log.reasons)]
+    count = sum(len(error) for error in found.residuals.error) or problem.factors.rows
+    motion = max(log.motion for log in logs)
     kept = list(range(problem.base.count) if found.essential is None else found.essential.kept)
     every += list_excitation_reasons(system.condition()[1], len(kept), count, motion)
-    rough = [log.name for log in problem.samples if log.rough]
+    rough = [log.name for log in logs if log.rough]
     held_back = found.restriction
     every += list_rough_log_reasons(
         rough, bool(held_back and held_back.rejected and held_back.by_data)
@@ -120,7 +114,7 @@ def list_figure_reasons(
 ) -> list[Reason]:
     """Joints that the model explains badly on some rows, or worse than the robot file does."""
     # of a floating robot's joints the fitted rows have what its contacts leave of the torques
-    told = int(robot.floating)
+    told = int(robot.floating and len(figures) > 1)
     own = figures[told]
     return list_error_reasons(
         rows,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.core.arrays import Array, freeze_array
 from dynident.estimators.estimate import Estimate
-from dynident.regression.rows import FREE_OF
+from dynident.regression.factors import Factors
+from dynident.regression.rows import FREE_OF, RowGroup
 from dynident.regression.statistics import (
     LAGS as TESTED,
 )
@@ -67,6 +69,24 @@ def summarise_residuals(found: Estimate) -> tuple[GroupResiduals, ...]:
             run_whiteness_test(error),
         )
         for group, error, sigma in zip(left.groups, left.error, sigmas, strict=True)
+    )
+
+
+def summarise_without_rows(
+    groups: Sequence[RowGroup], factors: Factors, sigma: Array
+) -> tuple[GroupResiduals, ...]:
+    """What is known of residuals whose rows are gone: sizes, and nothing of their correlation."""
+    unknown = TestResult("the residual is white", np.nan, np.nan, "rows are not at hand")
+    return tuple(
+        GroupResiduals(
+            group.name,
+            group.unit,
+            own.rows,
+            float(size),
+            freeze_array(np.full(LAGS, np.nan)),
+            unknown,
+        )
+        for group, own, size in zip(groups, factors.groups, sigma, strict=True)
     )
 
 

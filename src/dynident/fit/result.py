@@ -174,6 +174,11 @@ class Result:
         return self.estimate.fitted is not None and self.torque_source == "law"
 
     @property
+    def of_factors(self) -> bool:
+        """Whether it was made of factors: what takes samples is then not known."""
+        return "sources" in self.settings
+
+    @property
     def borne(self) -> tuple[tuple[str, float], ...]:
         """What contacts bear of a floating robot while it stands, by log [kg]."""
         return tuple((log.name, log.borne_kg) for log in self.log_words if log.borne_kg is not None)

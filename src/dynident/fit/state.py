@@ -103,12 +103,23 @@ def make_covariance(data: dict[str, Any]) -> Covariance:
 INNER: dict[Any, Form] = {Attached: Form(put_element, make_element)}
 
 
+def put_model(idim: Idim) -> Any:
+    """A model as plain data."""
+    return to_plain(Idim, idim, INNER)
+
+
+def make_model(data: Any) -> Idim:
+    """A model of `put_model`."""
+    found: Idim = from_plain(Idim, data, "model", INNER)
+    return found
+
+
 def put_base(base: BaseParameters) -> dict[str, Any]:
     """Base parameters with their model: what is kept, and each regrouping by name."""
     names = base.idim.names
     dropped = [names[k] for k in base.dropped]
     return {
-        "model": to_plain(Idim, base.idim, INNER),
+        "model": put_model(base.idim),
         "kept": [names[k] for k in base.kept],
         "dropped": dropped,
         "K": [
@@ -120,7 +131,7 @@ def put_base(base: BaseParameters) -> dict[str, Any]:
 
 def make_base(data: dict[str, Any]) -> BaseParameters:
     """Base parameters of `put_base`."""
-    idim = from_plain(Idim, data["model"], "model", INNER)
+    idim = make_model(data["model"])
     place = {name: k for k, name in enumerate(idim.names)}
     kept, dropped = ([place[name] for name in data[key]] for key in ("kept", "dropped"))
     if sorted(kept + dropped) != list(range(len(idim.names))) or len(data["K"]) != len(kept):

@@ -10,6 +10,7 @@ from dynident.consistency.disbelief import is_far_from_one
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.estimators.estimate import Estimate
+from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
 from dynident.friction.energy import check_passive
 from dynident.recording.prepare import Samples
@@ -67,10 +68,9 @@ def warn_of_repeated_logs(
     return words
 
 
-def warn_of_unfitted_joints(problem: Problem) -> list[str]:
+def warn_of_unfitted_joints(problem: Problem, logs: Sequence[LogFacts]) -> list[str]:
     """Joints of which no row is fitted, but those whose equations no log states."""
-    spans = [log.stated[a:b] for log in problem.samples for a, b in log.segments]
-    stated = np.any([span.any(axis=0) for span in spans], axis=0)
+    stated = np.any([log.stated for log in logs], axis=0)
     return [
         f"no row of {group.name} is fitted: drop_below is above its speed"
         for group, possible in zip(problem.factors.groups, stated, strict=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dynident.encoders.cloe import cloe
 from dynident.estimators.constrained import (
     pc_clie,
     pc_didim,
@@ -18,7 +19,7 @@ from dynident.estimators.estimate import Estimate, Rough
 from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.ml import ml
-from dynident.estimators.output_error import clie, cloe
+from dynident.estimators.output_error import clie
 from dynident.estimators.sequential import sequential
 from dynident.estimators.static import static
 from dynident.online.ekf import ekf
@@ -77,7 +78,18 @@ A base parameter that is zero is no statement that a body has to satisfy, and ra
 of all parameters.
 """
 
+FACTORED = ("ols", "wls", "pc-idim-ls")
+"""Methods that factors are enough for: no other does without the rows."""
+
 TORQUE_FREE = ("cloe", "clie")
 """Methods that know the law, and so fit logs without torque: to positions, or the law's torque."""
 
-__all__ = ["DEFAULT_METHOD", "ESTIMATORS", "OWN_SHAPES", "REDUCIBLE", "TORQUE_FREE", "Estimate"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "ESTIMATORS",
+    "FACTORED",
+    "OWN_SHAPES",
+    "REDUCIBLE",
+    "TORQUE_FREE",
+    "Estimate",
+]

@@ -18,7 +18,9 @@ class IdentifyOptions(TypedDict, total=False):
     bootstrap: int | None
     consistency: Literal["pseudo-inertia", "inertia", "base", "none"] | None
     constraints: Sequence[Constraint] | None
-    covariance: Literal["sandwich", "filtered", "robust", "bartlett", "hac", "scatter"] | None
+    covariance: (
+        Literal["sandwich", "filtered", "robust", "bartlett", "hac", "scatter", "blocks"] | None
+    )
     curves: Literal["measured", "simulated"] | None
     directional: bool | None
     doctor: bool | None

@@ -13,14 +13,16 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
+import numpy as np
+
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, OptionError
-from dynident.core.options import Option, build_options, collect_options
+from dynident.core.errors import ComputationError, InputError, OptionError
+from dynident.core.options import HUGE, Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
+from dynident.encoders.drives import Fitting, fits_drives
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.encoder import Fitting, fits_drives
 from dynident.estimators.estimate import Estimate, Rough, embed_estimate
 from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
 from dynident.regression.essential import Elimination, choose_base_parameters
@@ -193,6 +195,16 @@ def estimate(
     if PROGRESS in inspect.signature(ESTIMATORS[method]).parameters:
         arguments[PROGRESS] = progress
     return ESTIMATORS[method](problem, **arguments)
+
+
+def refuse_absurd_estimate(found: Estimate) -> None:
+    """Refuse what no log can have said: an estimate that diverged without a word."""
+    values = np.concatenate([found.beta, found.sigma])
+    if not np.all(np.isfinite(values)) or np.max(found.sigma) > HUGE:
+        raise ComputationError(
+            f"the fit diverged: it leaves errors of {np.max(found.sigma):.3g} Nm or N; try another "
+            "friction, start or method"
+        )
 
 
 @limit_to_one_thread

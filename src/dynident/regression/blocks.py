@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.regression.factors import Factors
-from dynident.regression.problem import Problem
+from dynident.core.errors import InputError
+from dynident.regression.factors import Factors, fix_signs, merge_all, triangularise_rows
+from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import Rows
 
 Label = Callable[[int, int, Integers], Integers]
 """Which part rows belong to, by their log, group and samples: an index."""
 
+RUNS = 5
+"""Equal runs of time of each log, whose factors are kept beside that of all of its rows."""
+
 
 def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
     """Factors of equal runs of time, each log cut into as many."""
-    return factor_parts(problem, label_blocks(problem, count), count)
+    left = problem.source.left
+    if left is None:
+        return factor_parts(problem, label_blocks(problem, count), count)
+    if count != RUNS:
+        raise InputError(f"factors are kept of {RUNS} runs of time a log, not of {count}")
+    return tuple(merge_all(each) for each in zip(*left.blocks, strict=True))
 
 
-def label_blocks(problem: Problem, count: int) -> Label:
+def factor_runs(rows: Regression) -> tuple[tuple[Factors, ...], ...]:
+    """Factors of `RUNS` equal runs of time, of each log by itself."""
+    if rows.source.left is not None:
+        return rows.source.left.blocks
+    label = label_blocks(rows, RUNS)
+    return tuple(
+        factor_log_parts(rows, [(k, stretches)], label, RUNS)
+        for k, stretches in enumerate(rows.passes())
+    )
+
+
+def label_blocks(problem: Regression, count: int) -> Label:
     """Which of so many equal runs of time rows are in."""
     edges = [np.linspace(0.0, len(log.q), count + 1)[1:-1] for log in problem.samples]
     return lambda log, group, sample: np.searchsorted(edges[log], sample, side="right")
@@ -27,11 +48,76 @@ def label_blocks(problem: Problem, count: int) -> Label:
 
 def factor_parts(problem: Problem, label: Label, count: int) -> tuple[Factors, ...]:
     """Factors of parts of the rows, which a label tells apart."""
-    parts: list[list[tuple[Array, ...]]] = [[] for _ in range(count)]
-    for k, stretches in enumerate(problem.passes()):
-        for rows in stretches:
-            labels = [label(k, g, sample) for g, sample in enumerate(rows.sample)]
-            for part, blocks in enumerate(parts):
-                inside = [own == part for own in labels]
-                blocks.append(tuple(b[i] for b, i in zip(rows.blocks, inside, strict=True)))
-    return tuple(problem.compress(part) for part in parts)
+    return factor_log_parts(problem, enumerate(problem.passes()), label, count)
+
+
+def factor_log_parts(
+    rows: Regression, logs: Iterable[tuple[int, Iterable[Rows]]], label: Label, count: int
+) -> tuple[Factors, ...]:
+    """Factors of parts of the rows of some logs, each given with its number."""
+    parts = [rows.begin_factors() for _ in range(count)]
+    for k, stretches in logs:
+        for stretch in stretches:
+            labels = [label(k, g, sample) for g, sample in enumerate(stretch.sample)]
+            blocks: tuple[Array, ...] = stretch.blocks
+            for number, part in enumerate(parts):
+                inside = [own == number for own in labels]
+                part.add([b[i] for b, i in zip(blocks, inside, strict=True)])
+    return tuple(rows.end_factors(part) for part in parts)
+
+
+SOLE = 0.01
+"""Share of what a direction is told that other runs have to tell for its errors to be judged."""
+
+
+def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
+    """F of ``S = F^T F``, the variance of ``sum_t u_t`` by the scatter of runs of time.
+
+    Errors may have any correlation that is shorter than a run, over time and between groups: the
+    scores ``v_b = sum_t u_t`` of each run about the least-squares answer, in coordinates in which
+    those of white errors have unit variance. What a fit has taken from its own runs is given back
+    (Bell and McCaffrey 2002: CR2), and few runs are shrunk towards equal variances by as much as
+    their own scatter says (Ledoit and Wolf 2004), so that the sum knows all directions.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (groups,)
+        The sigmas that weighted the rows.
+
+    Returns
+    -------
+    F : ndarray, shape (parameters, parameters)
+        Triangular, and the same whatever the order of the runs.
+    words : str
+    """
+    system = rows.factors.weighted(weights)
+    beta, inverse = system.solve(), system.inverse()
+    found = [whiten_run(run, beta, inverse, weights) for log in factor_runs(rows) for run in log]
+    scores = np.array([v for v in found if v is not None])
+    seen = system.A @ inverse
+    count, rank = len(scores), float(np.trace(seen))
+    squares = np.sum(scores**2, axis=1)
+    if count < 2 or rank < 0.5:
+        raise InputError(
+            "covariance 'blocks' takes rows in two runs of time at least; give longer logs"
+        )
+    scatter = scores.T @ scores / count
+    level = float(np.sum(squares)) / count / rank
+    apart = float(np.sum((scatter - level * seen) ** 2))
+    unsure = float(np.sum(squares**2) / count - np.sum(scatter**2)) / count
+    share = min(1.0, unsure / apart) if apart > 0.0 else 1.0
+    half = np.vstack([np.sqrt(1.0 - share) * scores, np.sqrt(share * level * count) * seen])
+    words = f"scatter between {count} runs of time, {100.0 * share:.0f} % of it shared alike"
+    return fix_signs(triangularise_rows(half @ system.A)), words
+
+
+def whiten_run(run: Factors, beta: Array, inverse: Array, weights: Array) -> Array | None:
+    """Scores of one run, shape (parameters,); None where it has no rows."""
+    if not run.rows:
+        return None
+    F, group = run.stacked
+    F = F / weights[group][:, None]
+    Q = F[:, :-1] @ inverse
+    scores = Q.T @ (F[:, -1] - F[:, :-1] @ beta)
+    share, axes = np.linalg.eigh(Q.T @ Q)
+    return np.asarray(axes @ ((axes.T @ scores) / np.sqrt(np.maximum(1.0 - share, SOLE))))

@@ -26,6 +26,11 @@ def triangularise_rows(rows: Array) -> Array:
     return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
 
 
+def fix_signs(R: Array) -> Array:
+    """The same factor with a diagonal that is not negative, which makes it unique."""
+    return np.asarray(R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, None])
+
+
 def measure_columns(A: Array) -> Array:
     """Lengths of columns, to scale them by: 1 for empty ones."""
     norms = np.linalg.norm(A, axis=0)
@@ -64,6 +69,11 @@ class GroupFactor:
     def columns(self) -> Integers:
         """Parameters that act in the group."""
         return np.flatnonzero(np.any(self.factor[:, :-1], axis=0))
+
+    def transform(self, matrix: Array) -> GroupFactor:
+        """The same rows in other parameters, of which these are ``matrix @ others``."""
+        factor = np.column_stack([self.factor[:, :-1] @ matrix, self.factor[:, -1]])
+        return replace(self, factor=triangularise_rows(factor))
 
     def squared_residual(self, beta: Array) -> float:
         """``||y - X beta||^2``."""
@@ -126,6 +136,10 @@ class Factors:
         """Factors of both sets of rows together."""
         pairs = zip(self.groups, other.groups, strict=True)
         return Factors(tuple(a.merge(b) for a, b in pairs))
+
+    def transform(self, matrix: Array) -> Factors:
+        """The same rows in other parameters, of which these are ``matrix @ others``."""
+        return Factors(tuple(group.transform(matrix) for group in self.groups))
 
     def select(self, columns: Iterable[int]) -> Factors:
         """The same rows with only some of the columns of X."""
@@ -313,24 +327,80 @@ class System:
         return condition, rank, np.linalg.norm(vt[min(rank, len(s) - 1) :], axis=0)
 
 
+FAN = 8
+"""Factors that are merged at a time."""
+
+
+def merge_all(parts: Sequence[Factors]) -> Factors:
+    """Factors of all rows together, by a tree that the order of the parts alone decides.
+
+    Householder's triangles with a diagonal that is not negative: the same parts give the same
+    bits, whoever made them and when.
+    """
+    found = list(parts)
+    while True:
+        found = [merge_at_once(found[k : k + FAN]) for k in range(0, len(found), FAN)]
+        if len(found) == 1:
+            return found[0]
+
+
+def merge_at_once(parts: Sequence[Factors]) -> Factors:
+    """Factors of all rows together, group by group one triangle of all that are stacked."""
+    merged = []
+    for groups in zip(*(part.groups for part in parts), strict=True):
+        factor = np.zeros((0, groups[0].factor.shape[1]))
+        columns = np.flatnonzero(np.any([np.any(g.factor, axis=0) for g in groups], axis=0))
+        if len(columns):
+            own = np.vstack([g.factor[:, columns] for g in groups])
+            R = fix_signs(triangularise_rows(own))
+            factor = np.zeros((len(R), factor.shape[1]))
+            factor[:, columns] = R
+        merged.append(replace(groups[0], factor=factor, rows=sum(g.rows for g in groups)))
+    return Factors(tuple(merged))
+
+
+class Compression:
+    """Streaming QR of rows ``[X_j y_j]`` as they come, one array of each block a group.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Columns of each group, y included.
+    """
+
+    def __init__(self, names: Sequence[str], widths: Sequence[int]) -> None:
+        self._names, self._widths = names, widths
+        self._pending: list[list[Array]] = [[] for _ in widths]
+        self._kept = [0] * len(widths)
+        self._counts = [0] * len(widths)
+
+    def add(self, block: Sequence[Array]) -> None:
+        """Take in rows of every group."""
+        for j, rows in enumerate(block):
+            self._pending[j].append(rows)
+            self._kept[j] += len(rows)
+            self._counts[j] += len(rows)
+            if self._kept[j] > 16 * self._widths[j]:
+                self._pending[j] = [triangularise_rows(np.vstack(self._pending[j]))]
+                self._kept[j] = len(self._pending[j][0])
+
+    @property
+    def groups(self) -> tuple[GroupFactor, ...]:
+        """Factors of what came so far."""
+        found = zip(self._names, self._pending, self._widths, self._counts, strict=True)
+        return tuple(
+            GroupFactor(
+                name, triangularise_rows(np.vstack(rows)) if rows else np.zeros((0, width)), count
+            )
+            for name, rows, width, count in found
+        )
+
+
 def compress_groups(
     blocks: Iterable[tuple[Array, ...]], names: Sequence[str], widths: Sequence[int]
 ) -> tuple[GroupFactor, ...]:
-    """Streaming QR of rows ``[X_j y_j]`` as they come, one array of each block a group."""
-    pending: list[list[Array]] = [[] for _ in widths]
-    kept = [0] * len(widths)
-    counts = [0] * len(widths)
+    """Factors of rows ``[X_j y_j]``, one array of each block a group; see `Compression`."""
+    found = Compression(names, widths)
     for block in blocks:
-        for j, rows in enumerate(block):
-            pending[j].append(rows)
-            kept[j] += len(rows)
-            counts[j] += len(rows)
-            if kept[j] > 16 * widths[j]:
-                pending[j] = [triangularise_rows(np.vstack(pending[j]))]
-                kept[j] = len(pending[j][0])
-    return tuple(
-        GroupFactor(
-            name, triangularise_rows(np.vstack(rows)) if rows else np.zeros((0, width)), count
-        )
-        for name, rows, width, count in zip(names, pending, widths, counts, strict=True)
-    )
+        found.add(block)
+    return found.groups

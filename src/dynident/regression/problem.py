@@ -16,16 +16,18 @@ from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.factors import (
+    Compression,
     Factors,
     GroupFactor,
     InstrumentFactors,
-    compress_groups,
 )
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.regression.rows import (
     GivenRows,
     InstrumentedRows,
     JoinedRows,
+    KeptRows,
+    Left,
     MotionRows,
     RowGroup,
     Rows,
@@ -93,6 +95,11 @@ class Regression:
         """Whether the rows have instruments."""
         return self.source.instrument_sets > 0
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether there are rows, and not their factors alone."""
+        return self.source.left is None
+
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, in stretches of time order."""
         return self.source.passes()
@@ -122,6 +129,8 @@ class Regression:
         InputError
             When no row is left.
         """
+        if self.source.left is not None:
+            return self.source.left.factors
         found = self.compress(rows.blocks for rows in self.rows())
         if not found.rows:
             raise InputError("no rows are left to fit; lower drop_below or use a longer log")
@@ -129,9 +138,19 @@ class Regression:
 
     def compress(self, blocks: Iterable[tuple[Array, ...]]) -> Factors:
         """Factors of rows ``[X | y]`` made of these: of each group the columns that it has."""
+        found = self.begin_factors()
+        for block in blocks:
+            found.add(block)
+        return self.end_factors(found)
+
+    def begin_factors(self) -> Compression:
+        """What takes in rows ``[X | y]``, of each group the columns that it has."""
+        return self._begin([len(columns) + 1 for columns in self.columns])
+
+    def end_factors(self, found: Compression) -> Factors:
+        """Factors of all rows that were taken in."""
         p = self.base.count
-        places = [[*columns, p] for columns in self.columns]
-        return Factors(self._factors(blocks, places, p + 1))
+        return Factors(self._end(found, [[*columns, p] for columns in self.columns], p + 1))
 
     @cached_property
     def instrument_factors(self) -> InstrumentFactors:
@@ -140,19 +159,22 @@ class Regression:
         places = [
             [*i, *(c + z), p + z] for i, c in zip(self.instruments, self.columns, strict=True)
         ]
-        blocks = (
-            tuple(np.column_stack(b) for b in zip(rows.scores, rows.X, rows.y, strict=True))
-            for rows in self.rows()
-        )
-        return InstrumentFactors(self._factors(blocks, places, z + p + 1), z)
+        found = self._begin([len(place) for place in places])
+        for rows in self.rows():
+            pairs = zip(rows.scores, rows.X, rows.y, strict=True)
+            found.add([np.column_stack(block) for block in pairs])
+        return InstrumentFactors(self._end(found, places, z + p + 1), z)
 
-    def _factors(
-        self, blocks: Iterable[tuple[Array, ...]], places: Sequence[Sequence[int]], width: int
+    def _begin(self, widths: Sequence[int]) -> Compression:
+        """Rows of the groups, so wide, to come."""
+        return Compression([group.name for group in self.groups], widths)
+
+    def _end(
+        self, taken: Compression, places: Sequence[Sequence[int]], width: int
     ) -> tuple[GroupFactor, ...]:
         """Factors of each group's own columns, put where they stand among all."""
-        names, found = [group.name for group in self.groups], []
-        own = compress_groups(blocks, names, [len(place) for place in places])
-        for part, group, place in zip(own, self.groups, places, strict=True):
+        found = []
+        for part, group, place in zip(taken.groups, self.groups, places, strict=True):
             factor = np.zeros((len(part.factor), width))
             factor[:, place] = part.factor
             found.append(replace(part, factor=factor, noise=group.noise))
@@ -210,6 +232,24 @@ class Problem(Regression):
         """
         logs = check_logs(base.idim, samples)
         return cls._of_source(base, logs, MotionRows(base, logs))
+
+    @classmethod
+    def of_factors(
+        cls,
+        base: BaseParameters,
+        groups: tuple[RowGroup, ...],
+        factors: Factors,
+        blocks: Sequence[Sequence[Factors]],
+    ) -> Problem:
+        """The problem of rows that are gone, of which factors are left.
+
+        Parameters
+        ----------
+        blocks : sequence of sequence of Factors
+            Of each log, those of equal runs of time.
+        """
+        left = Left(factors, tuple(map(tuple, blocks)))
+        return cls._of_source(base, (), KeptRows(groups, left))
 
     @classmethod
     def _of_source(

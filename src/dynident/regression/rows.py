@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
@@ -22,6 +23,7 @@ from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
+from dynident.regression.factors import Factors
 from dynident.regression.generalised import (
     FreeGroups,
     GeneralisedSamples,
@@ -89,8 +91,34 @@ class Rows:
         return self.X if self.Z is None else self.Z
 
 
+@dataclass(frozen=True, eq=False)
+class Left:
+    """What is left of rows that are gone.
+
+    Attributes
+    ----------
+    factors : Factors
+        Of all of them.
+    blocks : tuple of tuple of Factors
+        Of each log, those of equal runs of time.
+    """
+
+    factors: Factors
+    blocks: tuple[tuple[Factors, ...], ...]
+
+    def select(self, columns: Sequence[int]) -> Left:
+        """The same with some of the columns of X."""
+        blocks = tuple(tuple(each.select(columns) for each in log) for log in self.blocks)
+        return Left(self.factors.select(columns), blocks)
+
+
 class RowSource(Protocol):
-    """Rows on demand."""
+    """Rows on demand, or what is left of them."""
+
+    @property
+    def left(self) -> Left | None:
+        """Factors of rows that are gone; None of rows on demand."""
+        ...
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -125,6 +153,11 @@ class WithoutInstruments:
     """A source of rows in which X stands for Z."""
 
     instrument_sets = 0
+
+    @property
+    def left(self) -> Left | None:
+        """Its rows are on demand."""
+        return None
 
     @property
     def columns(self) -> tuple[Integers, ...]:
@@ -474,6 +507,32 @@ class GivenRows(WithoutInstruments):
 
 
 @dataclass(frozen=True, eq=False)
+class KeptRows(WithoutInstruments):
+    """Rows that are gone: factors alone are left of them."""
+
+    groups: tuple[RowGroup, ...]
+    kept: Left
+
+    @property
+    def left(self) -> Left | None:
+        """The factors."""
+        return self.kept
+
+    @cached_property
+    def columns(self) -> tuple[Integers, ...]:
+        """Per group, the base parameters that act in it."""
+        return tuple(group.columns for group in self.kept.factors.groups)
+
+    def only(self, base: BaseParameters, chosen: Sequence[int]) -> KeptRows:
+        """The same with some of the columns."""
+        return KeptRows(self.groups, self.kept.select(chosen))
+
+    def passes(self) -> Iterator[Iterator[Rows]]:
+        """Refuse to give rows."""
+        raise InputError("factors alone are left of these rows; identify the logs themselves")
+
+
+@dataclass(frozen=True, eq=False)
 class InstrumentedRows:
     """Rows beside the regressors of other sources, at the same instants, as instruments Z.
 
@@ -509,6 +568,11 @@ class InstrumentedRows:
     def instrument_sets(self) -> int:
         """The other sources."""
         return len(self.others)
+
+    @property
+    def left(self) -> Left | None:
+        """Its rows are on demand."""
+        return None
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> InstrumentedRows:
         """Some of the parameters, with the instruments of these."""

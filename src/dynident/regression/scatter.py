@@ -45,6 +45,11 @@ class Scatter:
     freedom: Array
 
 
+def has_whole_periods(rows: Regression) -> bool:
+    """Whether all logs were averaged over periods alike, and their rows are at hand."""
+    return rows.at_hand and all(log.whole_period for log in rows.samples)
+
+
 def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
     """What the rows' errors differ by from period to period.
 
@@ -53,7 +58,7 @@ def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
     Scatter or None
         None unless all logs were averaged, over periods alike, and their rows are whole periods.
     """
-    if not all(log.whole_period for log in rows.samples):
+    if not has_whole_periods(rows):
         return None
     theta = rows.base.standard(beta)
     logs = tuple(_compute_period_errors(rows, theta, log) for log in rows.samples)
@@ -205,7 +210,7 @@ def estimate_sigma_by_scatter(rows: Regression) -> Array | None:
     None where a log was not averaged over periods alike, or where the errors are larger: what
     limits the model then is no noise, and has to be weighed as it is.
     """
-    if not all(log.whole_period for log in rows.samples):
+    if not has_whole_periods(rows):
         return None
     beta, sigma, _ = solve_wls(rows.factors)
     scatter = measure_scatter(rows, beta)

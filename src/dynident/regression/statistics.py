@@ -80,7 +80,9 @@ NO_RESIDUALS = Residuals((), (), (), ())
 
 
 def compute_residuals(problem: Regression, beta: Array) -> Residuals:
-    """Residuals of base parameters `beta` on the rows of a problem."""
+    """Residuals of base parameters `beta` on the rows of a problem; none where these are gone."""
+    if not problem.at_hand:
+        return NO_RESIDUALS
     log: list[list[np.ndarray]] = [[] for _ in problem.groups]
     sample: list[list[np.ndarray]] = [[] for _ in problem.groups]
     error: list[list[Array]] = [[] for _ in problem.groups]

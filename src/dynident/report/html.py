@@ -202,7 +202,9 @@ def render_result_page(
                 chart_spectra(channels, fitted[0]),
                 "Amplitude densities of torques and residuals",
             ),
-            residual_plot=render_chart(
+            residual_plot=""
+            if result.of_factors
+            else render_chart(
                 chart_autocorrelation(select_plotted_residuals(result)),
                 "Residual autocorrelation of each joint",
             ),
@@ -444,6 +446,8 @@ def judge_residuals(result: Result) -> Statement:
     """Whether the residuals are white."""
     groups = result.residuals
     covariance = f"error bars: {result.estimate.covariance.name}"
+    if result.of_factors:
+        return Statement("note", "Residuals are not at hand", covariance)
     if not is_any_not_white(groups):
         return Statement("good", "White residuals", covariance)
     rejected = [group.name for group in groups if group.whiteness.rejected]
@@ -522,15 +526,20 @@ def build_residual_table(result: Result) -> Table:
             group.name,
             f"{group.rows}",
             f"{format_number(group.sigma, 3)} {group.unit}".removesuffix(" 1"),
-            f"{group.correlation[0]:.2f}",
-            format_number(test.statistic, 4),
-            format_p_value(test.p_value),
-            "not white" if test.rejected else "white",
+            *([""] * 3 if result.of_factors else tell_correlation(group)),
+            "not known" if result.of_factors else "not white" if test.rejected else "white",
         )
         rows.append(Row(cells, "weak" if test.rejected else ""))
     columns = ("joint", "rows", "sigma", "lag 1", "Ljung-Box Q", "p-value")
     verdict_column = f"at {100.0 * SIGNIFICANCE:g} %"
     return Table((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
+
+
+def tell_correlation(group: GroupResiduals) -> list[str]:
+    """Correlation at lag 1, and the test of all lags."""
+    test = group.whiteness
+    first = f"{group.correlation[0]:.2f}"
+    return [first, format_number(test.statistic, 4), format_p_value(test.p_value)]
 
 
 def format_p_value(p_value: float) -> str:

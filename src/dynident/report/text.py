@@ -251,7 +251,7 @@ def build_error_columns(result: Result) -> tuple[ErrorColumn, ...]:
 
 def list_floor_words(result: Result) -> list[str]:
     """What of the torques no model explains, where torques have errors at all."""
-    measured = result.torque_source == "measured"
+    measured = result.torque_source == "measured" and not result.of_factors
     return describe_floor(result.floor, result.robot) if measured else []
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dynident.fit.doctor import Report
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.doctor import Report, render_mended_study
+from dynident.study.doctor import render_mended_study
 from dynident.study.study import (
     LogSection,
     Study,

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tomlkit
 
-from dynident.api import remove_known_torques
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import list_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.diagnosis.encoders import examine_encoders, follows_law
-from dynident.diagnosis.examine import USUAL, Finding, examine
-from dynident.diagnosis.signals import Sign, find_signs
-from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.fit.doctor import (
+    Report,
+    examine_generalised_logs,
+    examine_joint_logs,
+    look_at_encoders,
+    report_log,
+)
 from dynident.recording.mend import Mending
-from dynident.recording.prepare import Samples
 from dynident.regression.generalised import has_only_joint_torques
-from dynident.regression.problem import Problem
-from dynident.regression.standing import check_bearing
-from dynident.regression.weighted import solve_wls
-from dynident.robot.model import Robot
 from dynident.study.study import (
     Study,
     build_study_idim,
@@ -34,36 +29,6 @@ from dynident.study.study import (
     load_study_robot,
     read_study_logs,
 )
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the doctor found in one log.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Each of the log after those before it were repaired.
-    mending : Mending
-        All that repairs it, with what the study repairs already.
-    unit : str, tuple of str, or None
-        Of its positions, where that is to be changed.
-    rate : float or None
-        Of the log, where that is to be changed and is in the study [Hz].
-    gravity : tuple of float, or None
-        Of the robot, where that is to be changed [m/s^2].
-    mendable : bool
-        Whether a study can undo something of it.
-    """
-
-    log: str
-    findings: tuple[Finding, ...]
-    signs: tuple[Sign, ...]
-    mending: Mending
-    unit: str | tuple[str, ...] | None
-    rate: float | None
-    gravity: tuple[float, ...] | None
-    mendable: bool
 
 
 @tells_compilations
@@ -96,100 +61,26 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     robot = load_study_robot(study)
     logs = read_study_logs(study, robot, torque=study.controller is None, progress=progress)
     progress("doctor", 0.0)
-    reports = []
-    every: Sequence[tuple[Finding, ...]]
-    notes: tuple[tuple[Sign, ...], ...]
     blind = any(log.torque != "measured" for log in logs)
     if blind:
-        every, notes = look_at_encoders(study, robot, logs), ((),) * len(logs)
+        loop = build_study_simulation(study, robot, logs)
+        every, notes = look_at_encoders(build_study_idim(study, robot), loop, logs)
     elif all(has_only_joint_torques(robot, log) for log in logs):
-        base, bare = fit_known_torques(build_study_idim(study, robot), logs)
-        every = examine(base, bare, thorough=True)
-        notes = ((),) * len(logs)
+        every, notes = examine_joint_logs(build_study_idim(study, robot), logs)
     else:
-        every, notes = examine_generalised_logs(study, robot, logs)
-    for section, samples, findings, beside in zip(study.log, logs, every, notes, strict=True):
-        given = read_options(Mending, section)
-        mending, unit, rate, gravity = given, None, None, None
-        for found in findings:
-            if found.mending is not None:
-                mending = mending.then(found.mending, robot.n)
-            unit, gravity = found.unit or unit, found.gravity or gravity
-            if section.rate is not None:
-                rate = found.rate or rate
-        mendable = mending != given or any((unit, rate, gravity))
-        reports.append(
-            Report(
-                samples.name,
-                findings,
-                (*(() if blind else find_signs(robot, samples)), *beside),
-                mending,
-                unit,
-                rate,
-                gravity,
-                mendable,
+        if robot.carrier is not None:
+            raise InputError(
+                f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
+                f"{robot.base_link!r} to look at these logs"
             )
+        every, notes = examine_generalised_logs(build_study_problem(study, robot, logs))
+    found = zip(study.log, logs, every, notes, strict=True)
+    return tuple(
+        report_log(
+            robot, log, findings, beside, read_options(Mending, section), section.rate, blind
         )
-    return tuple(reports)
-
-
-def look_at_encoders(
-    study: Study, robot: Robot, logs: Sequence[Samples]
-) -> tuple[tuple[Finding, ...], ...]:
-    """What is wrong with logs without torques, by the law of the study's controller."""
-    idim, loop = build_study_idim(study, robot), build_study_simulation(study, robot, logs)
-    if not follows_law(idim, loop.controller, logs):
-        raise InputError(
-            "logs without torques are looked at by their targets (qref) and the law of p, pd or "
-            "p-p of a fixed robot whose file has inertials"
-        )
-    return examine_encoders(idim, loop.controller, logs, bias=loop.bias, thorough=True)
-
-
-def fit_known_torques(
-    idim: Idim, logs: Sequence[Samples]
-) -> tuple[BaseParameters, Sequence[Samples]]:
-    """The base parameters of a model without its known torques, and the logs without them.
-
-    Their factors are those of least squares with usual friction.
-    """
-    if "known" not in idim.needs:
-        return base_parameters(idim), logs
-    usual = base_parameters(build_idim(idim.robot, USUAL, idim.rotor, elements=idim.elements))
-    beta, _, _ = solve_wls(Problem.of(usual, logs).factors)
-    _, bare = remove_known_torques(usual, usual.standard(beta), logs)
-    rest = [each for each in idim.elements if "known" not in each.model.needs]
-    own = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
-    return base_parameters(own), bare
-
-
-def examine_generalised_logs(
-    study: Study, robot: Robot, logs: Sequence[Samples]
-) -> tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]:
-    """What is wrong with logs of a floating robot, of contacts or locked joints.
-
-    Gravity and the log's other sensors are asked, too, as before each identification: what they
-    refuse is a finding, and of what they warn a sign where nothing else was found.
-    """
-    if robot.carrier is not None:
-        raise InputError(
-            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
-            f"{robot.base_link!r} to look at these logs"
-        )
-    problem = build_study_problem(study, robot, logs)
-    every = list(examine(problem.base, problem.samples, thorough=True))
-    notes: list[tuple[Sign, ...]] = []
-    for k, log in enumerate(problem.samples):
-        said: tuple[str, ...] = ()
-        try:
-            said = check_bearing(problem.idim, log)
-        except InputError as error:
-            what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
-            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
-        # what follows from what was found is no sign of its own
-        said = () if every[k] else said
-        notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))
-    return tuple(every), tuple(notes)
+        for section, log, findings, beside in found
+    )
 
 
 def render_mended_study(text: str, reports: Sequence[Report]) -> str:

@@ -17,6 +17,12 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.options import read_options
+from dynident.online.channels import (
+    Channels,
+    collect_recorded_signals,
+    collect_signals,
+    find_channels,
+)
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
@@ -24,12 +30,6 @@ from dynident.recording.orientation import ORIENTATIONS, convert_orientations
 from dynident.recording.read import Layout, find_column_layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.channels import (
-    Channels,
-    collect_recorded_signals,
-    collect_signals,
-    find_channels,
-)
 from dynident.study.study import LogSection
 
 HEAD = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -226,10 +227,11 @@ def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
     def label(log: LogSection, depth: int) -> str:
         return log.name or "+".join("/".join(Path(f).parts[-depth:]) for f in log.files)
 
-    found = list(logs)
+    found, alike = list(logs), defaultdict[str, list[LogSection]](list)
+    for log in logs:
+        alike[label(log, 1)].append(log)
     for k, log in enumerate(logs):
-        own = label(log, 1)
-        same = {o.files: o for o in logs if label(o, 1) == own and o.files != log.files}.values()
+        same = {o.files: o for o in alike[label(log, 1)] if o.files != log.files}.values()
         if log.name is not None or not same:
             continue
         deepest = max(len(Path(f).parts) for f in log.files)

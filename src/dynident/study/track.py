@@ -21,6 +21,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.filters.causal import CausalFilter
 from dynident.fit.determined import SAME
+from dynident.online.channels import Channels, find_channels
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, Event, Known, Tracker, Tracking
 from dynident.recording.mend import Mending
@@ -30,7 +31,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
-from dynident.study.channels import Channels, find_channels
 from dynident.study.fits import relocate_log_section
 from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
 from dynident.study.study import (

@@ -15,9 +15,9 @@ from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.tables import build_frame
+from dynident.online.channels import find_channels
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
-from dynident.study.channels import find_channels
 from dynident.study.fits import find_study
 from dynident.study.stream import stream_recording
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection

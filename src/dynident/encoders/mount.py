@@ -12,9 +12,9 @@ from dynident.consistency.constraints import Bounds
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.dynamics.whole import average_inertia
+from dynident.encoders.errors import Linearised, linearise_encoder_errors
+from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation
-from dynident.estimators.encoder_errors import Linearised, linearise_encoder_errors
-from dynident.estimators.encoder_unknowns import Unknowns
 from dynident.regression.problem import Problem
 from dynident.simulation.mount import list_mount_parameters as mount_names
 from dynident.simulation.mount import mount_model

@@ -19,23 +19,13 @@ from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Constraint
 from dynident.consistency.feasible_set import list_active_constraints
-from dynident.control.controller import QREF
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, refuse_chatter
-from dynident.estimators.covariance import (
-    ErrorBars,
-    Scores,
-    Spread,
-    estimate_covariance,
-    name_covariance,
-)
-from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marquardt
-from dynident.estimators.encoder_errors import (
+from dynident.encoders.errors import (
     INSTANTS_HZ,
     Linearised,
     apply_friction_shapes,
@@ -43,8 +33,8 @@ from dynident.estimators.encoder_errors import (
     differentiate_readings,
     linearise_encoder_errors,
 )
-from dynident.estimators.encoder_mount import add_mount_unknowns, list_mount_doubts
-from dynident.estimators.encoder_unknowns import (
+from dynident.encoders.mount import add_mount_unknowns, list_mount_doubts
+from dynident.encoders.unknowns import (
     UNITS,
     Admitted,
     Unknowns,
@@ -54,6 +44,15 @@ from dynident.estimators.encoder_unknowns import (
     hold_start_readings,
     project_on_admitted,
 )
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, refuse_chatter
+from dynident.estimators.covariance import (
+    ErrorBars,
+    Scores,
+    Spread,
+    estimate_covariance,
+    name_covariance,
+)
+from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marquardt
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.filters.filters import DecimationFilter
@@ -211,8 +210,7 @@ def fit_unknowns(
 def refuse_loop(problem: Problem, simulation: Simulation) -> None:
     """Refuse gains of zero, and delays that no log shows."""
     control, robot = simulation.controller, problem.robot
-    stiff = control.D[:, QREF] != 0.0
-    for name, has in zip(robot.joint_names, stiff | (control.states > 0), strict=True):
+    for name, has in zip(robot.joint_names, control.follows, strict=True):
         if not has:
             raise InputError(f"[controller] the gain on the target of {name} is zero: give kp")
     shortest = min(stop - start for log in problem.samples for start, stop in log.runs)

@@ -1,0 +1,93 @@
+"""``dynident collect``: logs to small files of factors, from which identify answers at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import (
+    ContactOption,
+    FloatingOption,
+    FrictionOption,
+    JsonFlag,
+    LockedOption,
+    LogFlags,
+    add_log_flags,
+    override_section,
+    parse_locked_joints,
+)
+from dynident.cli.output import print_json, say, say_written
+from dynident.cli.studies import BandwidthOption, override_study
+from dynident.core.errors import InputError, name_study_in_errors
+
+
+@add_log_flags
+def collect(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="STUDY|ROBOT", help="A study, or a URDF, MJCF or robot TOML."),
+    ],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LOG",
+            help="Log files (a,b side by side), patterns, folders; those of the study by default.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder of the factors."),
+    ] = Path("factors"),
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+    ] = 1,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first log that cannot be used.")
+    ] = False,
+    withdraw: Annotated[
+        list[str] | None,
+        typer.Option("--withdraw", metavar="NAME", help="A source that goes; repeatable."),
+    ] = None,
+    friction: FrictionOption = None,
+    bandwidth: BandwidthOption = None,
+    locked: LockedOption = None,
+    floating: FloatingOption = False,
+    contact: ContactOption = None,
+    json: JsonFlag = False,
+    *,
+    told: LogFlags,
+) -> None:
+    """Reduce logs to factors, a small file each; what is there already is not read again."""
+    from dynident.cli.progress import show_progress
+    from dynident.robot.contacts import parse_contacts
+    from dynident.study import collect as collecting
+
+    study = collecting.read_model_study(model)
+    if study.log and (floating or contact):
+        raise InputError(
+            f"{model}: states its robot; --floating and --contact stand beside a robot"
+        )
+    study = override_section(study, "robot", {"floating": floating or None})
+    if contact:
+        study = study.model_copy(update={"contact": parse_contacts(contact)})
+    study = override_study(told.prepared(study), friction, bandwidth, parse_locked_joints(locked))
+    with show_progress() as progress, name_study_in_errors(model if study.log else None):
+        found = collecting.collect(
+            study,
+            sources or (),
+            output,
+            workers=workers,
+            strict=strict,
+            withdraw=withdraw or (),
+            layout=told.keys,
+            progress=progress,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(found.summary())
+    say("note", found.notes)
+    say_written(output)

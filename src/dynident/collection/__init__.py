@@ -1,0 +1,1 @@
+"""Logs as their factors in files: collected once, merged and identified at will."""

@@ -1,0 +1,233 @@
+"""From the factors of many logs to a fit: linear algebra on small triangles, without a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynident.collection.source import Source
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError, OptionError
+from dynident.core.options import collect_options
+from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import find_observed_base
+from dynident.dynamics.idim import Idim
+from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
+from dynident.fit.logs import LogsGone
+from dynident.fit.provenance import carry_robot_files, date_provenance
+from dynident.fit.reasons import list_torque_reasons
+from dynident.fit.residuals import summarise_without_rows
+from dynident.fit.verdict import DOUBTFUL, GROWN, SMALL, Reason, reach_verdict
+from dynident.fit.warnings import (
+    warn_of_disbelief,
+    warn_of_nonpassive_drives,
+    warn_of_poor_fit,
+    warn_of_sensor_errors,
+    warn_of_unfitted_joints,
+    warn_of_weak_excitation,
+)
+from dynident.methods import FACTORED
+from dynident.methods.options import estimate, refuse_absurd_estimate
+from dynident.methods.settings import collect_model_settings
+from dynident.regression.factors import (
+    Factors,
+    GroupFactor,
+    merge_all,
+    stack_weighted_groups,
+)
+from dynident.regression.problem import Problem
+from dynident.regression.row_kinds import RowKind
+from dynident.regression.rows import RowGroup
+from dynident.report.fit import Fit
+
+OF_ROWS = frozenset(collect_options([RowKind, Scoring]))
+"""Options of every method that take the logs themselves."""
+
+
+def merge_sources(model: Idim, sources: Sequence[Source]) -> tuple[Problem, list[Factors]]:
+    """The problem of all sources in the base parameters that these determine together.
+
+    Beside it the factors of each of them.
+    """
+    kinds = tuple(dict.fromkeys(source.about.facts.observed for source in sources))
+    base = find_observed_base(model, kinds)
+    own = {kind: find_observed_base(model, (kind,)) for kind in kinds} if kinds[1:] else {}
+    groups = tuple(dict.fromkeys(group for source in sources for group in source.about.groups))
+    wholes, runs = [], []
+    for source in sources:
+        parts = tuple(spread_groups(part, groups) for part in (source.factors, *source.runs))
+        told = own.get(source.about.facts.observed, base)
+        if told.names != source.parameters:
+            raise InputError(
+                f"{source.name}: its base parameters are not those of the model; collect it again"
+            )
+        if told is not base:
+            matrix = told.matrix[:, base.kept]  # beta of this kind = matrix @ beta of all kinds
+            parts = tuple(part.transform(matrix) for part in parts)
+        wholes.append(parts[0])
+        runs.append(parts[1:])
+    return Problem.of_factors(base, groups, merge_all(wholes), runs), wholes
+
+
+def spread_groups(part: Factors, groups: Sequence[RowGroup]) -> Factors:
+    """Factors with groups of which they have no rows, as those of unmeasured contacts elsewhere."""
+    own = {group.name: group for group in part.groups}
+    none = np.zeros((0, part.parameters + 1))
+    return Factors(tuple(own.get(g.name, GroupFactor(g.name, none, 0, g.noise)) for g in groups))
+
+
+@limit_to_one_thread
+def identify_sources(
+    model: Idim,
+    sources: Sequence[Source],
+    method: str,
+    given: Mapping[str, Any],
+    progress: Progress = ignore_progress,
+) -> Fit:
+    """Identify a model from factors, as `dynident.identify` does from logs.
+
+    What is given are options of the method by name, and ``doctor``.
+    """
+    watch = Stopwatch()
+    refuse_what_needs_rows(method, given)
+    options = {name: value for name, value in given.items() if name != "doctor"}
+    progress("merging", 0.0)
+    problem, parts = merge_sources(model, sources)
+    order = sorted(range(len(sources)), key=lambda k: sources[k].name)
+    sources, parts = [sources[k] for k in order], [parts[k] for k in order]
+    watch.lap("merge")
+    progress("estimate", 0.0)
+    found = estimate(problem, method, progress, **options)
+    refuse_absurd_estimate(found)
+    watch.lap("estimate")
+    base, factors = problem.base, problem.factors
+    facts = [source.about.facts for source in sources]
+    names = [fact.name for fact in facts]
+    names = [
+        name if names.count(name) == 1 else f"{name} {source.about.key[:8]}"
+        for name, source in zip(names, sources, strict=True)
+    ]
+    theta = base.standard(found.beta) if found.theta is None else found.theta
+    fitted = score_fitted_rows(factors, base.matrix @ theta)
+    nominal: tuple[FitFigure, ...] = ()
+    if problem.robot.has_nominal:
+        nominal = (score_fitted_rows(factors, base.matrix @ problem.idim.nominal),)
+    kept = None if found.essential is None else found.essential.kept
+    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
+    condition, rank, _ = system.condition()
+    told = () if given.get("doctor") is False else [f for s in sources for f in s.about.findings]
+    left_out = measure_left_out(parts, found.sigma)
+    watch.lap("held-out errors")
+    reasons = list_torque_reasons(
+        problem, found, system, facts, told, (fitted,), nominal, (), rest=False
+    )
+    reasons += list_foreign_reasons(names, left_out)
+    warnings = [
+        *problem.robot.warnings,
+        *(note for fact in facts for note in fact.warnings),
+        *warn_of_unfitted_joints(problem, facts),
+        *warn_of_poor_fit(fitted),
+        *found.warnings,
+        *warn_of_weak_excitation(problem, system, found),
+        *warn_of_disbelief(problem, found),
+        *warn_of_sensor_errors(problem, theta),
+        *warn_of_nonpassive_drives(problem, theta),
+    ]
+    errors = [score_fitted_rows(part, base.matrix @ theta) for part in parts]
+    table = [
+        {
+            "source": name,
+            "key": source.about.key,
+            "rows": source.factors.rows,
+            "own_error_percent": source.about.own_percent,
+            "error_percent": error.overall_percent,
+            "left_out_error_percent": None if np.isnan(without) else without,
+        }
+        for name, source, error, without in zip(names, sources, errors, left_out, strict=True)
+    ]
+    lowpass_hz = max(fact.lowpass_hz for fact in facts)
+    return Fit(
+        method=method,
+        base=base,
+        estimate=found,
+        logs=LogsGone("was made of factors, which hold no samples; identify the logs themselves"),
+        log_words=tuple(fact.words for fact in facts),
+        residuals=summarise_without_rows(problem.groups, factors, found.sigma),
+        preparation=facts[0].preparation,
+        lowpass_hz=lowpass_hz,
+        identification=(fitted,),
+        nominal=nominal,
+        validation=(),
+        condition_number=condition,
+        rank=rank,
+        settings={
+            **collect_model_settings(problem, method, {"rows": "decimated"}, options, found),
+            "lowpass_hz": lowpass_hz,
+            "score": "all",
+            "logs": [fact.settings for fact in facts],
+            "validation": [],
+            "decided": [],
+            "sources": table,
+        },
+        warnings=tuple(dict.fromkeys(warnings)),
+        timings=watch.total(),
+        verdict=reach_verdict(reasons, len(sources)),
+        robot_files=carry_robot_files(problem.robot),
+        provenance=date_provenance({n: fact.digest for n, fact in zip(names, facts, strict=True)}),
+        findings=tuple(told),
+    )
+
+
+def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[Reason]:
+    """Sources that the others predict far worse than they predict each other."""
+    known = [error for error in errors if not np.isnan(error)]
+    usual = float(np.median(known)) if len(known) > 2 else np.inf
+    return [
+        Reason(
+            DOUBTFUL,
+            f"{name}: error {error:.2g} % by the other logs, {usual:.2g} % is usual among them",
+        )
+        for name, error in zip(names, errors, strict=True)
+        if error > max(SMALL, GROWN * usual)
+    ]
+
+
+def refuse_what_needs_rows(method: str, given: Mapping[str, Any]) -> None:
+    """Refuse methods and options that factors are not enough for, in one line."""
+    if method not in FACTORED:
+        raise InputError(
+            f"method {method} needs rows, which factors have not: take {', '.join(FACTORED)}, or "
+            "identify the logs themselves"
+        )
+    for name in given:
+        if name in OF_ROWS:
+            words = f"{name} takes the samples of logs, which factors have not: leave it out"
+            raise OptionError(name, words)
+
+
+def measure_left_out(parts: Sequence[Factors], sigma: Array) -> list[float]:
+    """Error of each source under the least-squares answer of all others [%].
+
+    NaN where the others leave a combination open that all together tell, and of a source alone.
+    """
+    if len(parts) < 2:
+        return [np.nan] * len(parts)
+    one = np.ones(1)
+    weighted = [
+        Factors((GroupFactor("all", stack_weighted_groups(part.groups, sigma), part.rows),))
+        for part in parts
+    ]
+    rank = merge_all(weighted).weighted(one).condition()[1]
+    before, after = [weighted[:1]], [weighted[-1:]]
+    for early, late in zip(weighted[1:], weighted[-2::-1], strict=True):
+        before.append([merge_all([*before[-1], early])])
+        after.append([merge_all([*after[-1], late])])
+    errors = []
+    for part, first, last in zip(parts, [[], *before[:-1]], [*after[-2::-1], []], strict=True):
+        system = merge_all([*first, *last]).weighted(one)
+        known = system.condition()[1] == rank
+        errors.append(score_fitted_rows(part, system.solve()).overall_percent if known else np.nan)
+    return errors

@@ -1,0 +1,86 @@
+"""From log files to a source: which there are, what they hold, and their factors."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from dynident.collection.source import About, Source
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.kept import take_fingerprint
+from dynident.diagnosis.examine import Finding
+from dynident.fit.facts import gather_log_facts
+from dynident.fit.figures import score_fitted_rows
+from dynident.readers import READERS
+from dynident.readers.bags import METADATA
+from dynident.regression.blocks import factor_runs
+from dynident.regression.factors import merge_all
+from dynident.regression.problem import Problem
+from dynident.regression.standing import check_bearing
+
+
+def list_log_files(text: str) -> list[tuple[str, ...]]:
+    """Files of the logs that a text names: some side by side, a folder, a pattern or one file."""
+    path = Path(text)
+    if "," in text and not path.exists():
+        return [tuple(text.split(","))]
+    if path.is_dir() and not (path / METADATA).is_file():
+        names = (str(each) for each in sorted(path.iterdir()) if each.is_file())
+        return [(name,) for name in names if name.lower().endswith(tuple(READERS))]
+    if glob.has_magic(text) and not os.path.lexists(text):
+        return [(name,) for name in sorted(glob.glob(text, recursive=True))]
+    return [(text,)]
+
+
+def take_key(files: Iterable[str], layout: str) -> str:
+    """SHA-256 of a log's contents and layout; whatever its files are called."""
+    paths = map(Path, files)
+    within = (sorted(path.rglob("*")) if path.is_dir() else [path] for path in paths)
+    every = (path for each in within for path in each if not path.is_dir())
+    return take_fingerprint([layout, *map(hash_file, every)])
+
+
+def hash_file(path: Path) -> bytes:
+    """SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def reduce_problem(
+    problem: Problem,
+    key: str,
+    section: dict[str, Any],
+    examine: Callable[[Array], Sequence[Finding]] | None,
+) -> Source:
+    """The factors of the one log of a problem, with what is said of it.
+
+    Parameters
+    ----------
+    key, section
+        See `About`.
+    examine : callable, optional
+        What is wrong with the log, by standard parameters that fit it.
+    """
+    (log,), base = problem.samples, problem.base
+    borne = check_bearing(problem.idim, log)
+    (raw,) = factor_runs(problem)
+    runs = tuple(merge_all([run]) for run in raw)  # triangles of the columns that are not zero
+    factors = merge_all(runs)
+    if not factors.rows:
+        raise InputError("no rows are left to fit; lower drop_below or use a longer log")
+    beta = factors.weighted(factors.ones).solve()
+    facts = gather_log_facts(problem.idim, log)
+    facts = replace(facts, warnings=(*facts.warnings, *borne))
+    own = score_fitted_rows(factors, beta).overall_percent
+    findings = () if examine is None else tuple(examine(base.standard(beta)))
+    about = About(key, section, facts, findings, problem.groups, own)
+    return Source(about, base.names, factors, runs)

@@ -1,0 +1,1 @@
+"""Encoders alone: drives, loop and stand fitted to positions."""

@@ -1,0 +1,92 @@
+"""What a verdict asks of each log beside its rows: kept with their factors, it needs no samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.diagnosis.signals import find_signs
+from dynident.dynamics.equations import Observed
+from dynident.dynamics.idim import Idim
+from dynident.fit.figures import collect_log_settings
+from dynident.fit.logs import LogWords, put_logs_into_words
+from dynident.fit.provenance import hash_log
+from dynident.fit.verdict import Reason, list_limit_reasons, list_sign_reasons
+from dynident.recording.prepare import Preparation
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """One log, its rows aside.
+
+    Attributes
+    ----------
+    name, digest : str
+        SHA-256 of its positions and torques.
+    words : LogWords
+    settings : dict
+        All that shaped it.
+    preparation : Preparation
+    observed : Observed
+        What it can show.
+    stated : tuple of bool
+        Which equations of motion it states anywhere.
+    lowpass_hz : float
+        Largest cutoff of its torques [Hz].
+    motion : float
+        The farthest that anything moves [rad or m].
+    rough : bool
+        Whether its positions pass no filter.
+    warnings : tuple of str
+    reasons : tuple of Reason
+        What its signals say against any model of it.
+    """
+
+    name: str
+    digest: str
+    words: LogWords
+    settings: dict[str, Any]
+    preparation: Preparation
+    observed: Observed
+    stated: tuple[bool, ...]
+    lowpass_hz: float
+    motion: float
+    rough: bool
+    warnings: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+
+def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
+    """What is asked of a log that is fitted."""
+    (words,) = put_logs_into_words(idim, [log], "identify")
+    lowpass_hz = max(f.cutoff for f in log.filters)
+    spans = [log.stated[a:b].any(axis=0) for a, b in log.segments]
+    return LogFacts(
+        log.name,
+        hash_log(log),
+        words,
+        collect_log_settings(log, lowpass_hz),
+        log.preparation,
+        log.observed,
+        tuple(np.any(spans, axis=0).tolist()),
+        lowpass_hz,
+        max(float(np.max(np.ptp(log.q[a:b], axis=0))) for a, b in log.runs),
+        log.rough,
+        log.warnings,
+        tuple(list_log_reasons(idim.robot, log)),
+    )
+
+
+def list_log_reasons(robot: Robot, log: GeneralisedSamples) -> list[Reason]:
+    """What the signals of a log say against any model of it."""
+    peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
+    limits = np.array([joint.effort for joint in robot.joints])
+    signs = [] if log.rests is not None else find_signs(robot, log)
+    return [
+        *list_limit_reasons(log.name, peaks, limits),
+        *list_sign_reasons(log.name, robot.joint_names, signs),
+    ]

@@ -1,0 +1,263 @@
+"""``dynident collect``: a study's logs to factors in a folder, and a folder to a fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from dynident.api import find_log_faults, require_torque
+from dynident.collection.fill import Reduced, Task, fill_folder
+from dynident.collection.folder import (
+    HEAD,
+    Collected,
+    Entry,
+    Statement,
+    choose_sources,
+    leave_out,
+    read_sources,
+    read_statement,
+    state_together,
+)
+from dynident.collection.identify import identify_sources
+from dynident.collection.reduce import list_log_files, reduce_problem
+from dynident.collection.source import pack_source
+from dynident.core.compiled import tells_compilations
+from dynident.core.errors import DynidentError, InputError
+from dynident.core.options import read_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.schema import read_toml, replace_file_names, validate_data
+from dynident.core.threads import limit_to_one_thread
+from dynident.dynamics.base import BaseParameters, find_observed_base
+from dynident.dynamics.equations import Observed
+from dynident.dynamics.idim import Idim
+from dynident.estimators.closed_loop import lacks_torque
+from dynident.fit.json import relate_path
+from dynident.methods.keywords import IdentifyOptions
+from dynident.recording.prepare import Preparation
+from dynident.regression.generalised import generalise_samples
+from dynident.regression.problem import Problem
+from dynident.report.fit import Fit
+from dynident.robot.load import LOADERS
+from dynident.study.fits import relocate_log_section
+from dynident.study.run import collect_study_options
+from dynident.study.study import (
+    LogSection,
+    Study,
+    build_study_idim,
+    load_study_robot,
+    prepare_study_recording,
+    read_study,
+    read_study_recording,
+    tell_logs_apart,
+)
+
+
+@tells_compilations
+def collect(
+    study: Study | str | Path,
+    sources: Sequence[str | Path] = (),
+    output: str | Path = "factors",
+    *,
+    workers: int = 1,
+    strict: bool = False,
+    withdraw: Sequence[str] = (),
+    layout: Mapping[str, Any] | None = None,
+    progress: Progress = ignore_progress,
+) -> Collected:
+    """Reduce logs to their factors, one small file a log, of which `identify_factors` makes a fit.
+
+    What is there already with the same contents, model and preparation is not read again.
+
+    Parameters
+    ----------
+    study : Study, str or Path
+        The model and the preparation, and how the logs are laid out: a study or its file, or a
+        robot's file with the usual friction and preparation.
+    sources : sequence of str or Path
+        Log files, with commas between those side by side, patterns (``runs/*.csv``) and folders,
+        laid out as the study's first log. By default the logs that the study fits.
+    output : str or Path
+        Folder of the factors.
+    workers : int
+        Processes of this machine.
+    strict : bool
+        Refuse the first log that cannot be used, instead of naming it.
+    withdraw : sequence of str
+        Names of sources that go from the folder.
+    layout : mapping, optional
+        Keys of a ``[[log]]`` that hold for all sources.
+    progress : callable
+        See `Progress`.
+
+    Returns
+    -------
+    Collected
+        What became of each log.
+
+    Raises
+    ------
+    InputError
+        For a model or a preparation that takes rows, and a folder of another one.
+    """
+    told, folder = (
+        study if isinstance(study, Study) else read_model_study(Path(study)),
+        Path(output),
+    )
+    statement = state_model(told, folder)
+    sections, left = find_sections(told, sources, layout or {})
+    plain = [section.model_dump(mode="json", exclude_none=True) for section in sections]
+    text = told.model_dump_json(exclude_none=True, exclude={"log"})
+    return fill_folder(
+        folder, statement, plain, left, text, reduce_log,
+        workers=workers, strict=strict, withdraw=withdraw, progress=progress,
+    )  # fmt: skip
+
+
+def read_model_study(path: Path) -> Study:
+    """A study, or that of a robot's file, which as TOML has no ``[robot]``."""
+    suffix = path.suffix.lower()
+    is_study = suffix == ".toml" and path.is_file() and "robot" in read_toml(path)
+    if is_study or suffix not in LOADERS:
+        return read_study(path, None)
+    return validate_data(Study, {"robot": {"file": str(path)}}, path)
+
+
+def state_model(study: Study, folder: Path) -> Statement:
+    """What all sources of a folder state by a study, refused where the folder states another."""
+    idim = build_study_idim(study, load_study_robot(study))
+    wanted = read_options(Preparation, study.prepare)
+    if idim.nonlinear or idim.loaded:
+        raise InputError(
+            f"friction {idim.friction!r} has shapes or bears loads, which take rows: collect with "
+            "friction that is linear, as coulomb-viscous or cube-root, or identify the logs"
+        )
+    if wanted.rests is not None or wanted.period != "none":
+        raise InputError(
+            "[prepare] period and rests average over logs, whose errors factors do not keep: leave "
+            "them out, or identify the logs themselves"
+        )
+    seen = replace_file_names(study, lambda name: relate_path(name, folder))
+    told = seen.model_dump(mode="json", exclude_none=True, exclude={"log"})
+    return state_together(folder, idim, told, [repr(wanted), str(asks_doctor(study))])
+
+
+def asks_doctor(study: Study) -> bool:
+    """Whether logs are looked at, too."""
+    return study.identify.options().get("doctor") is not False
+
+
+def find_sections(
+    study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
+) -> tuple[list[LogSection], list[Entry]]:
+    """The logs to be reduced, under names that tell them apart, and what is no log."""
+    if not sources:
+        return [section for section in study.log if section.use == "identify"], []
+    found: list[LogSection] = []
+    left: list[Entry] = []
+    for text in map(str, sources):
+        logs = list_log_files(text)
+        if not logs:
+            left.append(leave_out(text, "no log file is there"))
+        for files in logs:
+            try:
+                found.append(lay_out(study, files, layout))
+            except InputError as error:
+                left.append(leave_out(",".join(files), error))
+    return list(tell_logs_apart(tuple(found))), left
+
+
+def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> LogSection:
+    """A log that is laid out as the first of a study."""
+    if not study.log:
+        return validate_data(LogSection, {"files": files, **layout}, "command line: log")
+    section = relocate_log_section(study.log[0], files, layout)
+    return section.model_copy(update={"use": "identify", "period": None})
+
+
+@limit_to_one_thread
+def reduce_log(task: Task) -> Reduced:
+    """Read, prepare and reduce one log."""
+    section = LogSection.model_validate(task.section)
+    placed = replace_file_names(section, lambda name: relate_path(name, Path(task.folder)))
+    told = placed.model_dump(mode="json", exclude_none=True)
+    study, idim = open_model(task.study)
+    try:
+        if section.period not in (None, "none"):
+            raise InputError("period averages over the log, whose errors factors do not keep")
+        recording = read_study_recording(section, idim.robot)
+        log = generalise_samples(idim, prepare_study_recording(section, recording, study.prepare))
+        problem = Problem.of(find_base(task.study, log.observed), log)
+        if lacks_torque(log):
+            raise InputError("has no torque")
+        require_torque(problem)
+        examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+        source = reduce_problem(problem, task.key, told, examine)
+    except DynidentError as error:
+        return Reduced(b"", str(error))
+    return Reduced(pack_source(source, idim.robot.name, task.fingerprint))
+
+
+@cache
+def open_model(text: str) -> tuple[Study, Idim]:
+    """A study and its model, once a process."""
+    study = Study.model_validate_json(text)
+    return study, build_study_idim(study, load_study_robot(study))
+
+
+@cache
+def find_base(text: str, observed: Observed) -> BaseParameters:
+    """What one kind of logs determines, likewise."""
+    return find_observed_base(open_model(text)[1], (observed,))
+
+
+@tells_compilations
+def identify_factors(
+    folder: str | Path,
+    method: str | None = None,
+    *,
+    progress: Progress = ignore_progress,
+    **options: Unpack[IdentifyOptions],
+) -> Fit:
+    """Identify a robot from a folder of factors that `collect` made, without its logs.
+
+    Parameters
+    ----------
+    folder : str or Path
+    method : str, optional
+        One of `dynident.methods.FACTORED`; that of the study by default.
+    progress : callable
+        See `Progress`.
+    **options
+        Those of the method, by name; the study's by default.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        For methods and options that need rows, and a folder without factors.
+    ComputationError
+        When no trustworthy answer came out.
+    """
+    folder = Path(folder)
+    statement = read_statement(folder)
+    if statement is None:
+        raise InputError(f"{folder}: holds no factors; dynident collect makes them")
+    found, damaged = read_sources(folder, statement)
+    sources, others = choose_sources(found)
+    left = [f"{entry.name} is left out: {entry.reason}" for entry in (*damaged, *others)]
+    if not sources:
+        raise InputError("; ".join([f"{folder}: holds no source that can be merged", *left]))
+    told = {**statement.study, "log": [source.about.section for source in sources]}
+    study = validate_data(Study, told, folder / HEAD)
+    study = replace_file_names(study, lambda name: os.path.normpath(folder / name))
+    given = {**collect_study_options(study), **{k: v for k, v in options.items() if v is not None}}
+    chosen = method or study.identify.method
+    fit = identify_sources(statement.model, sources, chosen, given, progress)
+    return replace(fit, study=study, warnings=(*left, *fit.warnings))

@@ -1,0 +1,352 @@
+"""Logs collected as factors: the same answers as of the logs, the same bits whoever made them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+from robots import EXAMPLES
+
+import dynident as di
+from dynident.cli import run
+from dynident.collection.identify import measure_left_out
+from dynident.core.errors import InputError
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.least_squares import wls
+from dynident.fit.figures import score_fitted_rows
+from dynident.regression.blocks import factor_runs, factorise_run_sum
+from dynident.regression.factors import Factors, GroupFactor, merge_all
+from dynident.regression.problem import Problem
+from dynident.study.collect import reduce_log
+from dynident.study.study import Study, read_study
+
+ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
+RATE, SAMPLES = 200.0, 2400
+
+
+def write_log(path: Path, seed: int, heavier: float = 1.1, samples: int = SAMPLES) -> None:
+    """A log of a two-joint arm that is heavier than its file, with noise."""
+    robot = di.load_robot(ARM)
+    model = di.build_idim(robot, "coulomb-viscous")
+    drives = [0.20, 1.5, 2.0, 0.1, 0.08, 0.6, 0.9, -0.05]
+    q, dq, ddq = (0.35 * x for x in toy.motion(2, samples / RATE, seed, RATE))
+    tau = model.torque(np.concatenate([heavier * robot.nominal.ravel(), drives]), q, dq, ddq)
+    tau += np.random.default_rng(seed).normal(scale=[0.5, 0.2], size=tau.shape)
+    names = ("q_shoulder", "q_elbow", "tau_shoulder", "tau_elbow")
+    signals = dict(zip(names, np.hstack([q, tau]).T, strict=True))
+    np.savez(path, time=np.arange(samples) / RATE, **signals)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a robot, three logs, and their factors in ``made``."""
+    folder = tmp_path_factory.mktemp("logs")
+    shutil.copy(ARM, folder)
+    for seed in (1, 2, 3):
+        write_log(folder / f"run{seed}.npz", seed)
+    text = '[robot]\nfile = "arm.urdf"\n[prepare]\nbandwidth = 5.0\n'
+    (folder / "study.toml").write_text(text)
+    di.collect(folder / "study.toml", [f"{folder}/run*.npz"], folder / "made")
+    return folder
+
+
+def read_directly(logs: Path, method: str, **options: object) -> di.Fit:
+    """`identify` of the same logs, with nothing decided and error bars by runs of time."""
+    keys = {"method": method, "decide": "nothing", "covariance": "blocks", "doctor": False}
+    keys |= options
+    study = read_study(logs / "study.toml", None)
+    told = study.model_dump(exclude_none=True)
+    files = [{"files": [str(logs / f"run{k}.npz")]} for k in (1, 2, 3)]
+    return di.run_study(
+        Study.model_validate({**told, "log": files, "identify": {**keys, **options}})
+    )
+
+
+def assert_near(found: np.ndarray, expected: np.ndarray, share: float = 1e-9) -> None:
+    """Equal up to a share of the largest entry."""
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=share * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("ols", {}),
+        ("wls", {"essential": "ratio"}),
+        ("pc-idim-ls", {"bootstrap": 0}),
+        ("pc-idim-ls", {"bootstrap": 0, "prior_weight": "held-out"}),
+    ],
+)
+def test_factors_answer_as_the_logs_do(logs, method, options):
+    found = di.identify_factors(logs / "made", method, **options)
+    direct = read_directly(logs, method, **options)
+    assert_near(found.estimate.beta, direct.estimate.beta)
+    assert_near(found.estimate.sigma, direct.estimate.sigma)
+    assert_near(found.estimate.covariance.matrix, direct.estimate.covariance.matrix, 1e-7)
+    assert found.estimate.covariance.name == direct.estimate.covariance.name
+    assert found.essential == direct.essential
+    if method == "pc-idim-ls":
+        assert_near(found.theta, direct.theta)
+        assert found.estimate.knowledge == direct.estimate.knowledge
+    for mine, theirs in ((found.identification, direct.identification),
+                         (found.nominal, direct.nominal)):  # fmt: skip
+        assert mine[0].overall_percent == pytest.approx(theirs[0].overall_percent, rel=1e-9)
+    assert found.rank == direct.rank
+    assert found.verdict.state == direct.verdict.state
+
+
+def test_the_order_of_logs_changes_no_bit(logs, tmp_path):
+    files = [str(logs / f"run{k}.npz") for k in (3, 1, 2)]
+    for k, file in enumerate(files):
+        di.collect(logs / "study.toml", [file], logs / "other")
+        assert len(list((logs / "other").glob("*.npz"))) == k + 1
+    made = sorted((logs / "made").iterdir())
+    assert [path.name for path in made] == sorted(p.name for p in (logs / "other").iterdir())
+    for path in made:
+        assert path.read_bytes() == (logs / "other" / path.name).read_bytes(), path.name
+    assert di.identify_factors(logs / "made") == di.identify_factors(logs / "other")
+
+
+@pytest.mark.long
+def test_the_number_of_workers_changes_no_bit(logs):
+    di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "twice", workers=2)
+    for path in (logs / "made").iterdir():
+        assert path.read_bytes() == (logs / "twice" / path.name).read_bytes(), path.name
+
+
+def test_only_what_is_new_is_read(logs, tmp_path, monkeypatch):
+    for name in ("arm.urdf", "study.toml", "run1.npz", "run2.npz"):
+        shutil.copy(logs / name, tmp_path)
+    study, output = tmp_path / "study.toml", tmp_path / "made"
+    di.collect(study, [tmp_path], output)
+    reduce = reduce_log
+    read = []
+    monkeypatch.setattr(
+        "dynident.study.collect.reduce_log", lambda task: read.append(task) or reduce(task)
+    )
+    again = di.collect(study, [tmp_path], output)
+    assert not read
+    assert [entry.state for entry in again.entries] == ["there", "there"]
+    write_log(tmp_path / "run2.npz", 7)
+    shutil.copy(logs / "run3.npz", tmp_path)
+    found = di.collect(study, [tmp_path], output)
+    assert len(read) == 2
+    assert [entry.state for entry in found.entries] == ["there", "read", "read"]
+    assert found.notes == ("run2.npz has changed: its earlier factors went",)
+    assert len(list(output.glob("*.npz"))) == 3
+    gone = di.collect(study, [tmp_path, "nowhere/*.npz"], output, withdraw=["run3.npz"])
+    assert gone.notes == ("run3.npz is withdrawn",)
+    assert [entry.name for entry in gone.entries] == ["nowhere/*.npz", "run1.npz", "run2.npz"]
+    assert len(read) == 2
+    with pytest.raises(InputError, match=r"has no source 'run9\.npz'"):
+        di.collect(study, [tmp_path / "run1.npz"], output, withdraw=["run9.npz"])
+
+
+def test_what_cannot_be_used_is_named_and_the_rest_is_done(logs, tmp_path):
+    for name in ("arm.urdf", "study.toml", "run1.npz"):
+        shutil.copy(logs / name, tmp_path)
+    whole = (tmp_path / "run1.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "copy.npz").write_bytes(whole)
+    with np.load(tmp_path / "run1.npz") as signals:
+        np.savez_compressed(tmp_path / "packed.npz", **signals)
+        names = {"q_shoulder": "q_1", "q_elbow": "q_2"}
+        np.savez(tmp_path / "foreign.npz", **{names.get(k, k): v for k, v in signals.items()})
+    write_log(tmp_path / "short.npz", 5, samples=30)
+    (tmp_path / "damaged.csv").write_text("time,q_shoulder,q_elbow,tau_shoulder,tau_elbow\n0,0,x\n")
+    study = tmp_path / "study.toml"
+    found = di.collect(study, [tmp_path], tmp_path / "made")
+    reasons = {entry.name: entry.reason for entry in found.left_out}
+    used = [entry.name for entry in found.entries if entry.state == "read"]
+    # of what holds the same samples one counts, whatever it is called
+    assert len(used) == 1
+    assert {*used, *reasons} == {p.name for p in tmp_path.iterdir() if p.suffix in (".npz", ".csv")}
+    same = {"run1.npz", "copy.npz", "packed.npz"}
+    told = [reasons[name] for name in same - {*used}]
+    assert all("has the contents of" in words or "has the samples of" in words for words in told)
+    assert "was cut off" in reasons["cut.npz"]
+    assert "no column 'q_shoulder'" in reasons["foreign.npz"]
+    assert "has 30 samples" in reasons["short.npz"]
+    assert "row" in reasons["damaged.csv"] or "line" in reasons["damaged.csv"]
+    assert all(name in found.summary() for name in reasons)
+    with pytest.raises(InputError, match=r"copy\.npz|run1\.npz"):
+        di.collect(study, [tmp_path], tmp_path / "strict", strict=True)
+
+
+def test_a_file_of_factors_that_is_cut_is_named_and_made_again(logs, tmp_path):
+    folder = tmp_path / "made"
+    shutil.copytree(logs / "made", folder)
+    path = next(folder.glob("*.npz"))
+    path.write_bytes(path.read_bytes()[:-300])
+    fit = di.identify_factors(folder, "wls")
+    assert fit.warnings[0].startswith(f"{path.name} is left out: ")
+    assert len(fit.settings["sources"]) == 2
+    di.collect(logs / "study.toml", [logs], folder)
+    assert len(di.identify_factors(folder, "wls").settings["sources"]) == 3
+
+
+def test_what_needs_rows_is_refused_in_one_line(logs, tmp_path):
+    made = logs / "made"
+    for words, method, options in (
+        ("method irls needs rows.*take ols, wls, pc-idim-ls", "irls", {}),
+        ("covariance 'hac' needs rows", "wls", {"covariance": "hac"}),
+        ("lowpass_hz takes the samples", "wls", {"lowpass_hz": 5.0}),
+        ("method wls has no option 'prior_weight'", "wls", {"prior_weight": 1.0}),
+    ):
+        with pytest.raises(InputError, match=words):
+            di.identify_factors(made, method, **options)
+    with pytest.raises(InputError, match="holds no factors"):
+        di.identify_factors(tmp_path)
+    study = read_study(logs / "study.toml", None)
+    for section, key, value, words in (
+        ("prepare", "bandwidth", 4.0, r"another model, preparation or version \(\[prepare\]"),
+        ("prepare", "period", 2.0, "average over logs"),
+        ("robot", "friction", "stribeck", "has shapes"),
+        ("robot", "friction", "load", "bears loads"),
+        ("robot", "friction", "viscous", r"\[robot\] differ"),
+    ):
+        own = getattr(study, section).model_copy(update={key: value})
+        with pytest.raises(InputError, match=words):
+            di.collect(study.model_copy(update={section: own}), [logs], made)
+
+
+def test_a_fit_of_factors_is_a_fit_as_any_other(logs, tmp_path):
+    fit = di.identify_factors(logs / "made", bootstrap=0)
+    assert fit.verdict.state == "trusted"
+    fit.save(tmp_path)
+    again = di.read_result(tmp_path / "result.json")
+    assert again == fit
+    assert "not known" in (tmp_path / "report.html").read_text()
+    assert len(again.samples) == 3  # the study behind it has the logs
+    robot = di.load_robot(tmp_path / "model.urdf")
+    np.testing.assert_allclose(robot.nominal, fit.phi, rtol=1e-6, atol=1e-9)
+    held_out = di.read_log(logs / "run1.npz", fit.robot)
+    assert di.validate(again, held_out)[0].overall_percent < 10.0
+
+
+def test_a_log_that_others_do_not_explain_is_doubted(logs, tmp_path):
+    shutil.copytree(logs / "made", tmp_path / "made")
+    for seed in range(4, 8):
+        write_log(tmp_path / f"run{seed}.npz", seed)
+    write_log(tmp_path / "other.npz", 9, heavier=1.4)
+    di.collect(logs / "study.toml", [f"{tmp_path}/*.npz"], tmp_path / "made")
+    fit = di.identify_factors(tmp_path / "made", "wls")
+    said = [reason.words for reason in fit.verdict.reasons]
+    assert any(words.startswith("other.npz: error ") for words in said)
+    assert not any("run" in words for words in said)
+
+
+def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert (
+        run(["collect", str(ARM), f"{logs}/run*.npz", "-o", "f", "--bandwidth", "5", "--json"]) == 0
+    )
+    told = json.loads(capfd.readouterr().out)
+    assert [entry["state"] for entry in told["entries"]] == ["read"] * 3
+    assert run(["identify", "f", "--method", "wls", "-o", "out", "--no-report"]) == 0
+    assert "overall" in capfd.readouterr().out
+    result = json.loads(Path("out/result.json").read_text())
+    assert [source["source"] for source in result["settings"]["sources"]] == [
+        "run1.npz", "run2.npz", "run3.npz",
+    ]  # fmt: skip
+    for flags, words in (
+        (["--bandwidth", "4"], "factors state their robot"),
+        (["--decide", "all"], "--decide takes rows"),
+        (["--lowpass", "4"], "--lowpass: "),
+        (["--method", "didim"], "method didim needs rows"),
+    ):
+        assert run(["identify", "f", *flags]) == 2
+        assert words in capfd.readouterr().err
+    assert run(["collect", str(ARM), "missing.npz", "-o", "g", "--strict"]) == 2
+    assert "missing.npz" in capfd.readouterr().err
+
+
+def test_errors_of_a_source_left_out_are_those_of_a_fit_to_the_others():
+    rng = np.random.default_rng(3)
+    parts = [
+        Factors(tuple(GroupFactor(f"{g}", rng.normal(size=(9, 5)), 9) for g in range(2)))
+        for _ in range(4)
+    ]
+    sigma = np.array([0.5, 2.0])
+    found = measure_left_out(parts, sigma)
+    for k, part in enumerate(parts):
+        others = merge_all([other for other in parts if other is not part])
+        beta = others.weighted(sigma).solve()
+        assert found[k] == pytest.approx(score_fitted_rows(part, beta).overall_percent, rel=1e-9)
+    # a column that one part alone knows is open without it
+    alone = [Factors(tuple(_drop(g) for g in part.groups)) for part in parts[1:]]
+    assert np.isnan(measure_left_out([parts[0], *alone], sigma)).tolist() == [True] + [False] * 3
+
+
+def _drop(group: GroupFactor) -> GroupFactor:
+    factor = group.factor.copy()
+    factor[:, 0] = 0.0
+    return GroupFactor(group.name, factor, group.rows)
+
+
+def test_merged_triangles_are_those_of_all_rows():
+    rng = np.random.default_rng(1)
+    rows = [rng.normal(size=(7, 4)) for _ in range(20)]
+    parts = [Factors((GroupFactor("a", own, 7), GroupFactor("b", own[:0], 0))) for own in rows]
+    whole, none = merge_all(parts).groups
+    assert whole.rows == 140
+    assert none.factor.shape == (0, 4)
+    assert np.all(np.diag(whole.factor) > 0.0)
+    stacked = np.vstack(rows)
+    np.testing.assert_allclose(whole.factor.T @ whole.factor, stacked.T @ stacked, rtol=1e-12)
+
+
+def test_error_bars_by_runs_of_time_follow_correlation():
+    """White errors give the sandwich's; of errors that last they tell what Monte Carlo tells."""
+    robot = toy.arm(2)
+    samples = [toy.on_its_motion(toy.log(robot, 3.0, seed=k)[0], 10.0) for k in range(8)]
+    base, rng = Problem(robot, samples).base, np.random.default_rng(0)
+    for keep in (0.0, 0.99):
+        betas, bars = [], []
+        for _ in range(10):
+            noisy = []
+            for log in samples:
+                taps = keep ** np.arange(400)
+                drawn = rng.normal(size=(len(log.tau) + len(taps) - 1, 2))
+                error = np.column_stack([np.convolve(e, taps, "valid") for e in drawn.T])
+                noisy.append(log.driven(log.tau + 0.1 * error))
+            found = wls(Problem.of(base, noisy), ErrorBars("blocks"))
+            betas.append(found.beta)
+            bars.append(found.covariance.std)
+        ratio = np.sqrt(np.mean(np.var(betas, axis=0, ddof=1) / np.mean(bars, axis=0) ** 2))
+        assert 0.7 < ratio < 1.4
+
+
+def test_error_bars_by_runs_do_not_hang_on_the_order():
+    robot = toy.arm(2)
+    logs = [toy.on_its_motion(toy.log(robot, 3.0, 0.2, seed=k)[0], 10.0) for k in range(3)]
+    problem = Problem(robot, logs)
+    runs = factor_runs(problem)
+    kept = Problem.of_factors(problem.base, problem.groups, problem.factors, runs[::-1])
+    sigma = np.array([0.3, 0.4])
+    root, words = factorise_run_sum(problem, sigma)
+    other, same = factorise_run_sum(kept, sigma)
+    assert words == same
+    assert_near(other, root, 1e-10)
+    assert not kept.at_hand
+    with pytest.raises(InputError, match="factors alone are left"):
+        next(kept.passes())
+
+
+@pytest.mark.long
+def test_floating_factors_answer_as_the_logs_do(tmp_path):
+    """Logs with measured forces and with none: other equations, groups and base parameters."""
+    study = read_study(EXAMPLES / "quadruped" / "study.toml")
+    fitted = tuple(log.model_copy(update={"use": "identify"}) for log in study.log)
+    keys = {"method": "wls", "decide": "nothing", "covariance": "blocks"}
+    told = study.identify.model_copy(update=keys)
+    study = study.model_copy(update={"log": fitted, "identify": told})
+    di.collect(study, output=tmp_path)
+    found, direct = di.identify_factors(tmp_path), di.run_study(study)
+    assert len(direct.base.observed) > 1
+    assert found.base.names == direct.base.names
+    assert_near(found.estimate.beta, direct.estimate.beta)
+    assert_near(found.estimate.covariance.matrix, direct.estimate.covariance.matrix, 1e-7)
