@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dynident.cli.options import (
+    BeyondOption,
     ContactOption,
     FloatingOption,
     FrictionOption,
@@ -44,10 +45,7 @@ def base(
             help="Which equations: full, joints, base, null-space; several side by side.",
         ),
     ] = None,
-    beyond: Annotated[
-        str | None,
-        typer.Option("--beyond", metavar="LINK", help="The limb that a sensor there holds."),
-    ] = None,
+    beyond: BeyondOption = None,
     contact: ContactOption = None,
     symmetries: Annotated[
         bool,

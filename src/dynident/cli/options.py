@@ -62,6 +62,12 @@ UnitsOption = Annotated[
     ),
 ]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
+BeyondOption = Annotated[
+    str | None,
+    typer.Option(
+        "--beyond", metavar="LINK", help="The limb, or the tool alone, that a sensor there holds."
+    ),
+]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(

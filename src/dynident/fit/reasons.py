@@ -47,6 +47,7 @@ from dynident.fit.verdict import (
     list_sign_reasons,
     list_standstill_reasons,
 )
+from dynident.recording.floating import measure_base_turn
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
@@ -87,6 +88,9 @@ def list_torque_reasons(
     motion = max(
         float(np.max(np.ptp(log.q[a:b], axis=0))) for log in problem.samples for a, b in log.runs
     )
+    # nobody knows where the base of a limb is, but how it turns
+    turns = [measure_base_turn(log.base, log.runs) for log in problem.samples if log.base]
+    motion = max(motion, *turns, 0.0)
     kept = list(range(problem.base.count) if found.essential is None else found.essential.kept)
     every += list_excitation_reasons(system.condition()[1], len(kept), count, motion)
     rough = [log.name for log in problem.samples if log.rough]
@@ -136,7 +140,7 @@ def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason
         return []
     speeds = np.max([find_standstill_speeds(log) for log in problem.samples], axis=0)
     drives = problem.robot.drives
-    moving = [find_moving_joints(log.dq[:, -n:], tuple(speeds), drives) for log in problem.samples]
+    moving = [find_moving_joints(log.dq[:, log.joint_rows], tuple(speeds), drives) for log in problem.samples]
     shares, times = np.zeros(n), np.full(n, np.nan)
     for j in np.flatnonzero(np.any(rub, axis=0)):
         g = problem.robot.dof - n + j

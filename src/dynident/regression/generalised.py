@@ -32,7 +32,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.tree import build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
 from dynident.robot.model import Contact, Equations, Robot
@@ -65,6 +65,8 @@ class GeneralisedSamples(Samples):
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
+    prepared : Preparation or None
+        See `preparation`.
     """
 
     observed: Observed
@@ -73,6 +75,12 @@ class GeneralisedSamples(Samples):
     stated: Booleans
     applied: Array | None
     standing: Array | None = None
+    prepared: Preparation | None = None
+
+    @property
+    def preparation(self) -> Preparation:
+        """What made the log that was read, of which a limb has some joints, or none."""
+        return self.prepared or super().preparation
 
     @property
     def configuration(self) -> Array:
@@ -90,6 +98,11 @@ class GeneralisedSamples(Samples):
         return int(self.dq.shape[1] - self.measured.shape[1])
 
     @property
+    def joint_rows(self) -> slice:
+        """Where the joints' torques are among all equations."""
+        return slice(self.first, self.dq.shape[1])
+
+    @property
     def base_motion(self) -> Array | None:
         """Pose, twist and spatial acceleration of a base that floats, shape (samples, 19)."""
         if not self.first:
@@ -101,7 +114,7 @@ class GeneralisedSamples(Samples):
         """What measured wrenches do to the joints; of the base, which is led, zero."""
         if self.applied is None:
             return None
-        return put_base_before(self.tau[:, self.first :] - self.applied, self.first)
+        return put_base_before(self.tau[:, self.joint_rows] - self.applied, self.first)
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Self:
         """The same log on another motion, its equations combined as they were.
@@ -120,12 +133,14 @@ class GeneralisedSamples(Samples):
         """
         if self.applied is None:
             return self.tau
-        return np.hstack([self.tau[:, : -self.applied.shape[1]], self.applied])
+        found = self.tau.copy()
+        found[:, self.joint_rows] = self.applied
+        return found
 
     @property
     def joint_torque(self) -> Array:
         """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
-        return self.tau[:, -self.measured.shape[1] :] if self.applied is None else self.applied
+        return self.tau[:, self.joint_rows] if self.applied is None else self.applied
 
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
@@ -138,6 +153,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if isinstance(log, GeneralisedSamples):
         return log
     robot, tree = idim.robot, idim.tree
+    prepared, of_base = log.preparation, log.filters[0]
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     if log.rests is not None:
         log = average_rests(log)
@@ -186,7 +202,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
-        "filters": (log.filters[0],) * first + log.filters,
+        "filters": (of_base,) * first + log.filters,
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
@@ -197,6 +213,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale=scale,
         stated=stated,
         applied=log.tau if measured else None,
+        prepared=prepared,
     )
 
 
@@ -248,7 +265,12 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     wrenches = {name: own for name, own in log.wrenches.items() if name in names}
     touching = {name: own for name, own in log.touching.items() if name in names}
     limb = whole.of_joints(robot.joint_names)
-    return replace(limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching)
+    return replace(
+        limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching,
+        # a tool has no joint of its own
+        bandwidth=limb.bandwidth or whole.bandwidth,
+        position_hz=limb.position_hz or whole.position_hz,
+    )  # fmt: skip
 
 
 def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:

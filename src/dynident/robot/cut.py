@@ -64,10 +64,10 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
         and not (robot.floating and joint == 1)
     ]
     inertia = np.zeros(10)
-    for each in (model.frames[k] for k in hanging):
-        if urdf.carriers[each.parentJoint] not in beyond:
-            placed = root.actInv(urdf.placements[each.parentJoint] * each.placement)
-            inertia += placed.act(each.inertia).toDynamicParameters()
+    for joint, placement, own in list_held_inertias(model, frames[frame], hanging):
+        if urdf.carriers[joint] not in beyond:
+            placed = root.actInv(urdf.placements[joint] * placement)
+            inertia += placed.act(own).toDynamicParameters()
     numbers = tuple(robot.numbers[urdf.moving.index(joint)] for joint in beyond)
     turns = robot.drives.turns
     own = [number - 1 for number in numbers]
@@ -99,8 +99,6 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         motion comes from logs of the whole robot, its `carrier`.
     """
     found = locate_cut(robot, frame, name)
-    if not found.numbers:
-        raise InputError(f"{found.path}: no joint moves beyond {frame}; cut nearer to the base")
     order = {number: new for new, number in enumerate(found.numbers, start=1)}
     joints, nominal = [], [found.inertia]
     for number in found.numbers:
@@ -138,6 +136,27 @@ def place_behind(seat: Contact, item: Joint | Contact) -> tuple[Array, Array]:
     """Placement in a sensor's frame of what is on the same body: rotation and translation."""
     on = pin.SE3(seat.rotation, seat.translation)
     return freeze_placement(on.actInv(pin.SE3(item.rotation, item.translation)))
+
+
+def list_held_inertias(
+    model: pin.Model, root: int, hanging: set[int]
+) -> list[tuple[int, pin.SE3, pin.Inertia]]:
+    """Inertias of what hangs on a link: joints, and where on these.
+
+    Joints have all that is fixed to them; what of the link's own joint hangs on the link is with
+    the frames of the fixed joints.
+    """
+    seat = model.frames[root]
+    if model.frames[seat.parentFrame].type == pin.FrameType.JOINT:
+        whole, parts = {seat.parentJoint}, set()
+    else:
+        whole, parts = set(), {seat.parentFrame, *hanging}
+    whole |= {model.frames[k].parentJoint for k in hanging} - {seat.parentJoint}
+    own = [model.frames[k] for k in parts if model.frames[k].parentJoint == seat.parentJoint]
+    return [
+        *((joint, pin.SE3.Identity(), model.inertias[joint]) for joint in whole),
+        *((each.parentJoint, each.placement, each.inertia) for each in own),
+    ]
 
 
 def find_frames_beyond(model: pin.Model, root: int) -> set[int]:

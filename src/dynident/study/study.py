@@ -354,18 +354,17 @@ def load_study_robot(study: Study) -> Robot:
 
 def extract_limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
     """The part of a robot beyond a sensor, which a contact at its frame may describe."""
-    own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
-    others = [spec for spec in contacts if spec not in own]
-    found = cut_off_limb(add_contacts(robot, others), frame, own[0].name if own else None)
-    if not own:
-        return found
+    named = [spec for spec in contacts if (spec.frame or spec.name) == frame]
+    others = [spec for spec in contacts if spec not in named]
+    own = named[0] if named else ContactSpec(name=frame, estimate=("bias",))
+    found = cut_off_limb(add_contacts(robot, others), frame, own.name)
     sensor = replace(
         found.contacts[0],
-        bias=np.array(own[0].bias),
-        sign=own[0].sign,
-        rpy=own[0].rpy,
-        rotation=freeze_array(convert_rpy(own[0].rpy)),
-        estimate=tuple(dict.fromkeys(own[0].estimate)),
+        bias=np.array(own.bias),
+        sign=own.sign,
+        rpy=own.rpy,
+        rotation=freeze_array(convert_rpy(own.rpy)),
+        estimate=tuple(dict.fromkeys(own.estimate)),
     )
     return replace(found, contacts=(sensor, *found.contacts[1:]))
 
