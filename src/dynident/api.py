@@ -38,6 +38,7 @@ from dynident.fit.figures import (
     check_lowpass,
     collect_log_settings,
     score_model,
+    tell_torque_source,
 )
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
@@ -548,7 +549,7 @@ def measure_held_out_log(
     """Errors of a model on the one log of a problem; of a free simulation too, given the loop."""
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
-    return ValidationFigures(name, *figures, free, problem.samples[0].torque)
+    return ValidationFigures(name, *figures, free, tell_torque_source(problem.samples[0]))
 
 
 def to_plain_number(value: Any) -> Any:

@@ -69,9 +69,7 @@ class StudyFlags:
         from dynident.robot.contacts import parse_contacts
         from dynident.study.study import read_study
 
-        beside = (
-            self.logs or self.held_out or self.floating or self.contacts or self.beyond
-        )
+        beside = self.logs or self.held_out or self.floating or self.contacts or self.beyond
         if self.study is not None:
             if self.robot is not None or beside:
                 raise InputError(

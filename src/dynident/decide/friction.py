@@ -228,7 +228,11 @@ def list_joints_within_a_turn(problem: Problem) -> list[int]:
     one.
     """
     n = problem.robot.n
-    places = [log.q[start:stop, log.q.shape[1] - n :] for log in problem.samples for start, stop in log.segments]
+    places = [
+        log.q[start:stop, log.q.shape[1] - n :]
+        for log in problem.samples
+        for start, stop in log.segments
+    ]
     lowest, highest = (np.array([f(own, axis=0) for own in places]) for f in (np.min, np.max))
     ranges = np.max(highest, axis=0) - np.min(lowest, axis=0)
     return [

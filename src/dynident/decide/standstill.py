@@ -57,8 +57,9 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
 
 def find_fastest_joints(problem: Problem) -> list[float]:
     """Largest speed of each joint [rad/s or m/s]."""
-    n = problem.robot.n
-    speeds = [np.abs(log.dq[a:b, log.joint_rows]) for log in problem.samples for a, b in log.segments]
+    speeds = [
+        np.abs(log.dq[a:b, log.joint_rows]) for log in problem.samples for a, b in log.segments
+    ]
     found: list[float] = np.max([np.max(own, axis=0) for own in speeds], axis=0).tolist()
     return found
 

@@ -130,6 +130,8 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             cause = "a median filter; leave median out"
         elif log.rests is not None:
             cause = "averages over rests; leave rests out"
+        elif not problem.robot.joints:
+            cause = "the joints that carry a tool"
         elif log.left_out is not None:
             cause = "samples that are left out; leave torque_median out"
         if cause is not None:

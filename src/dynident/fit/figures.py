@@ -136,6 +136,14 @@ class PositionSeries:
     simulated: Array
 
 
+def tell_torque_source(log: Samples) -> str:
+    """What errors on a log are of: ``law`` where that stands for torques, else ``measured``.
+
+    Of a log without torques what is measured is the wrench.
+    """
+    return "law" if log.torque == "law" else "measured"
+
+
 def build_fit_figure(
     names: Sequence[str],
     squared_error: Array,
@@ -384,7 +392,7 @@ def decompose_torques(
         nominal=joined.get("nominal"),
         parts=parts,
         speed=joined["speed"],
-        torque=log.torque,
+        torque=tell_torque_source(log),
         scored=joined["scored"].astype(bool),
     )
 

@@ -166,7 +166,7 @@ class Result:
     @property
     def torque_source(self) -> str:
         """What torque errors are of: ``measured``, or of the ``law`` where a log has none."""
-        return "law" if any(log.torque == "law" for log in self.log_words) else "measured"
+        return "measured" if all(log.torque == "measured" for log in self.log_words) else "law"
 
     @property
     def encoder_only(self) -> bool:

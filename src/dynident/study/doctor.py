@@ -95,6 +95,11 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     ...     print(report.log, [found.words for found in report.findings])
     """
     robot = load_study_robot(study)
+    if robot.carrier is not None:
+        raise InputError(
+            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
+            f"{robot.base_link!r} to look at these logs"
+        )
     logs = read_study_logs(study, robot, torque=study.controller is None, progress=progress)
     progress("doctor", 0.0)
     reports = []
@@ -172,11 +177,6 @@ def examine_generalised_logs(
     Gravity and the log's other sensors are asked, too, as before each identification: what they
     refuse is a finding, and of what they warn a sign where nothing else was found.
     """
-    if robot.carrier is not None:
-        raise InputError(
-            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
-            f"{robot.base_link!r} to look at these logs"
-        )
     problem = build_study_problem(study, robot, logs)
     every = list(examine(problem.base, problem.samples, thorough=True))
     notes: list[tuple[Sign, ...]] = []
