@@ -68,6 +68,14 @@ BeyondOption = Annotated[
         "--beyond", metavar="LINK", help="The limb, or the tool alone, that a sensor there holds."
     ),
 ]
+SensorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensor",
+        metavar="LINK",
+        help="Held by a force/torque sensor in the chain, whose wrench is fitted, too; repeatable.",
+    ),
+]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(

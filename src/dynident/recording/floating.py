@@ -441,9 +441,10 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
 
 
 def find_logged_robot(robot: Robot) -> Robot:
-    """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
+    """The robot whose columns a log has: of a limb its carrier; with sensors as contacts."""
     if robot.carrier is None or robot.seat is None:
-        return robot
+        sensors = [limb.contacts[0] for limb in robot.limbs]
+        return replace(robot, contacts=(*robot.contacts, *sensors))
     return replace(robot.carrier, contacts=(robot.seat, *robot.contacts[1:]))
 
 

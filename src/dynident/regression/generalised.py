@@ -29,7 +29,8 @@ from dynident.dynamics.equations import (
     stack_contact_jacobians,
 )
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.tree import build_tree
+from dynident.dynamics.limbs import carry_limb
+from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
@@ -145,7 +146,7 @@ class GeneralisedSamples(Samples):
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
-    return not robot.floating and not robot.contacts and not log.locked
+    return not (robot.floating or robot.contacts or robot.limbs or log.locked)
 
 
 def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
@@ -169,18 +170,22 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
-    tau = put_base_before(log.tau, first)
+    tau = np.zeros((len(q), robot.equations))
+    tau[:, first : robot.dof] = log.tau
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
-        tau = tau + add_wrenches(idim, log, measured, q)
+        tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    missing = add_limb_wrenches(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
         Sensor(contact.name, log.name if log.tared else "")
-        for contact in robot.contacts
+        for contact in {name: contact for name, contact, _ in idim.structure.gauged}.values()
         if contact.estimate and contact.name in log.wrenches
     )
-    observed = Observed(kind, still, held, sensors=sensors, static=log.rests is not None)
+    observed = Observed(
+        kind, still, held, sensors=sensors, static=log.rests is not None, missing=missing
+    )
     segments = log.segments
     sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
     rows = observed.rows(robot)
@@ -195,14 +200,16 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
-    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving])
+    moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
+    moving[:, first : robot.dof] = log.moving
     left_out = log.left_out
     if left_out is not None:
-        left_out = np.hstack([np.zeros((len(q), first), dtype=bool), left_out])
+        left_out = np.zeros(moving.shape, dtype=bool)
+        left_out[:, first : robot.dof] = log.left_out
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
-        "filters": (of_base,) * first + log.filters,
+        "filters": (of_base,) * first + log.filters + (of_base,) * (robot.equations - robot.dof),
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
@@ -222,15 +229,41 @@ def put_base_before(tau: Array, first: int) -> Array:
     return np.hstack([np.zeros((len(tau), first)), tau]) if first else tau
 
 
-def add_wrenches(idim: Idim, log: Samples, measured: Sequence[Contact], q: Array) -> Array:
+def add_limb_wrenches(
+    idim: Idim, log: Samples, motion: tuple[Array, Array, Array], tau: Array
+) -> tuple[str, ...]:
+    """Put the wrenches of sensors in the chain into their rows; the names of those without one."""
+    missing = []
+    for limb in idim.structure.limbs:
+        sensor, *beyond = limb.robot.contacts
+        if sensor.name not in log.wrenches:
+            missing.append(sensor.name)
+            continue
+        for contact in beyond:
+            if contact.name not in log.wrenches:
+                raise InputError(
+                    f"{log.name}: no wrench of {contact.name} (fx_{contact.name} ...), which acts "
+                    f"beyond sensor {sensor.name}; leave that out of robot.sensor"
+                )
+        q, _, _ = carry_limb(idim.tree, idim.robot, limb.robot, motion)
+        found = add_wrenches(limb.tree, limb.robot, log, (sensor, *beyond), q, oriented=False)
+        tau[:, limb.rows] = found[:, :6]
+    return tuple(missing)
+
+
+def add_wrenches(
+    tree: Tree, robot: Robot, log: Samples, measured: Sequence[Contact], q: Array,
+    oriented: bool = True,
+) -> Array:  # fmt: skip
     """What measured wrenches do to each equation along a log, ``sum_l J_l^T f_l``."""
-    found = np.zeros((len(q), idim.tree.dof))
+    found = np.zeros((len(q), tree.dof))
     for contact in measured:
-        refuse_unoriented_wrench(log.name, contact, log.base is None or log.base.oriented)
+        oriented = oriented and (log.base is None or log.base.oriented)
+        refuse_unoriented_wrench(log.name, contact, oriented)
         wrench = log.wrenches[contact.name]
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
-            found[s] += map_wrench_to_joints(idim.tree, idim.robot, contact, q[s], wrench[s])
+            found[s] += map_wrench_to_joints(tree, robot, contact, q[s], wrench[s])
     return found
 
 
@@ -281,10 +314,13 @@ def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
         return "full"
     if kind is None:
         kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
-        if not robot.floating and kind == "base":
+        if not (robot.floating or robot.limbs) and kind == "base":
             kind = "joints"
-    if kind == "base" and not robot.floating:
-        raise InputError(f"{log.name}: equations = 'base' are of a robot that is read as floating")
+    if kind == "base" and not (robot.floating or robot.limbs):
+        raise InputError(
+            f"{log.name}: equations = 'base' are of a robot that is read as floating, or has a "
+            "sensor in its chain"
+        )
     if kind != "base" and log.torque == "none":
         raise InputError(
             f"{log.name}: has no torques, which equations = {kind!r} take; name them in "

@@ -132,6 +132,31 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     )
 
 
+def add_sensor(robot: Robot, limb: Robot) -> Robot:
+    """The robot with the wrench at a sensor beside its own equations of motion.
+
+    Where the sensor is inside of a body, what it holds of this is a body more, behind all others.
+
+    Parameters
+    ----------
+    robot : Robot
+    limb : Robot
+        From `cut_off_limb` of it.
+    """
+    if limb.base_link in [each.base_link for each in robot.limbs]:
+        raise InputError(f"{robot.name}: sensor {limb.base_link} is there twice")
+    for each in robot.parts:
+        if each.seat is not None and limb.seat is not None and each.seat.body == limb.seat.body:
+            raise InputError(
+                f"{robot.name}: sensors {each.base_link} and {limb.base_link} are in one body; "
+                "leave one of them out"
+            )
+    found = replace(robot, limbs=(*robot.limbs, limb))
+    if limb not in found.parts:
+        return found
+    return replace(found, nominal=freeze_array(np.vstack([robot.nominal, limb.nominal[:1]])))
+
+
 def place_behind(seat: Contact, item: Joint | Contact) -> tuple[Array, Array]:
     """Placement in a sensor's frame of what is on the same body: rotation and translation."""
     on = pin.SE3(seat.rotation, seat.translation)
