@@ -274,10 +274,9 @@ class Idim:
         kept = np.ones(len(theta), dtype=bool)
         kept[10 * self.robot.bodies : self.inertial] = False
         kept[self.plain - len(self.structure.sensor_columns) : self.plain] = False
-        model = self.of(self.robot.bare).with_sensors(())
-        if self.about:
-            model = replace(model, about=tuple(np.array(self.about)[kept[: self.plain]].tolist()))
-        return model, theta[kept]
+        about = np.array(self.about)[kept[: len(self.about)]]
+        alone = replace(self.structure, robot=self.robot.bare, sensors=(), stated=())
+        return replace(self, structure=alone, about=tuple(about.tolist())), theta[kept]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

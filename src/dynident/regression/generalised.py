@@ -83,6 +83,21 @@ class GeneralisedSamples(Samples):
         """What made the log that was read, of which a limb has some joints, or none."""
         return self.prepared or super().preparation
 
+    def without_limbs(self, robot: Robot) -> GeneralisedSamples:
+        """The same log without the rows of sensors in the chain, of their robot."""
+        contacts = [contact.name for contact in robot.contacts]
+        sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
+        own = slice(self.dq.shape[1])
+        return replace(
+            self,
+            tau=self.tau[:, own],
+            moving=self.moving[:, own],
+            stated=self.stated[:, own],
+            filters=self.filters[own],
+            left_out=None if self.left_out is None else self.left_out[:, own],
+            observed=replace(self.observed, missing=(), sensors=sensors),
+        )
+
     @property
     def configuration(self) -> Array:
         """Where contacts are, shape (samples, coordinates)."""

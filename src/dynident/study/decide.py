@@ -278,7 +278,7 @@ def tells_enough(problem: Problem) -> bool:
     """
     if any(lacks_torque(log) for log in problem.samples):
         return False
-    if len(problem.groups) > problem.robot.dof or problem.idim.nonlinear:
+    if len(problem.groups) > problem.robot.equations or problem.idim.nonlinear:
         return False
     require_torque(problem)
     return bool(np.min(problem.factors.counts) > 0)

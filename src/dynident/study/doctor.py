@@ -94,7 +94,7 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     >>> for report in di.doctor(di.read_study("study.toml")):
     ...     print(report.log, [found.words for found in report.findings])
     """
-    robot = load_study_robot(study)
+    robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
         raise InputError(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
