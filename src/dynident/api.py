@@ -450,7 +450,8 @@ def find_log_faults(
 ) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs.
 
-    Those of a limb beyond a sensor are not examined, nor wrenches at sensors in the chain. Known torques are taken out by their factors.
+    Those of a limb beyond a sensor are not examined, nor wrenches at sensors in the chain. Known
+    torques are taken out by their factors.
 
     Parameters
     ----------

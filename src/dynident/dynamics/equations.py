@@ -74,7 +74,7 @@ class Observed:
         found = np.ones(robot.equations, dtype=bool)
         first = robot.dof - robot.n
         if self.equations == "joints":
-            found[:first] = False
+            found[:first] = found[robot.dof :] = False
         if self.equations == "base":
             found[first : robot.dof] = False
         for joint, _ in self.locked:

@@ -45,6 +45,7 @@ from dynident.regression.weighted import (
     require_excitation,
     solve_wls,
 )
+from dynident.robot.cut import refuse_sensors
 
 STEP = 1e-6
 """Of beta, in standard deviations, below which it has settled."""
@@ -138,6 +139,7 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             raise InputError(
                 f"{log.name}: ml does not propagate noise through {cause}, or take wls"
             )
+    refuse_sensors(problem.robot, "ml propagates")
     refuse_combinations(problem, "ml does not propagate noise through")
 
 

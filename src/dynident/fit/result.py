@@ -197,7 +197,19 @@ class Result:
     @cached_property
     def smallest_eigenvalue(self) -> float | None:
         """Smallest pseudo-inertia eigenvalue over all bodies."""
-        return None if self.phi is None else float(find_smallest_eigenvalue(self.phi).min())
+        _, bodies = self.every_body
+        return float(find_smallest_eigenvalue(bodies).min()) if len(bodies) else None
+
+    @property
+    def every_body(self) -> tuple[tuple[str, ...], Array]:
+        """All that has to be a body, by name, shape (..., 10): links, and what sensors leave of them.
+
+        None where the method does not determine them.
+        """
+        if self.phi is None:
+            return (), np.zeros((0, 10))
+        rests = [rest.name for rest in self.idim.structure.rests]
+        return (*self.robot.links, *rests), np.vstack([self.phi, self.idim.rests(self.theta)])
 
     @property
     def consistent(self) -> bool:
@@ -208,12 +220,9 @@ class Result:
     @property
     def inconsistencies(self) -> tuple[str, ...]:
         """Links and drive parameters that are not physically consistent."""
-        bodies = () if self.phi is None else find_smallest_eigenvalue(self.phi)
-        links = (
-            f"pseudo-inertia {link}"
-            for link, value in zip(self.robot.links, bodies)
-            if value <= 0.0
-        )
+        names, bodies = self.every_body
+        values = find_smallest_eigenvalue(bodies) if names else ()
+        links = (f"pseudo-inertia {name}" for name, value in zip(names, values) if value <= 0.0)
         drives = (
             f"{parameter.name} = {float(value):.3g}"
             for parameter, value in zip(self.idim.parameters, self.theta, strict=True)

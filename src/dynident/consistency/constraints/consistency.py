@@ -55,7 +55,7 @@ class PseudoInertia:
             scaled = scale_pseudo_inertia(
                 to_pseudo_inertia(space.rest(rest).T), space.mass(rest.body)
             )
-            cones.append(Definite(f"pseudo-inertia {rest.name}", scaled, np.zeros((4, 4))))
+            cones.append(Definite(f"pseudo-inertia {rest.name}", scaled, self.floor * np.eye(4)))
         return cones
 
 
@@ -83,7 +83,9 @@ class MassInertia:
             basis = np.tensordot(space.rest(rest).T, SPATIAL_INERTIA_BASIS, axes=1)
             scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(rest.body))
             cones.append(
-                Definite(f"inertia {rest.name}", basis * np.outer(scale, scale), np.zeros((6, 6)))
+                Definite(
+                    f"inertia {rest.name}", basis * np.outer(scale, scale), self.floor * np.eye(6)
+                )
             )
         return cones
 
