@@ -202,7 +202,7 @@ class Result:
 
     @property
     def every_body(self) -> tuple[tuple[str, ...], Array]:
-        """All that has to be a body, by name, shape (..., 10): links, and what sensors leave of them.
+        """All that has to be a body by name, shape (bodies, 10): links, and rests of split ones.
 
         None where the method does not determine them.
         """
