@@ -26,8 +26,7 @@ from dynident.dynamics.whole import average_inertia
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
-from dynident.regression.problem import Problem, Regression
-from dynident.robot.cut import refuse_sensors
+from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import (
     MOST_STEPS,

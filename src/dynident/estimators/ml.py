@@ -28,7 +28,7 @@ from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import Factors, System, compress_groups
-from dynident.regression.problem import Problem, Regression, refuse_combinations
+from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
 from dynident.regression.propagation import (
     Levels,
     NoisyRows,
@@ -45,7 +45,6 @@ from dynident.regression.weighted import (
     require_excitation,
     solve_wls,
 )
-from dynident.robot.cut import refuse_sensors
 
 STEP = 1e-6
 """Of beta, in standard deviations, below which it has settled."""

@@ -45,10 +45,9 @@ from dynident.online.recursive import (
 )
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.problem import Problem, refuse_combinations
+from dynident.regression.problem import Problem, refuse_combinations, refuse_sensors
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import compute_literature_std
-from dynident.robot.cut import refuse_sensors
 
 STRETCH = 8
 """Instants whose rows share a tangent."""

@@ -51,7 +51,7 @@ from dynident.online.recursion import (
     mark_friction_columns,
 )
 from dynident.online.recursive import Drift, Forgetting
-from dynident.robot.cut import refuse_sensors
+from dynident.regression.problem import refuse_sensors
 from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5

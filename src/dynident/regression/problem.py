@@ -334,3 +334,12 @@ def refuse_combinations(problem: Problem, what: str) -> None:
     if len(problem.groups) > robot.equations:
         instead = "set equations = 'base', or take wls" if robot.floating else "take wls"
         raise InputError(f"{what} the null space of contacts that nothing measures; {instead}")
+
+
+def refuse_sensors(robot: Robot, what: str) -> None:
+    """Refuse sensors in the chain, of which `what` knows nothing."""
+    if robot.limbs:
+        raise InputError(
+            f"{robot.name}: {what} nothing of the wrench at {robot.limbs[0].base_link}; leave "
+            "sensor out of [robot], or take wls or pc-idim-ls"
+        )

@@ -157,15 +157,6 @@ def add_sensor(robot: Robot, limb: Robot) -> Robot:
     return replace(found, nominal=freeze_array(np.vstack([robot.nominal, limb.nominal[:1]])))
 
 
-def refuse_sensors(robot: Robot, what: str) -> None:
-    """Refuse sensors in the chain, of which `what` knows nothing."""
-    if robot.limbs:
-        raise InputError(
-            f"{robot.name}: {what} nothing of the wrench at {robot.limbs[0].base_link}; leave "
-            "sensor out of [robot], or take wls or pc-idim-ls"
-        )
-
-
 def place_behind(seat: Contact, item: Joint | Contact) -> tuple[Array, Array]:
     """Placement in a sensor's frame of what is on the same body: rotation and translation."""
     on = pin.SE3(seat.rotation, seat.translation)

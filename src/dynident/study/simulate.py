@@ -18,7 +18,7 @@ from dynident.estimators.closed_loop import Simulation, extract_logged_reference
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.robot.cut import refuse_sensors
+from dynident.regression.problem import refuse_sensors
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.record import record_rollout
