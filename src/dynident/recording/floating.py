@@ -47,9 +47,9 @@ class Floating(Options):
 
     equations: Annotated[
         Equations | None,
-        "that the log states: `full`, `joints` alone, `base` alone (no torques), or the "
-        "`null-space` of contacts that nothing measures; what its columns allow by "
-        "default",
+        "that the log states: `full`, `joints` alone, `base` alone (no torques; the wrench of a "
+        "sensor in the chain), or the `null-space` of contacts that nothing measures; what its "
+        "columns allow by default",
     ] = None
     base: Annotated[
         Literal["moving", "fixed"],

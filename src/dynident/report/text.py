@@ -398,6 +398,9 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
+    felt = {limb.contacts[0].name for limb in robot.limbs} - {*observed.missing}
+    if felt and observed.equations != "joints":
+        words += f", wrench at {', '.join(sorted(felt))}"
     if observed.equations == "null-space":
         sets = ["+".join(each) or "no contact" for each in observed.free]
         words += f" of {', '.join(sets)}"
