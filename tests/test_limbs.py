@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from floating import solo
 from robots import pin_model, states, urdf
 from toy import motion
 
@@ -19,7 +20,9 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.limbs import carry_limb
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.contacts import ContactSpec
@@ -231,6 +234,40 @@ def test_a_sensor_that_is_turned_and_of_the_other_sign_is_read_as_it_is_stated(a
     problem = Problem(at(arm, "fore", contacts=(spec,)), exact(log))
     found = np.array(list(solved(problem).values()))
     np.testing.assert_allclose(found, problem.base.matrix @ theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("free", [(), ("FR", "HL", "HR")])
+def test_a_legged_carrier_stands_on_contacts_measured_or_not(free):
+    made = solo(2.0, 200.0)
+    whole = add_sensors(made.robot, (), None, ("FL_UPPER_LEG",))
+    idim, log = build_idim(whole, "viscous"), made.recording
+    base = log.base
+    twist, spatial = base.twist, base.acceleration.copy()
+    spatial[:, :3] -= np.cross(twist[:, 3:], twist[:, :3])
+    pose = np.hstack([base.position, base.orientation])
+    motion = tuple(
+        np.hstack(pair)
+        for pair in zip((pose, twist, spatial), (log.q, log.dq, log.ddq), strict=True)
+    )
+    (limb,) = idim.structure.limbs
+    q, _, _ = carry_limb(idim.tree, whole, limb.robot, motion)
+    (foot,) = limb.robot.contacts[1:]
+    borne = map_wrench_to_joints(limb.tree, limb.robot, foot, q, log.wrenches["FL"])
+    wrench = idim.torque(made.theta, *motion)[:, -6:] - borne[:, :6] + BIAS
+    kept = {name: own for name, own in log.wrenches.items() if name not in free}
+    log = replace(log, wrenches={**kept, "FL_UPPER_LEG": wrench})
+    samples = di.prepare(log, 20.0, position_hz=1e4, derivatives="measured")
+    if free:
+        touching = {name: np.ones(len(log.q), dtype=bool) for name in free}
+        samples = replace(samples, touching=touching)
+    problem = Problem(whole, samples, "viscous")
+    assert len(problem.groups) > whole.equations or not free
+    found = np.array(list(solved(problem).values()))
+    wanted = problem.base.matrix @ np.concatenate([made.theta, BIAS])
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    unsensed = replace(samples, wrenches={"FL_UPPER_LEG": wrench}, touching={})
+    with pytest.raises(InputError, match="which acts beyond sensor FL_UPPER_LEG"):
+        Problem(whole, unsensed, "viscous")
 
 
 def test_logs_with_a_wrench_and_without_mix(arm):

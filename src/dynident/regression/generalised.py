@@ -1,7 +1,8 @@
 """Logs as all equations of motion of their robot: what every `Problem` has.
 
 ``Y x = S^T tau + sum_l J_l^T f_l``: a generalised log has the base, where the robot floats,
-before the joints in its motion, and on the right-hand side what torques and measured wrenches do.
+before the joints in its motion, and on the right-hand side what torques and measured wrenches do;
+behind these are the wrenches that sensors in the chain feel.
 Rows that a log cannot state are not fitted: those of the base on a robot with joint torques alone,
 those of torques where there are none, those of a locked joint, and where contacts bear that nothing
 measures all in which they act but for the combinations on which they do not.
@@ -49,7 +50,7 @@ SHARE = 1e-3
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class GeneralisedSamples(Samples):
-    """A log whose motion and torques are those of all equations: base first, then joints.
+    """A log whose motion and torques are those of all rows: base, joints, then sensors' wrenches.
 
     Attributes
     ----------
@@ -60,8 +61,8 @@ class GeneralisedSamples(Samples):
     scale : ndarray, shape (dof,), or None
         Standard deviation of each equation's error, so far as the log's noise shows it: by it
         equations are combined where contacts bear unmeasured, None elsewhere [Nm or N].
-    stated : ndarray of bool, shape (samples, dof)
-        Which equations hold without any combination.
+    stated : ndarray of bool, shape (samples, rows)
+        Which rows hold without any combination.
     applied : ndarray, shape (samples, n), or None
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None

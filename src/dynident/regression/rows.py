@@ -2,7 +2,8 @@
 
 Rows come in groups: whatever shares a sigma, a unit, a filter and a gate. A fixed robot's
 groups are the torques of its joints; a floating one's are the components of its base's wrench
-before them, and behind them combinations that are free of contacts that nothing measures.
+before them; behind are wrenches of sensors in the chain, and then combinations that are free of
+contacts that nothing measures.
 """
 
 from __future__ import annotations
