@@ -67,6 +67,8 @@ def measured(frame: str, runs: int) -> list[str]:
     inside, ratios = [], []
     for seed in range(runs):
         log, theta = made(whole, seed)
+        assert log.dq is not None
+        assert log.ddq is not None
         samples = di.prepare(log, 20.0, position_hz=1e4)
         samples = replace(samples, q=log.q, dq=log.dq, ddq=log.ddq)
         fit = di.identify(di.Problem(whole, samples, FRICTION), "wls", doctor=False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -52,6 +53,8 @@ ARM = "\n".join(
         JOINT.format("elbow", "revolute", "upper", "fore", "0 0 0.4", "0 0 0", "1 0 0"),
         JOINT.format("wrist", "revolute", "fore", "flange", "0 0 0.3", "0 0 0", "0 0 1"),
         JOINT.format("seat", "fixed", "flange", "tool", "0 0 0.07", "0.2 0 0.5", "1 0 0"),
+        '<link name="tip"/>',
+        JOINT.format("end", "fixed", "tool", "tip", "0 0 0.1", "0 0 0", "1 0 0"),
         "</robot>",
     ]
 )
@@ -62,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("limbs")
     (path / "arm.urdf").write_text(ARM)
     # the same, with a joint in the place of the sensor
-    (path / "cut.urdf").write_text(ARM.replace('type="fixed"', 'type="revolute"'))
+    (path / "cut.urdf").write_text(ARM.replace('"seat" type="fixed"', '"seat" type="revolute"'))
     return path
 
 
@@ -380,8 +383,21 @@ def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     assert "<h2" in (out / "report.html").read_text()
     assert run(["validate", str(out / "result.json"), two]) == 0
     assert "fore mz" in capsys.readouterr().out
-    urdf_of = di.load_robot(out / "model.urdf")
-    np.testing.assert_allclose(urdf_of.nominal, fit.phi, rtol=1e-6, atol=1e-9)
+    exported = di.load_robot(out / "model.urdf")
+    np.testing.assert_allclose(exported.nominal, fit.phi, rtol=1e-6, atol=1e-9)
+
+
+def test_a_urdf_has_what_a_sensor_holds_in_its_own_link(arm, folder):
+    whole = at(arm, "tool")
+    log, _ = record(whole, 4.0, noise=1.0)
+    fit = di.identify(Problem(whole, exact(log)), doctor=False)
+    path = folder / "exported.urdf"
+    path.write_bytes(fit.model_urdf()[0])
+    again = at(di.load_robot(path), "tool")
+    np.testing.assert_allclose(again.nominal, fit.phi, rtol=1e-6, atol=1e-9)
+    assert abs(again.nominal[3, 0] - 1.2) < 0.01
+    model = mujoco.MjModel.from_xml_string(fit.model_mjcf()[0].decode())
+    assert model.body("flange").mass == pytest.approx(fit.phi[2, 0])
 
 
 def test_a_tool_alone_from_a_study(folder, capsys):
@@ -425,7 +441,8 @@ def test_the_prior_of_a_limb_has_all_that_hangs_there(arm):
         ('beyond = "tool"\nsensor = "fore"', "robot.beyond is the limb alone"),
         ('sensor = "tol"', "there is no link 'tol' to cut at; did you mean 'tool'"),
         ('sensor = ["fore", "fore"]', "sensor fore is there twice"),
-        ('sensor = ["tool", "seat"]', "sensors tool and seat are in one body"),
+        ('sensor = ["tool", "seat"]', "sensor tool is there twice"),
+        ('sensor = ["tool", "tip"]', "sensors tool and tip are in one body"),
     ],
 )
 def test_sensors_that_cannot_be_are_refused(folder, arm, keys, words):

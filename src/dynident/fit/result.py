@@ -341,7 +341,9 @@ class Result:
         """The identified model as a URDF, and notes on what has no place in one."""
         self._refuse_unreal("URDF")
         model, said = self.simulable
-        document, notes = render_standard_urdf(model.idim, model.theta)
+        whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
+        theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
+        document, notes = render_standard_urdf(whole, theta)
         return document, (*said, *notes, *self._costs("URDF"))
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:

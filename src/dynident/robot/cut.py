@@ -54,6 +54,8 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
         )
     hanging = find_frames_beyond(model, frames[frame])
     seat = model.frames[frames[frame]]
+    # a fixed joint has its link's frame
+    link = next(model.frames[k].name for k in sorted(hanging) if model.frames[k].name in urdf.links)
     root = urdf.placements[seat.parentJoint] * seat.placement
     base = urdf.carriers[seat.parentJoint]
     beyond = [
@@ -75,7 +77,7 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     if np.any(turns[np.ix_(own, rest_of)]) or np.any(turns[np.ix_(rest_of, own)]):
         raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
     body = robot.numbers[urdf.moving.index(base)] if base else 0
-    on = Contact(name or frame, frame, body, *freeze_placement(urdf.place(seat)))
+    on = Contact(name or frame, link, body, *freeze_placement(urdf.place(seat)))
     links = frozenset(model.frames[k].name for k in hanging)
     return Cut(path, on, numbers, freeze_array(inertia), links)
 
@@ -116,14 +118,15 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         elif contact.frame in found.links:
             rotation, translation = place_behind(found.seat, contact)
             further.append(replace(contact, body=0, rotation=rotation, translation=translation))
-    sensor = Contact(found.seat.name, frame, 0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
+    link = found.seat.frame
+    sensor = Contact(found.seat.name, link, 0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
     return Robot(
-        name=f"{robot.name} beyond {frame}",
+        name=f"{robot.name} beyond {link}",
         joints=tuple(joints),
         nominal=freeze_array(np.array(nominal)),
         drives=Drives.direct(len(joints)),
         floating=True,
-        base_link=frame,
+        base_link=link,
         gravity=robot.gravity,
         source=robot.source,
         contacts=(sensor, *further),
