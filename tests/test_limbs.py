@@ -383,6 +383,9 @@ def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     assert "<h2" in (out / "report.html").read_text()
     assert run(["validate", str(out / "result.json"), two]) == 0
     assert "fore mz" in capsys.readouterr().out
+    wrench = fit.torque(*np.zeros((3, 3)))[3:]  # upright, at rest
+    np.testing.assert_allclose(wrench[2], 9.81 * np.sum(fit.phi[1:, 0]), rtol=1e-9)
+    assert fit.inverse_dynamics(*np.zeros((3, 3))).shape == (3,)
     exported = di.load_robot(out / "model.urdf")
     np.testing.assert_allclose(exported.nominal, fit.phi, rtol=1e-6, atol=1e-9)
 

@@ -313,9 +313,12 @@ class Result:
         return self.model.mass_matrix(q)
 
     def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
-        """Predicted torques of one sample or of many, shape (..., dof)."""
+        """Predicted torques of one sample or of many, shape (..., rows).
+
+        Behind those of all equations of motion are the wrenches at sensors in the chain.
+        """
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
-        return self.idim.torque(self.theta, at, speed, rate).reshape(shape)
+        return self.idim.torque(self.theta, at, speed, rate).reshape(*shape[:-1], -1)
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
