@@ -1011,8 +1011,8 @@ def sensor(quick: bool) -> list[str]:
         f"A sensor in a Panda, noise of {noise[0]:g} N and {noise[1]:g} Nm a sample at 250 Hz, of "
         "the torques 1 % of the efforts. *Std over predicted*: median, smallest and largest over "
         f"{runs} logs of the design, each identified by `wls` as a limb (`[robot] beyond`); "
-        f"{runs} logs are uncertain by {100.0 / np.sqrt(2.0 * (runs - 1)):.0f} % (one sigma). A "
-        "hand by itself is no limb, and is not fitted here. *By the other*: standard deviations "
+        f"{runs} logs are uncertain by {100.0 / np.sqrt(2.0 * (runs - 1)):.0f} % (one sigma). The "
+        "hand by itself is not fitted here. *By the other*: standard deviations "
         "(geometric mean) of a design that knows nothing of the sensor, over those of one that "
         "counts its rows; both criterion `d`, one start each, without collisions.",
     ]

@@ -1089,12 +1089,17 @@ def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
 
 def test_a_load_on_a_sensor_is_what_it_holds(panda):
     centre = np.array([0.01, 0.02, 0.2])
-    sensor = build_sensor(panda, "panda_hand", (1.0, 0.1), np.ones(7), load=(2.0, centre))
-    values = dict(zip(sensor.names, sensor.base.matrix @ sensor.base.idim.nominal, strict=True))
+    found = []
+    for load in ((0.0, centre), (2.0, centre)):
+        sensor = build_sensor(panda, "panda_hand", (1.0, 0.1), np.ones(7), load=load)
+        values = sensor.base.matrix @ sensor.base.idim.nominal
+        own = dict(zip(sensor.names, values, strict=True))
+        found.append(np.array([own[name] for name in ("m0", "mx0", "my0", "mz0")]))
     link, rotation, translation = locate_frame(panda, "panda_hand")
     assert link == panda.links[-1]
-    assert values["m0"] == pytest.approx(2.0)
-    first = [values[name] for name in ("mx0", "my0", "mz0")]
+    assert found[0][0] == pytest.approx(0.76)  # the hand and its fingers
+    mass, *first = found[1] - found[0]
+    assert mass == pytest.approx(2.0)
     np.testing.assert_allclose(first, 2.0 * rotation.T @ (centre - translation), atol=1e-12)
 
 

@@ -41,6 +41,7 @@ from dynident.fit.figures import (
     check_lowpass,
     collect_log_settings,
     score_model,
+    tell_torque_source,
 )
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
@@ -77,7 +78,7 @@ from dynident.methods.options import (
 from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.regression.generalised import has_only_joint_torques
+from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
@@ -458,7 +459,8 @@ def find_log_faults(
 ) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs.
 
-    Those of a limb beyond a sensor are not examined. Known torques are taken out by their factors.
+    Those of a limb beyond a sensor are not examined, nor wrenches at sensors in the chain. Known
+    torques are taken out by their factors.
 
     Parameters
     ----------
@@ -468,6 +470,13 @@ def find_log_faults(
     """
     if any(log.rests is not None for log in problem.samples):
         return ()
+    if problem.robot.limbs:
+        every = [*problem.samples, *(generalise_samples(problem.idim, log) for log in validation)]
+        if any(log.torque != "measured" for log in every):
+            return ()
+        _, own = problem.idim.without_sensors(theta)
+        validation = [log.without_limbs(problem.robot) for log in every[len(problem.samples) :]]
+        return find_log_faults(problem.without_limbs(), validation, own, usual)
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
@@ -557,7 +566,7 @@ def measure_held_out_log(
     """Errors of a model on the one log of a problem; of a free simulation too, given the loop."""
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
-    return ValidationFigures(name, *figures, free, problem.samples[0].torque)
+    return ValidationFigures(name, *figures, free, tell_torque_source(problem.samples[0]))
 
 
 def to_plain_number(value: Any) -> Any:

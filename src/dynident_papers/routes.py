@@ -369,7 +369,7 @@ def measure_route(problem: Problem, theta: Array, best: Estimate) -> Routed:
     return Routed(
         theta,
         fitted_percent=float(100.0 * np.sqrt(error)),
-        inconsistent=round(idim.tree.bodies * measure_inconsistent_share(theta, idim)),
+        inconsistent=round(idim.bodies * measure_inconsistent_share(theta, idim)),
         lost=round(positive * (1.0 - measure_positive_share(theta, idim))),
         eigenvalue=float(find_smallest_eigenvalue(idim.split(theta)[0]).min()),
         distance=float(np.sqrt(np.mean(deviation**2))),

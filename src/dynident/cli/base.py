@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dynident.cli.options import (
+    BeyondOption,
     ContactOption,
     FloatingOption,
     FrictionOption,
     JsonFlag,
     LockedOption,
     LogFlags,
+    SensorOption,
     parse_locked_joints,
 )
 from dynident.cli.output import print_json, say
@@ -44,10 +46,8 @@ def base(
             help="Which equations: full, joints, base, null-space; several side by side.",
         ),
     ] = None,
-    beyond: Annotated[
-        str | None,
-        typer.Option("--beyond", metavar="LINK", help="The limb that a sensor there holds."),
-    ] = None,
+    beyond: BeyondOption = None,
+    sensor: SensorOption = None,
     contact: ContactOption = None,
     symmetries: Annotated[
         bool,
@@ -84,24 +84,21 @@ def base(
     )
     from dynident.fit.parameters import serialise_robot
     from dynident.robot import load_robot
-    from dynident.robot.contacts import add_contacts, parse_contacts
-    from dynident.robot.cut import cut_off_limb
+    from dynident.robot.contacts import parse_contacts
+    from dynident.study.study import add_sensors
 
     model = load_robot(robot, floating=floating, locked=parse_locked_joints(locked))
-    model = add_contacts(model, parse_contacts(contact or ()))
-    if beyond is not None:
-        model = cut_off_limb(model, beyond)
+    model = add_sensors(model, parse_contacts(contact or ()), beyond, sensor or ())
     if symmetries:
         print_symmetries(model, json)
         return
     ways = {"--by": by, "--study": study, "--log": log, "--rows": rows, "--symbols": symbols}
-    ways["--beyond"] = beyond if study is not None or log else None
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
         raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
     if study is not None or log:
         joints, own = parse_locked_joints(locked), robot if study is None else None
-        beside = (friction, bandwidth, joints, floating, contact or ())
+        beside = (friction, bandwidth, joints, floating, contact or (), beyond, sensor or ())
         print_told(robot, StudyFlags(study, own, log or (), (), *beside), json)
         return
     idim = build_idim(model, friction or FRICTION, rotor)

@@ -62,6 +62,20 @@ UnitsOption = Annotated[
     ),
 ]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
+BeyondOption = Annotated[
+    str | None,
+    typer.Option(
+        "--beyond", metavar="LINK", help="The limb, or the tool alone, that a sensor there holds."
+    ),
+]
+SensorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensor",
+        metavar="LINK",
+        help="Held by a force/torque sensor in the chain, whose wrench is fitted, too; repeatable.",
+    ),
+]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(

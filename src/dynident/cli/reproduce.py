@@ -95,7 +95,7 @@ def format_routes(idim: Idim, found: dict[str, Routed]) -> str:
     """A table of the routes as plain text, and below it why some have no answer."""
     from dynident.core.words import format_entry, format_table
 
-    links, solved = idim.tree.bodies, {n: r for n, r in found.items() if not r.failure}
+    links, solved = idim.bodies, {n: r for n, r in found.items() if not r.failure}
     drives = sum(p.positive for p in idim.parameters)
     columns = [
         ("fitted %", [f"{r.fitted_percent:.2f}" for r in solved.values()]),

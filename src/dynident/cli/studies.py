@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.options import (
+    BeyondOption,
     Command,
     ContactOption,
     FloatingOption,
@@ -17,6 +18,7 @@ from dynident.cli.options import (
     LockedOption,
     LogFlags,
     RobotOption,
+    SensorOption,
     check_positive,
     list_parameters,
     override_section,
@@ -50,6 +52,8 @@ class StudyFlags:
     locked: dict[str, float] | None
     floating: bool
     contacts: Sequence[str]
+    beyond: str | None = None
+    sensors: Sequence[str] = ()
 
     def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The study, or that of --robot and --log, with what the flags say instead.
@@ -67,19 +71,31 @@ class StudyFlags:
         from dynident.robot.contacts import parse_contacts
         from dynident.study.study import read_study
 
-        beside = self.logs or self.held_out or self.floating or self.contacts
+        beside = (
+            self.logs
+            or self.held_out
+            or self.floating
+            or self.contacts
+            or self.beyond
+            or self.sensors
+        )
         if self.study is not None:
             if self.robot is not None or beside:
                 raise InputError(
                     "give either a study, or --robot and --log (and --validate, --floating, "
-                    "--contact)"
+                    "--contact, --beyond, --sensor)"
                 )
             told.refuse_beside(f"{self.study} has logs of its own")
             return read_study(self.study)
         if self.robot is None or not self.logs:
             raise InputError("give a study, or --robot FILE and --log FILE; see --help")
         given = {
-            "robot": {"file": str(self.robot), "floating": self.floating},
+            "robot": {
+                "file": str(self.robot),
+                "floating": self.floating,
+                "beyond": self.beyond,
+                "sensor": self.sensors,
+            },
             "log": [
                 {"files": text.split(","), "use": use, **told.keys}
                 for texts, use in ((self.logs, "identify"), (self.held_out, "validate"))
@@ -117,11 +133,13 @@ def read_study_flags(
     locked: LockedOption = None,
     floating: FloatingOption = False,
     contact: ContactOption = None,
+    beyond: BeyondOption = None,
+    sensor: SensorOption = None,
 ) -> StudyFlags:
     """What the flags of studies say."""
     joints = parse_locked_joints(locked)
     own = (study, robot, log or (), validate or (), friction, bandwidth, joints, floating)
-    return StudyFlags(*own, contact or ())
+    return StudyFlags(*own, contact or (), beyond, sensor or ())
 
 
 def add_study_flags(*without: str) -> Callable[[Command], Command]:

@@ -278,7 +278,7 @@ def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Ar
     inverse = np.linalg.solve(R, np.eye(len(R)))
     rows, _ = prior.rows(len(space.unit))
     scaled = admitted.kappa * rows * space.unit
-    shares = np.full((space.idim.tree.bodies, len(PARTS)), np.nan)
+    shares = np.full((space.idim.bodies, len(PARTS)), np.nan)
     for i, k in enumerate(prior.belief.bodies):
         own = slice(10 * k, 10 * k + 10)
         block = scaled[10 * i : 10 * i + 10, own]
@@ -298,8 +298,12 @@ def build_round_bodies(space: Space) -> Array:
     Well inside of the cones, so that no body lies on its boundary for want of knowledge.
     """
     x = np.zeros(len(space.unit))
-    for k in range(space.idim.tree.bodies):
+    for k in range(space.idim.bodies):
         x[10 * k : 10 * k + 10] = ROUND * to_inertial_parameters(np.eye(4))
+    for rest in space.idim.structure.rests:  # a part is the body's own, too
+        of_part = rest.placed @ space.body(rest.part) @ x
+        own = slice(10 * rest.body, 10 * rest.body + 10)
+        x[own] += of_part / space.unit[own]
     positive = [k for k, p in enumerate(space.idim.parameters) if p.positive]
     x[positive] = 0.1 * ROUND
     return x

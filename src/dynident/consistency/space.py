@@ -13,6 +13,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.limbs import Rest
 
 LENGTH = 0.1
 """Unit of length of the scaled inertial parameters [m]."""
@@ -105,6 +106,10 @@ class Space:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
         return build_body_rows(self.unit, link)
 
+    def rest(self, rest: Rest) -> Array:
+        """The same of a body without the part of it that a sensor holds."""
+        return self.body(rest.body) - rest.placed @ self.body(rest.part)
+
     def mass(self, link: int) -> float:
         """Unit of a body's mass [kg]."""
         return float(self.unit[10 * link])
@@ -125,7 +130,7 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
     idim = base.idim
     columns = A @ base.matrix
     unit = np.empty(len(idim.parameters))
-    for k in range(idim.tree.bodies):
+    for k in range(idim.bodies):
         mass = idim.robot.nominal[k, 0] if idim.robot.nominal[k, 0] > 0.0 else 1.0
         unit[10 * k : 10 * k + 10] = mass * BODY_UNITS
     norms = np.linalg.norm(columns[:, idim.inertial :], axis=0)

@@ -53,8 +53,8 @@ def derive_standard_errors(
     seen = np.linalg.norm(admitted.open, axis=0) < OPEN * EQUIVALENT
     variance = np.where(seen, np.diag(covariance), np.nan)
     drives = unit[idim.inertial :] * np.sqrt(variance[idim.inertial :])
-    bodies = np.full((idim.tree.bodies, 10), np.nan)
-    for k in range(idim.tree.bodies):
+    bodies = np.full((idim.bodies, 10), np.nan)
+    for k in range(idim.bodies):
         own = slice(10 * k, 10 * k + 10)
         derivative = differentiate_body(point.theta[own]) * unit[own]
         known = ~np.any(derivative[:, ~seen[own]], axis=1)

@@ -261,7 +261,7 @@ def find_fastest_speeds(problem: Problem) -> list[float]:
     for gear in idim.gears:
         for log in problem.samples:
             for start, stop in log.segments:
-                speeds = np.abs(log.dq[start:stop, -n:] @ gear.turns)
+                speeds = np.abs(log.dq[start:stop, log.joint_rows] @ gear.turns)
                 found[gear.number - 1] = max(found[gear.number - 1], float(np.max(speeds)))
     return [float(speed) for speed in found]
 
@@ -271,7 +271,11 @@ def list_joints_within_a_turn(problem: Problem) -> list[int]:
     one.
     """
     n = problem.robot.n
-    places = [log.q[start:stop, -n:] for log in problem.samples for start, stop in log.segments]
+    places = [
+        log.q[start:stop, log.q.shape[1] - n :]
+        for log in problem.samples
+        for start, stop in log.segments
+    ]
     lowest, highest = (np.array([f(own, axis=0) for own in places]) for f in (np.min, np.max))
     ranges = np.max(highest, axis=0) - np.min(lowest, axis=0)
     return [

@@ -57,8 +57,9 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
 
 def find_fastest_joints(problem: Problem) -> list[float]:
     """Largest speed of each joint [rad/s or m/s]."""
-    n = problem.robot.n
-    speeds = [np.abs(log.dq[a:b, -n:]) for log in problem.samples for a, b in log.segments]
+    speeds = [
+        np.abs(log.dq[a:b, log.joint_rows]) for log in problem.samples for a, b in log.segments
+    ]
     found: list[float] = np.max([np.max(own, axis=0) for own in speeds], axis=0).tolist()
     return found
 
@@ -77,7 +78,7 @@ def factor_speeds(
     blocks = label_blocks(problem, BLOCKS)
     classes = []
     for log in problem.samples:
-        passed = [find_moving_joints(log.dq[:, -n:], gate, drives) for gate in gates]
+        passed = [find_moving_joints(log.dq[:, log.joint_rows], gate, drives) for gate in gates]
         classes.append(np.sum(passed, axis=0))
 
     def label(log: int, group: int, sample: Integers) -> Integers:

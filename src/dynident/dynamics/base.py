@@ -210,7 +210,7 @@ def draw_random_conditions(
         usual = np.array([each.start or each.upper - each.lower or 1.0 for each in shapes])
         by_shape = slopes.normal(size=(samples, states, len(shapes))) / usual
         traces.append(Trace(z, by_shape))
-    measured = {contact.name: contact.components for contact in idim.robot.contacts}
+    measured = {name: contact.components for name, contact, _ in idim.structure.gauged}
     wrenches = {
         sensor: rng.normal(size=(samples, measured[sensor.contact]))
         for sensor in idim.sensors

@@ -57,6 +57,8 @@ class Observed:
         Measured contacts of whose sensors something is estimated.
     static : bool
         Whether it is of poses that were held, each joint approached from some side.
+    missing : tuple of str
+        Sensors in the chain without a wrench.
     """
 
     equations: Equations = "full"
@@ -65,17 +67,21 @@ class Observed:
     free: tuple[tuple[str, ...], ...] = ()
     sensors: tuple[Sensor, ...] = ()
     static: bool = False
+    missing: tuple[str, ...] = ()
 
     def rows(self, robot: Robot) -> Booleans:
-        """Which of the equations hold without any projection, shape (dof,)."""
-        found = np.ones(robot.dof, dtype=bool)
+        """Which of the rows hold without any projection, shape (equations,)."""
+        found = np.ones(robot.equations, dtype=bool)
         first = robot.dof - robot.n
         if self.equations == "joints":
-            found[:first] = False
+            found[:first] = found[robot.dof :] = False
         if self.equations == "base":
-            found[first:] = False
+            found[first : robot.dof] = False
         for joint, _ in self.locked:
             found[first + joint] = False
+        for row, limb in zip(range(robot.dof, robot.equations, 6), robot.limbs, strict=True):
+            if limb.contacts[0].name in self.missing:
+                found[row : row + 6] = False
         return found
 
 
@@ -94,8 +100,8 @@ def stack_contact_jacobians(tree: Tree, robot: Robot, names: Sequence[str], q: A
 
 
 def mark_touched_equations(tree: Tree, robot: Robot, names: Sequence[str]) -> Booleans:
-    """Equations in which wrenches of contacts act, shape (dof,)."""
-    found = np.zeros(tree.dof, dtype=bool)
+    """Rows in which wrenches of contacts act, shape (equations,)."""
+    found = np.zeros(robot.equations, dtype=bool)
     for contact in robot.contacts:
         if contact.name in names:
             body = robot.body_index(contact.body)

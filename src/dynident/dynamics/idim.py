@@ -21,6 +21,7 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
+from dynident.dynamics.limbs import carry_limb
 from dynident.dynamics.packing import build_packing
 from dynident.dynamics.parameters import (
     Attached,
@@ -171,9 +172,19 @@ class Idim:
         return self.structure.has_states
 
     @property
+    def bodies(self) -> int:
+        """Number of bodies with parameters of their own: those of the tree, and parts of them."""
+        return len(self.robot.links)
+
+    @property
     def inertial(self) -> int:
         """Number of inertial parameters, the first of all: 10 bodies."""
         return self.structure.inertial
+
+    @property
+    def rows(self) -> int:
+        """Number of rows an instant: see `Structure.rows`."""
+        return self.structure.rows
 
     @property
     def plain(self) -> int:
@@ -268,15 +279,15 @@ class Idim:
         )
 
     def without_sensors(self, theta: Array) -> tuple[Idim, Array]:
-        """The model of the robot alone, and a full set without what is not known of sensors."""
-        if not self.sensors:
+        """The model of the robot alone, and a full set without all that is of sensors."""
+        if not self.sensors and not self.robot.limbs:
             return self, theta
         kept = np.ones(len(theta), dtype=bool)
+        kept[10 * self.robot.bodies : self.inertial] = False
         kept[self.plain - len(self.structure.sensor_columns) : self.plain] = False
-        model = self.with_sensors(())
-        if self.about:
-            model = replace(model, about=tuple(np.array(self.about)[kept[: self.plain]].tolist()))
-        return model, theta[kept]
+        about = np.array(self.about)[kept[: len(self.about)]]
+        alone = replace(self.structure, robot=self.robot.bare, sensors=(), stated=())
+        return replace(self, structure=alone, about=tuple(about.tolist())), theta[kept]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -340,7 +351,14 @@ class Idim:
 
     def is_consistent(self, theta: Array) -> bool:
         """Whether every body, rotor and friction parameter of a full set can exist."""
-        return is_consistent(self.split(theta)[0]) and bool(np.all(theta[self.positive] > 0.0))
+        bodies = np.vstack([self.split(theta)[0], self.rests(theta)])
+        return is_consistent(bodies) and bool(np.all(theta[self.positive] > 0.0))
+
+    def rests(self, theta: Array) -> Array:
+        """What is left of bodies without the parts that sensors hold, shape (rests, 10)."""
+        bodies, _ = self.split(theta)
+        found = [bodies[r.body] - r.placed @ bodies[r.part] for r in self.structure.rests]
+        return np.reshape(found, (-1, 10))
 
     def linear(self, theta: Array) -> tuple[Array, ...]:
         """Values of each of the `frictions`' linear parameters in a full set, zero if it has none.
@@ -396,24 +414,34 @@ class Idim:
         return known[key]
 
     def evaluate_sensor_errors(
-        self, q: Array, conditions: Conditions
+        self, motion: tuple[Array, Array, Array], conditions: Conditions
     ) -> dict[tuple[Sensor, bool], Array]:
         """What units of what is not known of sensors do along a motion.
 
         Returns
         -------
-        dict of ndarray, shapes (samples, axes, dof)
+        dict of ndarray, shapes (samples, axes, rows)
             Of the bias and, with True beside it, of the orientation of each sensor that the
             conditions have.
         """
         found = {}
         for sensor, wrench in conditions.wrenches.items():
-            if sensor in self.sensors:
-                contact = next(c for c in self.robot.contacts if c.name == sensor.contact)
-                J = evaluate_levers(self.tree, self.robot, contact, q)
-                found[sensor, False] = J
-                if "orientation" in contact.estimate:
-                    found[sensor, True] = build_tilt_columns(J, contact, wrench)
+            if sensor not in self.sensors:
+                continue
+            J = np.zeros((*wrench.shape, self.rows))
+            for name, contact, limb in self.structure.gauged:
+                if name == sensor.contact and limb is None:
+                    J[:, :, : self.tree.dof] = evaluate_levers(
+                        self.tree, self.robot, contact, motion[0]
+                    )
+                elif name == sensor.contact and limb is not None:
+                    q, _, _ = carry_limb(self.tree, self.robot, limb.robot, motion)
+                    levers = evaluate_levers(limb.tree, limb.robot, contact, q)
+                    J[:, :, limb.rows] = levers[:, :, :6]
+            contact = next(c for name, c, _ in self.structure.gauged if name == sensor.contact)
+            found[sensor, False] = J
+            if "orientation" in contact.estimate:
+                found[sensor, True] = build_tilt_columns(J, contact, wrench)
         return found
 
     def fill(
@@ -440,11 +468,15 @@ class Idim:
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
             if conditions.bend is not None:
                 self._bend(packing, out, conditions.bend)
+        for limb, own in zip(self.structure.limbs, packing.limbs, strict=True):
+            if np.any(own >= 0):
+                carried = carry_limb(self.tree, self.robot, limb.robot, (q, dq, ddq))
+                fill_regressor(limb.tree, own, *carried, out)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
-        sensed = self.evaluate_sensor_errors(q, conditions)
+        sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
         for kind in packing.plain:
             values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
             out[:, kind.slots] = values * kind.factors
@@ -456,8 +488,8 @@ class Idim:
                 continue
             assert k is not None
             model = self.frictions[k].model
-            own = None if column.term is None else model.parameters[column.term]
-            weighted = own is not None and own.weights is not None
+            term = None if column.term is None else model.parameters[column.term]
+            weighted = term is not None and term.weights is not None
             if not weighted and k not in tables and model.law is not None:
                 tables[k] = model.table(model.law, see(k), self._shape_of(k))
             if column.term is None:
@@ -465,8 +497,8 @@ class Idim:
                     by_shape = model.slopes(tables[k], see(k).trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
                 values = slopes[k][:, column.shape]
-            elif own is not None and weighted:
-                values = see(k).column(own)
+            elif term is not None and weighted:
+                values = see(k).column(term)
             else:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
@@ -616,12 +648,13 @@ class Idim:
 
     def compute_loads(self, rigid: Array) -> Array:
         """Loads of the drives under torques of the rigid bodies, shape (samples, drives)."""
-        return np.asarray(rigid[:, self.tree.dof - self.robot.n :] @ self.structure.bearing.T)
+        joints = slice(self.tree.dof - self.robot.n, self.tree.dof)
+        return np.asarray(rigid[:, joints] @ self.structure.bearing.T)
 
     def apply_load_slopes(self, rigid: Array, bend: Array) -> Array:
-        """What friction linear in the loads makes of torques of rigid bodies, (samples, dof)."""
+        """What friction linear in the loads makes of torques of rigid bodies, (samples, rows)."""
         first = self.tree.dof - self.robot.n
-        tau = np.zeros(rigid.shape)
+        tau = np.zeros((len(rigid), self.rows))
         for gear, signal in zip(self.gears, (bend * self.compute_loads(rigid)).T, strict=True):
             add_drive_torque(signal, gear.turns, tau[:, first:])
         return tau
@@ -634,11 +667,11 @@ class Idim:
         return self.linear(np.array(self.about))
 
     def regressor(self, q: Array, dq: Array, ddq: Array, conditions: Conditions = FREE) -> Array:
-        """The full regressor ``IDM_f``, shape (samples, dof, parameters)."""
+        """The full regressor ``IDM_f``, shape (samples, rows, parameters)."""
         packing = self.packing(range(len(self.parameters)))
         packed = np.empty((len(q), packing.width))
         self.fill(packing, q, dq, ddq, packed, conditions=conditions)
-        dense = np.zeros((len(q), self.tree.dof, len(self.parameters)))
+        dense = np.zeros((len(q), self.rows, len(self.parameters)))
         for row, (entries, columns) in enumerate(packing.joints):
             dense[:, row, columns] = packed[:, entries]
         return dense
@@ -652,7 +685,9 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
     ) -> Array:
-        """Torques of standard parameters ``theta``, shape (samples, dof).
+        """Torques of standard parameters ``theta``, shape (samples, rows).
+
+        Wrenches at sensors in the chain come behind them.
 
         Parameters
         ----------
@@ -663,15 +698,20 @@ class Idim:
             model, plain = self.settled(theta)
             return model.torque(plain, q, dq, ddq, width, conditions)
         phi, _ = self.split(theta)
-        tau = np.empty((len(q), self.tree.dof))
+        tau = np.empty((len(q), self.rows))
         loaded = conditions.load is None and self.loaded
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
-            tau[s] = evaluate_inverse_dynamics(self.tree, phi, q[s], dq[s], ddq[s])
+            motion = q[s], dq[s], ddq[s]
+            tau[s, : self.tree.dof] = evaluate_inverse_dynamics(self.tree, phi, *motion)
+            for limb in self.structure.limbs:
+                carried = carry_limb(self.tree, self.robot, limb.robot, motion)
+                wrench = evaluate_inverse_dynamics(limb.tree, phi[limb.bodies], *carried)
+                tau[s, limb.rows] = wrench[:, :6]
             here = conditions.rows(s)
             if loaded:
                 here = replace(here, load=self.compute_loads(tau[s]))
-            tau[s] += self.drive_torque(theta, q[s], dq[s], ddq[s], width, here)
+            tau[s] += self.drive_torque(theta, *motion, width, here)
         return tau
 
     def drive_torque(
@@ -683,7 +723,7 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
     ) -> Array:
-        """The drives' share of the torque, and that of sensors' errors, shape (samples, dof).
+        """The drives' share of the torque, and that of sensors' errors, shape (samples, rows).
 
         Parameters
         ----------
@@ -694,20 +734,21 @@ class Idim:
             model, plain = self.settled(theta)
             return model.drive_torque(plain, q, dq, ddq, width, conditions)
         first = self.tree.dof - self.robot.n
-        tau = np.zeros((len(dq), self.tree.dof))
+        tau = np.zeros((len(dq), self.rows))
+        joints = tau[:, first : self.tree.dof]
         drives = theta[self.inertial : self.plain]
         for kind in self.structure.plain_columns:
             strength = drives[kind.slots, None]
             if np.any(strength != 0.0):
                 values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
-                tau[:, first:] += values @ (strength * self.structure.turning[kind.gears])
+                joints += values @ (strength * self.structure.turning[kind.gears])
         see = self.view(q, dq, width, conditions)
         for k, linear in enumerate(self.special(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signal = friction.model.columns(see(k), self._shape_of(k)) @ linear
-                add_drive_torque(signal, self.gears[friction.gear].turns, tau[:, first:])
-        sensed = self.evaluate_sensor_errors(q, conditions)
+                add_drive_torque(signal, self.gears[friction.gear].turns, joints)
+        sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
         for value, own in zip(
             self.sensor_values(theta), self.structure.sensor_columns, strict=True
         ):

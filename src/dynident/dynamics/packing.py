@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -22,12 +23,18 @@ def build_packing(
     """
     tree, inertial = structure.tree, structure.inertial
     position = {c: k for k, c in enumerate(columns)}
-    entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(tree.dof)]
+    entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(structure.rows)]
     for b in range(tree.bodies):
         for k in range(tree.path_length[b]):
             for i in range(10):
                 if 10 * b + i in position:
                     entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
+    for s, limb in enumerate(structure.limbs):
+        for b, whole in enumerate(limb.bodies):
+            for k, i in product(range(6), range(10)):
+                if 10 * whole + i in position:
+                    entered = entries[limb.rows.start + k]
+                    entered.append((position[10 * whole + i], (b, k, i, s)))
     first = tree.dof - structure.robot.n
     for d, column in enumerate(drive_columns):
         if inertial + d in position:
@@ -41,7 +48,10 @@ def build_packing(
         new = bodies[first + of] - own[first + to]
         own[first + to] |= new
         entries[first + to] += [(c, ()) for c in new]
-    slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
+    slot, *limbs = (
+        np.full((each.bodies, each.path.shape[1], 10), -1)
+        for each in (tree, *(limb.tree for limb in structure.limbs))
+    )
     drive, joints, empty, width = [], [], [], 0
     for row in entries:
         row.sort()
@@ -49,6 +59,8 @@ def build_packing(
         for _, where in row:
             if len(where) == 3:
                 slot[where] = width
+            elif len(where) == 4:
+                limbs[where[3]][where[:3]] = width
             elif where:
                 drive.append((drive_columns[where[0]], where[1], width))
             else:
@@ -70,5 +82,5 @@ def build_packing(
     special = tuple(each for each in drive if not structure.is_plain(each[0]))
     return Packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
-        np.array(empty, dtype=np.int64),
+        np.array(empty, dtype=np.int64), tuple(limbs),
     )  # fmt: skip

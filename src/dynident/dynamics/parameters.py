@@ -247,7 +247,7 @@ class Packing:
     special : tuple of (column, joint row, slot)
         The others.
     joints : tuple of (slice, ndarray)
-        Per torque row: its slots, and which of the chosen columns they are.
+        Per row: its slots, and which of the chosen columns they are.
     width : int
         Entries a sample.
     bent : tuple of (torque row, other row, slots, other's slots)
@@ -255,6 +255,8 @@ class Packing:
         torque, or its own.
     empty : ndarray of int
         Slots that bodies reach in no other way.
+    limbs : tuple of ndarray of int, shapes (limb's bodies, longest path, 10)
+        As `slot`, for the rows of each sensor in the chain.
     """
 
     slot: Integers
@@ -265,3 +267,4 @@ class Packing:
     width: int
     bent: tuple[tuple[int, int, Integers, Integers], ...]
     empty: Integers
+    limbs: tuple[Integers, ...] = ()

@@ -12,6 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics import build_tree
 from dynident.dynamics.equations import Sensor
+from dynident.dynamics.limbs import Limb, Rest, list_limbs, list_rests
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -26,7 +27,7 @@ from dynident.dynamics.parameters import (
 from dynident.dynamics.tree import Tree
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.names import build_friction, split_friction_names
-from dynident.robot.model import WRENCH, Robot
+from dynident.robot.model import WRENCH, Contact, Robot
 
 ROTOR = "Ia"
 
@@ -52,6 +53,16 @@ class Structure:
     def tree(self) -> Tree:
         """The robot as the kernels read it."""
         return build_tree(self.robot)
+
+    @cached_property
+    def limbs(self) -> tuple[Limb, ...]:
+        """What sensors in the chain hold, whose wrenches are rows behind those of the tree."""
+        return list_limbs(self.robot)
+
+    @cached_property
+    def rests(self) -> tuple[Rest, ...]:
+        """What is left of bodies without the parts that sensors hold."""
+        return list_rests(self.robot)
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -146,8 +157,13 @@ class Structure:
 
     @property
     def inertial(self) -> int:
-        """Number of inertial parameters, the first of all: 10 bodies."""
-        return 10 * self.tree.bodies
+        """Number of inertial parameters, the first of all: 10 bodies, and 10 a part of one."""
+        return 10 * len(self.robot.links)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows an instant: the equations of motion, then six a sensor in the chain."""
+        return self.robot.equations
 
     @property
     def plain(self) -> int:
@@ -171,9 +187,17 @@ class Structure:
         return (*columns, *self.sensor_columns)
 
     @cached_property
+    def gauged(self) -> tuple[tuple[str, Contact, Limb | None], ...]:
+        """Contacts by name, with the limb on whose wrench they act; None is the tree."""
+        return (
+            *((contact.name, contact, None) for contact in self.robot.contacts),
+            *((each.name, each, limb) for limb in self.limbs for each in limb.robot.contacts),
+        )
+
+    @cached_property
     def sensor_columns(self) -> tuple[SensorColumn, ...]:
         """Those of what is not known of sensors, the last of `linear_columns`."""
-        contacts = {contact.name: contact for contact in self.robot.contacts}
+        contacts = {name: contact for name, contact, _ in self.gauged}
         still, number = np.zeros(self.robot.n), self.robot.n + 1
         found = []
         for sensor in self.sensors:
@@ -256,12 +280,16 @@ class Structure:
         )
 
     def list_touched_rows(self, column: DriveColumn) -> list[int]:
-        """Rows of torque in which what is wrong with a sensor acts; none of other columns."""
+        """Rows in which what is wrong with a sensor acts; none of other columns."""
+        found: list[int] = []
         if not isinstance(column, SensorColumn):
-            return []
-        contact = next(c for c in self.robot.contacts if c.name == column.sensor.contact)
-        body = self.robot.body_index(contact.body)
-        found: list[int] = self.tree.path[body, : self.tree.path_length[body]].tolist()
+            return found
+        for name, contact, limb in self.gauged:
+            if name == column.sensor.contact and limb is None:
+                body = self.robot.body_index(contact.body)
+                found += self.tree.path[body, : self.tree.path_length[body]].tolist()
+            elif name == column.sensor.contact and limb is not None:
+                found += range(limb.rows.start, limb.rows.stop)
         return found
 
     @cached_property

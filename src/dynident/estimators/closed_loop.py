@@ -26,7 +26,7 @@ from dynident.dynamics.whole import average_inertia
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
-from dynident.regression.problem import Problem, Regression
+from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import (
     MOST_STEPS,
@@ -511,6 +511,7 @@ def build_auxiliary_model(
             raise InputError(
                 f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
             )
+        refuse_sensors(problem.robot, "a simulated loop tells")
         refuse_unknown_forces(log)
         external, base = log.external, log.base_motion
         if simulation.external is not None:

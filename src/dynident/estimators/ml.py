@@ -28,7 +28,7 @@ from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import Factors, System, compress_groups
-from dynident.regression.problem import Problem, Regression, refuse_combinations
+from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
 from dynident.regression.propagation import (
     Levels,
     NoisyRows,
@@ -134,12 +134,15 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             cause = "a median filter; leave median out"
         elif log.rests is not None:
             cause = "averages over rests; leave rests out"
+        elif not problem.robot.joints:
+            cause = "the joints that carry a tool"
         elif log.left_out is not None:
             cause = "samples that are left out; leave torque_median out"
         if cause is not None:
             raise InputError(
                 f"{log.name}: ml does not propagate noise through {cause}, or take wls"
             )
+    refuse_sensors(problem.robot, "ml propagates")
     refuse_combinations(problem, "ml does not propagate noise through")
 
 

@@ -230,6 +230,11 @@ def refuse_contradictions(
             f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
             f"sensor = {robot.seat.frame!r}"
         )
+    if robot.limbs:
+        raise InputError(
+            f"{robot.name}: the wrench at {robot.limbs[0].base_link} is designed for by sensor and "
+            "sensor_sigma of [excitation]; leave sensor out of [robot]"
+        )
     if aim.sensor is None and aim.sensor_sigma is not None:
         raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
     if aim.periods > 1 and family.period is None:

@@ -88,8 +88,12 @@ def patch_urdf(
     """
     document = Document(robot)
     notes = []
-    for name, body in zip(robot.links, phi, strict=True):
-        notes += _patch_body(document, name, body)
+    bodies = dict(zip(robot.links, phi, strict=True))
+    for part in robot.parts:  # what carries them has the rest
+        notes += _patch_body(document, part.base_link, bodies[part.base_link])
+        document.parts[part.base_link] = bodies[part.base_link]
+    for name in robot.bare.links:
+        notes += _patch_body(document, name, bodies[name])
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
         if dynamics:
             document.set_children(document.joint(joint.name), {"dynamics": dynamics})
@@ -99,6 +103,7 @@ def patch_urdf(
 class Document:
     """A robot's URDF: its elements by name, the tree of what is fixed to what, changes to its text.
 
+    `parts` are links behind fixed joints that have been written, with all that is fixed to them.
     Locked joints count as fixed, at their values.
     """
 
@@ -111,6 +116,7 @@ class Document:
         resolved = etree.tostring(tree, xml_declaration=True, encoding="UTF-8")
         self.path = robot.source
         self.locked = robot.locked
+        self.parts: dict[str, Array] = {}
         self.text = Text(robot.source, resolved if entities else None)
         self._places = {element: k for k, element in enumerate(root.iter("*"))}
         self._links = {e.get("name"): e for e in root.iterchildren("link")}
@@ -153,11 +159,15 @@ class Document:
         self.text.take(self._places[element])
 
     def fixed_to(self, link: str) -> Iterator[Fixed]:
-        """Links behind fixed and locked joints, with their placements in `link`'s frame."""
+        """Links behind fixed and locked joints, with their placements in `link`'s frame.
+
+        Those behind `parts` are of these.
+        """
         waiting = [(link, np.eye(3), np.zeros(3))]
         while waiting:
             carrier, rotation, translation = waiting.pop()
-            for child, turn, shift in reversed(self._fixed.get(carrier, [])):
+            beyond = [] if carrier in self.parts else self._fixed.get(carrier, [])
+            for child, turn, shift in reversed(beyond):
                 waiting.append((child, rotation @ turn, rotation @ shift + translation))
             if carrier != link:
                 yield self.link(carrier), rotation, translation
@@ -184,7 +194,13 @@ class Document:
 
 
 def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
-    carried = [item for item in document.fixed_to(name) if item[0].find("inertial") is not None]
+    carried: list[Fixed] = []
+    for item in document.fixed_to(name):
+        part = document.parts.get(str(item[0].get("name")))
+        if part is not None:
+            phi = phi - transform_body(part, *item[1:])
+        elif item[0].find("inertial") is not None:
+            carried.append(item)
     bodies = {str(link.get("name")): _read_inertial(link) for link, _, _ in carried}
     rest = subtract_carried(
         phi, [transform_body(own, *at) for own, (_, *at) in zip(bodies.values(), carried)]

@@ -58,8 +58,10 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     for kind in kinds:
         if kind not in EQUATIONS:
             raise InputError(f"rows {kind!r} are not known{suggest_nearest(kind, EQUATIONS)}")
-        if kind == "base" and not robot.floating:
-            raise InputError("rows 'base' are of a floating base; add --floating")
+        if kind == "base" and not robot.floating and not robot.limbs:
+            raise InputError(
+                "rows 'base' are of a floating base, or a sensor's; add --floating, or --sensor"
+            )
         if kind == "null-space" and not robot.contacts:
             raise InputError("rows 'null-space' take --contact LINK, where the world acts")
         own = base_parameters(idim, observed=(build_observed_log(robot, kind),))

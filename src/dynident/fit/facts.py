@@ -14,6 +14,7 @@ from dynident.fit.figures import collect_log_settings
 from dynident.fit.logs import LogWords, put_logs_into_words
 from dynident.fit.provenance import hash_log
 from dynident.fit.verdict import Reason, list_limit_reasons, list_sign_reasons
+from dynident.recording.floating import measure_base_turn
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.robot.model import Robot
@@ -64,6 +65,9 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
     """What is asked of a log that is fitted."""
     (words,) = put_logs_into_words(idim, [log], "identify")
     lowpass_hz = max(f.cutoff for f in log.filters)
+    motion = max(float(np.max(np.ptp(log.q[a:b], axis=0), initial=0.0)) for a, b in log.runs)
+    # nobody knows where the base of a limb is, but how it turns
+    turned = measure_base_turn(log.base, log.runs) if log.base else 0.0
     spans = [log.stated[a:b].any(axis=0) for a, b in log.segments]
     return LogFacts(
         log.name,
@@ -74,7 +78,7 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
         log.observed,
         tuple(np.any(spans, axis=0).tolist()),
         lowpass_hz,
-        max(float(np.max(np.ptp(log.q[a:b], axis=0))) for a, b in log.runs),
+        max(motion, turned),
         log.rough,
         log.warnings,
         tuple(list_log_reasons(idim.robot, log)),

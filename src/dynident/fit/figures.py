@@ -139,6 +139,14 @@ class PositionSeries:
     simulated: Array
 
 
+def tell_torque_source(log: Samples) -> str:
+    """What errors on a log are of: ``law`` where that stands for torques, else ``measured``.
+
+    Of a log without torques what is measured is the wrench.
+    """
+    return "law" if log.torque == "law" else "measured"
+
+
 def build_fit_figure(
     names: Sequence[str],
     squared_error: Array,
@@ -199,7 +207,7 @@ def score_all_samples(
     moving : bool
         Leave out, joint by joint, samples in which it stands.
     """
-    n = idim.tree.dof
+    n = idim.rows
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
     for log in logs:
         # equations that the log states at every sample
@@ -231,12 +239,13 @@ def score_all_samples(
 
 
 def find_moving_samples(idim: Idim, log: Samples) -> Booleans:
-    """Samples in which all that rubs on a joint moves, shape (samples, dof)."""
-    first = idim.tree.dof - idim.robot.n
-    found = find_moving_joints(
-        log.dq[:, first:], tuple(find_standstill_speeds(log)), idim.robot.drives
+    """Samples in which all that rubs on a joint moves, shape (samples, rows)."""
+    joints = slice(idim.tree.dof - idim.robot.n, idim.tree.dof)
+    found = np.ones((len(log.dq), idim.rows), dtype=bool)
+    found[:, joints] = find_moving_joints(
+        log.dq[:, joints], tuple(find_standstill_speeds(log)), idim.robot.drives
     )
-    return found if not first else np.hstack([np.ones((len(log.dq), first), dtype=bool), found])
+    return found
 
 
 def find_scored_samples(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, slice], ...]:
@@ -389,7 +398,7 @@ def decompose_torques(
         parts=parts,
         speed=joined["speed"],
         friction=joined["sharp"],
-        torque=log.torque,
+        torque=tell_torque_source(log),
         scored=joined["scored"].astype(bool),
     )
 

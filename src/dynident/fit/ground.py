@@ -122,7 +122,7 @@ def find_ground_support(
         {name: np.concatenate(parts) for name, parts in up.items()},
         np.concatenate(total),
         np.concatenate(asked),
-        float(np.sum(phi[:, 0]) * np.linalg.norm(robot.gravity)),
+        float(np.sum(phi[: robot.bodies, 0]) * np.linalg.norm(robot.gravity)),
         np.vstack([log.q[a:b:step, :2] for a, b in log.runs])
         if log.base.placed
         else np.empty((0, 2)),

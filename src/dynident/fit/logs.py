@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from dynident.core.errors import InputError
 from dynident.core.words import format_common_values
 from dynident.dynamics.idim import Idim
+from dynident.fit.figures import tell_torque_source
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.standing import measure_borne_weight
@@ -87,7 +88,7 @@ def put_logs_into_words(
             use,
             describe_log(log),
             describe_cutoffs(log),
-            log.torque,
+            tell_torque_source(log),
             measure_borne_weight(idim, log),
         )
         for log in logs

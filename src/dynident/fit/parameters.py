@@ -172,7 +172,7 @@ def find_drive_errors(result: Result) -> Array:
 def find_body_errors(result: Result) -> Array:
     """Standard deviations of the links' mass, centre and inertia, as `StandardErrors.bodies`."""
     found = result.estimate.standard_errors
-    bodies = np.full((result.idim.tree.bodies, 10), math.nan)
+    bodies = np.full((result.idim.bodies, 10), math.nan)
     if found is not None:
         return found.bodies
     known = result.estimate.fitted

@@ -134,7 +134,10 @@ def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason
         return []
     speeds = np.max([find_standstill_speeds(log) for log in problem.samples], axis=0)
     drives = problem.robot.drives
-    moving = [find_moving_joints(log.dq[:, -n:], tuple(speeds), drives) for log in problem.samples]
+    moving = [
+        find_moving_joints(log.dq[:, log.joint_rows], tuple(speeds), drives)
+        for log in problem.samples
+    ]
     shares, times = np.zeros(n), np.full(n, np.nan)
     for j in np.flatnonzero(np.any(rub, axis=0)):
         g = problem.robot.dof - n + j

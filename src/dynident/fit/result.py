@@ -202,7 +202,19 @@ class Result:
     @cached_property
     def smallest_eigenvalue(self) -> float | None:
         """Smallest pseudo-inertia eigenvalue over all bodies."""
-        return None if self.phi is None else float(find_smallest_eigenvalue(self.phi).min())
+        _, bodies = self.every_body
+        return float(find_smallest_eigenvalue(bodies).min()) if len(bodies) else None
+
+    @property
+    def every_body(self) -> tuple[tuple[str, ...], Array]:
+        """All that has to be a body by name, shape (bodies, 10): links, and rests of split ones.
+
+        None where the method does not determine them.
+        """
+        if self.phi is None:
+            return (), np.zeros((0, 10))
+        rests = [rest.name for rest in self.idim.structure.rests]
+        return (*self.robot.links, *rests), np.vstack([self.phi, self.idim.rests(self.theta)])
 
     @property
     def consistent(self) -> bool:
@@ -213,12 +225,9 @@ class Result:
     @property
     def inconsistencies(self) -> tuple[str, ...]:
         """Links and drive parameters that are not physically consistent."""
-        bodies = () if self.phi is None else find_smallest_eigenvalue(self.phi)
-        links = (
-            f"pseudo-inertia {link}"
-            for link, value in zip(self.robot.links, bodies)
-            if value <= 0.0
-        )
+        names, bodies = self.every_body
+        values = find_smallest_eigenvalue(bodies) if names else ()
+        links = (f"pseudo-inertia {name}" for name, value in zip(names, values) if value <= 0.0)
         drives = (
             f"{parameter.name} = {float(value):.3g}"
             for parameter, value in zip(self.idim.parameters, self.theta, strict=True)
@@ -309,9 +318,12 @@ class Result:
         return self.model.mass_matrix(q)
 
     def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
-        """Predicted torques of one sample or of many, shape (..., dof)."""
+        """Predicted torques of one sample or of many, shape (..., rows).
+
+        Behind those of all equations of motion are the wrenches at sensors in the chain.
+        """
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
-        return self.idim.torque(self.theta, at, speed, rate).reshape(shape)
+        return self.idim.torque(self.theta, at, speed, rate).reshape(*shape[:-1], -1)
 
     def prepare(self, recording: Recording) -> Samples:
         """Prepare another recording with the cutoffs of the identification."""
@@ -337,7 +349,9 @@ class Result:
         """The identified model as a URDF, and notes on what has no place in one."""
         self._refuse_unreal("URDF")
         model, said = self.simulable
-        document, notes = render_standard_urdf(model.idim, model.theta)
+        whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
+        theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
+        document, notes = render_standard_urdf(whole, theta)
         return document, (*said, *notes, *self._costs("URDF"))
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:

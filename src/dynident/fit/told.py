@@ -144,13 +144,13 @@ def add_position_noise(
     motion = log.q.copy(), log.dq.copy(), log.ddq.copy()
     for start, stop in log.runs:
         run = slice(start, stop)
-        left = log.measured[run] - log.q[run, -n:]
+        left = log.measured[run] - log.q[run, log.q.shape[1] - n :]
         white = rng.normal(size=left.shape) * np.sqrt(np.mean(left**2, axis=0) / (1.0 - share))
         noise = filter_by_cutoff(white, log.position_hz, log.rate)
         for signal, added in zip(
             motion, (noise, *differentiate_twice(noise, log.rate)), strict=True
         ):
-            signal[run, -n:] += added
+            signal[run, signal.shape[1] - n :] += added
     return motion
 
 

@@ -347,7 +347,7 @@ class ConsistentAnswer:
 
     def update(self, R: Array) -> None:
         """Follow ``[R | z]`` by one step."""
-        bodies = self.space.idim.tree.bodies
+        bodies = self.space.idim.bodies
         descend_to_consistency(
             R, self.projection, bodies, self.x, self.factor, self.weight, self.count
         )
@@ -361,7 +361,7 @@ class ConsistentAnswer:
     def gap(self) -> float:
         """What the barrier's minimum has more of the criterion than the constrained minimum."""
         positive = int(np.sum(self.projection.positive))
-        return 2.0 * MU * (4 * self.space.idim.tree.bodies + positive)
+        return 2.0 * MU * (4 * self.space.idim.bodies + positive)
 
     @property
     def theta(self) -> Array:
@@ -409,7 +409,7 @@ def choose_parameter_units(base: BaseParameters, sigma: Array) -> Array:
         / np.asarray(sigma)[:, None]
     )
     unit = REACH / np.sqrt(np.maximum(np.mean(np.sum(W**2, axis=1), axis=0), 1e-300))
-    for k in range(idim.tree.bodies):
+    for k in range(idim.bodies):
         mass = idim.robot.nominal[k, 0] if idim.robot.nominal[k, 0] > 0.0 else 1.0
         unit[10 * k : 10 * k + 10] = mass * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
     return np.asarray(unit)

@@ -45,7 +45,7 @@ from dynident.online.recursive import (
 )
 from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.problem import Problem, refuse_combinations
+from dynident.regression.problem import Problem, refuse_combinations, refuse_sensors
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import compute_literature_std
 
@@ -106,6 +106,7 @@ def ekf(
                 f"friction {idim.friction!r} depends on more than the motion of an instant, which "
                 "ekf does not follow"
             )
+    refuse_sensors(problem.robot, "ekf follows")
     refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:
         raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")

@@ -197,13 +197,12 @@ def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
 
     Returns
     -------
-    ndarray, shape (dof,)
+    ndarray, shape (rows,)
     """
-    dof = problem.idim.tree.dof
-    own = np.where(problem.factors.counts[:dof] > 0.0, sigma[:dof], np.inf)
+    place = problem.idim.rows
+    own = np.where(problem.factors.counts[:place] > 0.0, sigma[:place], np.inf)
     scales = [log.scale for log in problem.samples if log.scale is not None]
-    scale = np.mean(scales or [np.ones(dof)], axis=0)
-    place = dof
+    scale = np.mean(scales or [np.ones(place)], axis=0)
     for each in list_free_groups(problem.idim, problem.samples):
         own[each.acting] = np.minimum(own[each.acting], sigma[place] * scale[each.acting])
         place += each.count

@@ -52,6 +52,7 @@ from dynident.online.recursion import (
     mark_friction_columns,
 )
 from dynident.online.recursive import Drift, Forgetting
+from dynident.regression.problem import refuse_sensors
 from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
@@ -542,6 +543,7 @@ class Tracker:
 def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rate: float) -> None:
     """Refuse what no tracker can be made of."""
     idim, dof = base.idim, base.idim.robot.dof
+    refuse_sensors(idim.robot, "a tracker follows")
     what = f"{dof} equations" if idim.robot.floating else f"{dof} joints"
     given = np.asarray(sigma, dtype=float)
     if given.shape != (dof,) or not np.all(given > 0.0) or not np.any(np.isfinite(given)):

@@ -120,6 +120,8 @@ def open_panels(
     share_x : bool
         Whether the new ones have the same x.
     """
+    if not names:
+        raise InputError("there is nothing to draw: the robot has no joints")
     if given is not None:
         # a subplot has no length, and arrays of subplots have any shape
         axes: list[Axes] = np.ravel(np.array(given, dtype=object)).tolist()

@@ -102,15 +102,18 @@ def build_diagnostics(
     predicted, error = series.predicted[:, column], measure_residuals(series)[:, column]
     against = scatter(predicted, predicted + error)  # without filters' edges
     normal = find_quantiles(error)
+    moves = column < series.speed.shape[1]  # a sensor in the chain does not
+    by_speed = (scatter(series.speed[:, column], error),) if moves else ()
     itself = () if residuals is None else build_autocorrelation(residuals)
     return (
         Panel(
             (against, draw_through(against)), x=f"predicted [{unit}]", y=f"{series.torque} [{unit}]"
         ),
         Panel(
-            (scatter(series.speed[:, column], error), Rule(0.0, GREY, 0.8)),
+            (*by_speed, Rule(0.0, GREY, 0.8)),
             x="speed [m/s]" if unit == "N" else "speed [rad/s]",
             y=f"residual [{unit}]",
+            note="" if moves else "a sensor has no speed",
         ),
         Panel((draw_through(normal), normal), x="normal quantile", y="residual / std"),
         Panel(

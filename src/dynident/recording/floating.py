@@ -47,9 +47,9 @@ class Floating(Options):
 
     equations: Annotated[
         Equations | None,
-        "that the log states: `full`, `joints` alone, `base` alone (no torques), or the "
-        "`null-space` of contacts that nothing measures; what its columns allow by "
-        "default",
+        "that the log states: `full`, `joints` alone, `base` alone (no torques; the wrench of a "
+        "sensor in the chain), or the `null-space` of contacts that nothing measures; what its "
+        "columns allow by default",
     ] = None
     base: Annotated[
         Literal["moving", "fixed"],
@@ -414,9 +414,10 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
 
 
 def find_logged_robot(robot: Robot) -> Robot:
-    """The robot whose columns a log has: of a limb its carrier, with the limb's contacts."""
+    """The robot whose columns a log has: of a limb its carrier; with sensors as contacts."""
     if robot.carrier is None or robot.seat is None:
-        return robot
+        sensors = [limb.contacts[0] for limb in robot.limbs]
+        return replace(robot, contacts=(*robot.contacts, *sensors))
     return replace(robot.carrier, contacts=(robot.seat, *robot.contacts[1:]))
 
 

@@ -1,7 +1,8 @@
 """Logs as all equations of motion of their robot: what every `Problem` has.
 
 ``Y x = S^T tau + sum_l J_l^T f_l``: a generalised log has the base, where the robot floats,
-before the joints in its motion, and on the right-hand side what torques and measured wrenches do.
+before the joints in its motion, and on the right-hand side what torques and measured wrenches do;
+behind these are the wrenches that sensors in the chain feel.
 Rows that a log cannot state are not fitted: those of the base on a robot with joint torques alone,
 those of torques where there are none, those of a locked joint, and where contacts bear that nothing
 measures all in which they act but for the combinations on which they do not.
@@ -29,10 +30,11 @@ from dynident.dynamics.equations import (
     stack_contact_jacobians,
 )
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.tree import build_tree
+from dynident.dynamics.limbs import carry_limb
+from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
 from dynident.robot.model import Contact, Equations, Robot
@@ -48,7 +50,7 @@ SHARE = 1e-3
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class GeneralisedSamples(Samples):
-    """A log whose motion and torques are those of all equations: base first, then joints.
+    """A log whose motion and torques are those of all rows: base, joints, then sensors' wrenches.
 
     Attributes
     ----------
@@ -59,12 +61,14 @@ class GeneralisedSamples(Samples):
     scale : ndarray, shape (dof,), or None
         Standard deviation of each equation's error, so far as the log's noise shows it: by it
         equations are combined where contacts bear unmeasured, None elsewhere [Nm or N].
-    stated : ndarray of bool, shape (samples, dof)
-        Which equations hold without any combination.
+    stated : ndarray of bool, shape (samples, rows)
+        Which rows hold without any combination.
     applied : ndarray, shape (samples, n), or None
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
+    prepared : Preparation or None
+        See `preparation`.
     """
 
     observed: Observed
@@ -73,6 +77,27 @@ class GeneralisedSamples(Samples):
     stated: Booleans
     applied: Array | None
     standing: Array | None = None
+    prepared: Preparation | None = None
+
+    @property
+    def preparation(self) -> Preparation:
+        """What made the log that was read, of which a limb has some joints, or none."""
+        return self.prepared or super().preparation
+
+    def without_limbs(self, robot: Robot) -> GeneralisedSamples:
+        """The same log without the rows of sensors in the chain, of their robot."""
+        contacts = [contact.name for contact in robot.contacts]
+        sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
+        own = slice(self.dq.shape[1])
+        return replace(
+            self,
+            tau=self.tau[:, own],
+            moving=self.moving[:, own],
+            stated=self.stated[:, own],
+            filters=self.filters[own],
+            left_out=None if self.left_out is None else self.left_out[:, own],
+            observed=replace(self.observed, missing=(), sensors=sensors),
+        )
 
     @property
     def configuration(self) -> Array:
@@ -90,6 +115,11 @@ class GeneralisedSamples(Samples):
         return int(self.dq.shape[1] - self.measured.shape[1])
 
     @property
+    def joint_rows(self) -> slice:
+        """Where the joints' torques are among all equations."""
+        return slice(self.first, self.dq.shape[1])
+
+    @property
     def base_motion(self) -> Array | None:
         """Pose, twist and spatial acceleration of a base that floats, shape (samples, 19)."""
         if not self.first:
@@ -101,7 +131,7 @@ class GeneralisedSamples(Samples):
         """What measured wrenches do to the joints; of the base, which is led, zero."""
         if self.applied is None:
             return None
-        return put_base_before(self.tau[:, self.first :] - self.applied, self.first)
+        return put_base_before(self.tau[:, self.joint_rows] - self.applied, self.first)
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Self:
         """The same log on another motion, its equations combined as they were.
@@ -120,17 +150,19 @@ class GeneralisedSamples(Samples):
         """
         if self.applied is None:
             return self.tau
-        return np.hstack([self.tau[:, : -self.applied.shape[1]], self.applied])
+        found = self.tau.copy()
+        found[:, self.joint_rows] = self.applied
+        return found
 
     @property
     def joint_torque(self) -> Array:
         """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
-        return self.tau[:, -self.measured.shape[1] :] if self.applied is None else self.applied
+        return self.tau[:, self.joint_rows] if self.applied is None else self.applied
 
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
-    return not robot.floating and not robot.contacts and not log.locked
+    return not (robot.floating or robot.contacts or robot.limbs or log.locked)
 
 
 def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
@@ -138,6 +170,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if isinstance(log, GeneralisedSamples):
         return log
     robot, tree = idim.robot, idim.tree
+    prepared, of_base = log.preparation, log.filters[0]
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     if log.rests is not None:
         log = average_rests(log)
@@ -153,18 +186,22 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
-    tau = put_base_before(log.tau, first)
+    tau = np.zeros((len(q), robot.equations))
+    tau[:, first : robot.dof] = log.tau
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
-        tau = tau + add_wrenches(idim, log, measured, q)
+        tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    missing = add_limb_wrenches(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
         Sensor(contact.name, log.name if log.tared else "")
-        for contact in robot.contacts
+        for contact in {name: contact for name, contact, _ in idim.structure.gauged}.values()
         if contact.estimate and contact.name in log.wrenches
     )
-    observed = Observed(kind, still, held, sensors=sensors, static=log.rests is not None)
+    observed = Observed(
+        kind, still, held, sensors=sensors, static=log.rests is not None, missing=missing
+    )
     segments = log.segments
     sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
     rows = observed.rows(robot)
@@ -179,14 +216,16 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
-    moving = np.hstack([np.repeat(everywhere[:, None], first, axis=1), log.moving])
+    moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
+    moving[:, first : robot.dof] = log.moving
     left_out = log.left_out
     if left_out is not None:
-        left_out = np.hstack([np.zeros((len(q), first), dtype=bool), left_out])
+        left_out = np.zeros(moving.shape, dtype=bool)
+        left_out[:, first : robot.dof] = log.left_out
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
-        "filters": (log.filters[0],) * first + log.filters,
+        "filters": (of_base,) * first + log.filters + (of_base,) * (robot.equations - robot.dof),
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
@@ -197,6 +236,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale=scale,
         stated=stated,
         applied=log.tau if measured else None,
+        prepared=prepared,
     )
 
 
@@ -205,15 +245,41 @@ def put_base_before(tau: Array, first: int) -> Array:
     return np.hstack([np.zeros((len(tau), first)), tau]) if first else tau
 
 
-def add_wrenches(idim: Idim, log: Samples, measured: Sequence[Contact], q: Array) -> Array:
+def add_limb_wrenches(
+    idim: Idim, log: Samples, motion: tuple[Array, Array, Array], tau: Array
+) -> tuple[str, ...]:
+    """Put the wrenches of sensors in the chain into their rows; the names of those without one."""
+    missing = []
+    for limb in idim.structure.limbs:
+        sensor, *beyond = limb.robot.contacts
+        if sensor.name not in log.wrenches:
+            missing.append(sensor.name)
+            continue
+        for contact in beyond:
+            if contact.name not in log.wrenches:
+                raise InputError(
+                    f"{log.name}: no wrench of {contact.name} (fx_{contact.name} ...), which acts "
+                    f"beyond sensor {sensor.name}; leave that out of robot.sensor"
+                )
+        q, _, _ = carry_limb(idim.tree, idim.robot, limb.robot, motion)
+        found = add_wrenches(limb.tree, limb.robot, log, (sensor, *beyond), q, oriented=False)
+        tau[:, limb.rows] = found[:, :6]
+    return tuple(missing)
+
+
+def add_wrenches(
+    tree: Tree, robot: Robot, log: Samples, measured: Sequence[Contact], q: Array,
+    oriented: bool = True,
+) -> Array:  # fmt: skip
     """What measured wrenches do to each equation along a log, ``sum_l J_l^T f_l``."""
-    found = np.zeros((len(q), idim.tree.dof))
+    found = np.zeros((len(q), tree.dof))
     for contact in measured:
-        refuse_unoriented_wrench(log.name, contact, log.base is None or log.base.oriented)
+        oriented = oriented and (log.base is None or log.base.oriented)
+        refuse_unoriented_wrench(log.name, contact, oriented)
         wrench = log.wrenches[contact.name]
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
-            found[s] += map_wrench_to_joints(idim.tree, idim.robot, contact, q[s], wrench[s])
+            found[s] += map_wrench_to_joints(tree, robot, contact, q[s], wrench[s])
     return found
 
 
@@ -248,7 +314,12 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     wrenches = {name: own for name, own in log.wrenches.items() if name in names}
     touching = {name: own for name, own in log.touching.items() if name in names}
     limb = whole.of_joints(robot.joint_names)
-    return replace(limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching)
+    return replace(
+        limb, base=base, asked=None, locked=own, wrenches=wrenches, touching=touching,
+        # a tool has no joint of its own
+        bandwidth=limb.bandwidth or whole.bandwidth,
+        position_hz=limb.position_hz or whole.position_hz,
+    )  # fmt: skip
 
 
 def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
@@ -259,10 +330,13 @@ def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
         return "full"
     if kind is None:
         kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
-        if not robot.floating and kind == "base":
+        if not (robot.floating or robot.limbs) and kind == "base":
             kind = "joints"
-    if kind == "base" and not robot.floating:
-        raise InputError(f"{log.name}: equations = 'base' are of a robot that is read as floating")
+    if kind == "base" and not (robot.floating or robot.limbs):
+        raise InputError(
+            f"{log.name}: equations = 'base' are of a robot that is read as floating, or has a "
+            "sensor in its chain"
+        )
     if kind != "base" and log.torque == "none":
         raise InputError(
             f"{log.name}: has no torques, which equations = {kind!r} take; name them in "

@@ -259,6 +259,13 @@ class Problem(Regression):
         Regression.__init__(problem, base, samples, source)
         return problem
 
+    def without_limbs(self) -> Problem:
+        """The robot without the sensors in its chain on the same logs, but for their rows."""
+        idim, _ = self.idim.without_sensors(self.idim.nominal)
+        logs = tuple(log.without_limbs(self.robot) for log in self.samples)
+        kinds = tuple(dict.fromkeys(log.observed for log in logs))
+        return Problem.of(find_observed_base(idim, kinds), logs)
+
     def on(self, samples: Samples | Sequence[Samples]) -> Problem:
         """The same model on other logs."""
         return Problem.of(self.base, samples)
@@ -382,6 +389,15 @@ def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[Genera
 def refuse_combinations(problem: Problem, what: str) -> None:
     """Refuse rows that combine equations, which `what` says is not done."""
     robot = problem.robot
-    if len(problem.groups) > robot.dof:
+    if len(problem.groups) > robot.equations:
         instead = "set equations = 'base', or take wls" if robot.floating else "take wls"
         raise InputError(f"{what} the null space of contacts that nothing measures; {instead}")
+
+
+def refuse_sensors(robot: Robot, what: str) -> None:
+    """Refuse sensors in the chain, of which `what` knows nothing."""
+    if robot.limbs:
+        raise InputError(
+            f"{robot.name}: {what} nothing of the wrench at {robot.limbs[0].base_link}; leave "
+            "sensor out of [robot], or take wls or pc-idim-ls"
+        )

@@ -35,7 +35,7 @@ def find_standstill_speeds(log: Samples) -> Array:
 
     `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
     """
-    dq = log.dq[:, -len(log.drop_below) :]
+    dq = log.dq[:, log.dq.shape[1] - len(log.drop_below) :]
     fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
     given = np.array(log.drop_below)
     return np.where(given > 0.0, given, CREEP * fastest)

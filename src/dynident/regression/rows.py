@@ -2,7 +2,8 @@
 
 Rows come in groups: whatever shares a sigma, a unit, a filter and a gate. A fixed robot's
 groups are the torques of its joints; a floating one's are the components of its base's wrench
-before them, and behind them combinations that are free of contacts that nothing measures.
+before them; behind are wrenches of sensors in the chain, and then combinations that are free of
+contacts that nothing measures.
 """
 
 from __future__ import annotations
@@ -171,22 +172,27 @@ class WithoutInstruments:
 
 
 def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
-    """The groups of a robot's equations of motion: its base's wrench, then its joints.
+    """The groups of a robot's rows: its base's wrench, its joints, then sensors in its chain.
 
-    The wrench is in the base link's axes about its origin.
+    Wrenches are in the axes of the base link, or of that which a sensor holds, about its origin.
     """
     base = [RowGroup(f"base {part}", "N" if part[0] == "f" else "Nm") for part in WRENCH]
     joints = [
         RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints
     ]
-    return (*(base if robot.floating else ()), *joints)
+    felt = [
+        RowGroup(f"{limb.contacts[0].name} {part}", "N" if part[0] == "f" else "Nm")
+        for limb in robot.limbs
+        for part in WRENCH
+    ]
+    return (*(base if robot.floating else ()), *joints, *felt)
 
 
 def list_position_groups(robot: Robot) -> tuple[RowGroup, ...]:
     """The groups of joints' positions."""
     return tuple(
         RowGroup(group.name, "m" if group.unit == "N" else "rad")
-        for group in list_torque_groups(robot)
+        for group in list_torque_groups(robot.bare)
     )
 
 

@@ -283,7 +283,7 @@ def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple
     measured = [c for c in robot.contacts if c.name in log.wrenches]
     forces = [average_world_force(idim, log, contact, some) for contact in measured]
     total = np.sum(forces, axis=0) if forces else np.zeros(3)
-    size, known = float(np.linalg.norm(total)), float(np.sum(robot.nominal[:, 0]))
+    size, known = float(np.linalg.norm(total)), float(np.sum(robot.nominal[: robot.bodies, 0]))
     least = 0.1 * known * pull if robot.has_nominal else 0.0
     if size <= least and not any(contact.estimate for contact in measured):
         raise InputError(f"{log.name}: {words} {describe_missing_support(idim, log, measured)}")

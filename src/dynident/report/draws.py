@@ -183,9 +183,9 @@ def convert_draws_to_urdf(draws: Draws, folder: Path) -> Files:
 
 def convert_draws_to_mjcf(draws: Draws, folder: Path) -> Files:
     """One MJCF a draw."""
-    idim, width = draws.base.idim, draws.width
+    alone, width = draws.base.idim.without_sensors, draws.width
     return collect_models(
-        draws, "xml", lambda each: render_identified_mjcf(idim, each, folder, width)
+        draws, "xml", lambda each: render_identified_mjcf(*alone(each), folder, width)
     )
 
 

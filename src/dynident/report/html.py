@@ -151,7 +151,8 @@ def render_result_page(
     """
     rows = list_base_parameters(result)
     channels = list_torque_groups(result.robot)
-    joints = list_position_groups(result.robot)[-result.robot.n :]
+    first, last = result.robot.dof - result.robot.n, result.robot.dof
+    joints = list_position_groups(result.robot)[first:]
     series = () if result.encoder_only else series
     fitted = [s for s in series if s.name in list_fitted_names(result)]
     return (
@@ -185,7 +186,7 @@ def render_result_page(
                 for s in series
             ],
             friction_plot=render_chart(
-                chart_friction(channels[-result.robot.n :], fitted),
+                chart_friction(channels[first:last], fitted),
                 "Friction of each joint against its speed: measured and model",
             )
             if fitted
@@ -287,7 +288,7 @@ def render_comparison_page(found: Comparison) -> str:
             joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
             friction_plot=render_chart(
                 chart_friction(
-                    list_torque_groups(found.robot)[-found.robot.n :],
+                    list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
                     found.choice.series,
                     {each.friction: each.series for each in own},
                 ),

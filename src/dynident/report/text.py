@@ -380,7 +380,10 @@ def format_equations(result: Result) -> list[str]:
     ]
     lines = format_entry("equations", "; ".join(told))
     if result.phi is not None and result.robot.floating:
-        mass, file = float(np.sum(result.phi[:, 0])), float(np.sum(result.robot.nominal[:, 0]))
+        mass, file = (
+            float(np.sum(phi[: result.robot.bodies, 0]))
+            for phi in (result.phi, result.robot.nominal)
+        )
         words = [f"model {format_number(mass, 4)} kg", f"robot file {format_number(file, 4)} kg"]
         words += [
             f"contacts of {log} {format_number(kg, 4)} kg while it stands"
@@ -396,6 +399,9 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
+    felt = {limb.contacts[0].name for limb in robot.limbs} - {*observed.missing}
+    if felt and observed.equations != "joints":
+        words += f", wrench at {', '.join(sorted(felt))}"
     if observed.equations == "null-space":
         sets = ["+".join(each) or "no contact" for each in observed.free]
         words += f" of {', '.join(sets)}"

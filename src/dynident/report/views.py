@@ -140,8 +140,8 @@ class Plots:
             As of `torque`.
         """
         series = self._list_series()[: len(self.fit.samples)]
-        first = self.fit.robot.dof - self.fit.robot.n
-        every = [each for each in self._list_channels(series[0], None) if each[0] >= first]
+        first, last = self.fit.robot.dof - self.fit.robot.n, self.fit.robot.dof
+        every = [each for each in self._list_channels(series[0], None) if first <= each[0] < last]
         channels = select_channels(every, joints)
         names = [group.name for _, group in channels]
         with open_panels(axes, names, columns=min(3, len(names)), height=2.0) as panels:

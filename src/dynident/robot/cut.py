@@ -54,6 +54,8 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
         )
     hanging = find_frames_beyond(model, frames[frame])
     seat = model.frames[frames[frame]]
+    # a fixed joint has its link's frame
+    link = next(model.frames[k].name for k in sorted(hanging) if model.frames[k].name in urdf.links)
     root = urdf.placements[seat.parentJoint] * seat.placement
     base = urdf.carriers[seat.parentJoint]
     beyond = [
@@ -64,10 +66,10 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
         and not (robot.floating and joint == 1)
     ]
     inertia = np.zeros(10)
-    for each in (model.frames[k] for k in hanging):
-        if urdf.carriers[each.parentJoint] not in beyond:
-            placed = root.actInv(urdf.placements[each.parentJoint] * each.placement)
-            inertia += placed.act(each.inertia).toDynamicParameters()
+    for joint, placement, own in list_held_inertias(model, frames[frame], hanging):
+        if urdf.carriers[joint] not in beyond:
+            placed = root.actInv(urdf.placements[joint] * placement)
+            inertia += placed.act(own).toDynamicParameters()
     numbers = tuple(robot.numbers[urdf.moving.index(joint)] for joint in beyond)
     turns = robot.drives.turns
     own = [number - 1 for number in numbers]
@@ -75,7 +77,7 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     if np.any(turns[np.ix_(own, rest_of)]) or np.any(turns[np.ix_(rest_of, own)]):
         raise InputError(f"{path}: a coupled drive acts on both sides of {frame}; cut elsewhere")
     body = robot.numbers[urdf.moving.index(base)] if base else 0
-    on = Contact(name or frame, frame, body, *freeze_placement(urdf.place(seat)))
+    on = Contact(name or frame, link, body, *freeze_placement(urdf.place(seat)))
     links = frozenset(model.frames[k].name for k in hanging)
     return Cut(path, on, numbers, freeze_array(inertia), links)
 
@@ -99,8 +101,6 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         motion comes from logs of the whole robot, its `carrier`.
     """
     found = locate_cut(robot, frame, name)
-    if not found.numbers:
-        raise InputError(f"{found.path}: no joint moves beyond {frame}; cut nearer to the base")
     order = {number: new for new, number in enumerate(found.numbers, start=1)}
     joints, nominal = [], [found.inertia]
     for number in found.numbers:
@@ -118,14 +118,15 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
         elif contact.frame in found.links:
             rotation, translation = place_behind(found.seat, contact)
             further.append(replace(contact, body=0, rotation=rotation, translation=translation))
-    sensor = Contact(found.seat.name, frame, 0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
+    link = found.seat.frame
+    sensor = Contact(found.seat.name, link, 0, freeze_array(np.eye(3)), freeze_array(np.zeros(3)))
     return Robot(
-        name=f"{robot.name} beyond {frame}",
+        name=f"{robot.name} beyond {link}",
         joints=tuple(joints),
         nominal=freeze_array(np.array(nominal)),
         drives=Drives.direct(len(joints)),
         floating=True,
-        base_link=frame,
+        base_link=link,
         gravity=robot.gravity,
         source=robot.source,
         contacts=(sensor, *further),
@@ -134,10 +135,56 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     )
 
 
+def add_sensor(robot: Robot, limb: Robot) -> Robot:
+    """The robot with the wrench at a sensor beside its own equations of motion.
+
+    Where the sensor is inside of a body, what it holds of this is a body more, behind all others.
+
+    Parameters
+    ----------
+    robot : Robot
+    limb : Robot
+        From `cut_off_limb` of it.
+    """
+    if limb.base_link in [each.base_link for each in robot.limbs]:
+        raise InputError(f"{robot.name}: sensor {limb.base_link} is there twice")
+    for each in robot.parts:
+        if each.seat is not None and limb.seat is not None and each.seat.body == limb.seat.body:
+            raise InputError(
+                f"{robot.name}: sensors {each.base_link} and {limb.base_link} are in one body; "
+                "leave one of them out"
+            )
+    found = replace(robot, limbs=(*robot.limbs, limb))
+    if limb not in found.parts:
+        return found
+    return replace(found, nominal=freeze_array(np.vstack([robot.nominal, limb.nominal[:1]])))
+
+
 def place_behind(seat: Contact, item: Joint | Contact) -> tuple[Array, Array]:
     """Placement in a sensor's frame of what is on the same body: rotation and translation."""
     on = pin.SE3(seat.rotation, seat.translation)
     return freeze_placement(on.actInv(pin.SE3(item.rotation, item.translation)))
+
+
+def list_held_inertias(
+    model: pin.Model, root: int, hanging: set[int]
+) -> list[tuple[int, pin.SE3, pin.Inertia]]:
+    """Inertias of what hangs on a link: joints, and where on these.
+
+    Joints have all that is fixed to them; what of the link's own joint hangs on the link is with
+    the frames of the fixed joints.
+    """
+    seat = model.frames[root]
+    if model.frames[seat.parentFrame].type == pin.FrameType.JOINT:
+        whole, parts = {seat.parentJoint}, set()
+    else:
+        whole, parts = set(), {seat.parentFrame, *hanging}
+    whole |= {model.frames[k].parentJoint for k in hanging} - {seat.parentJoint}
+    own = [model.frames[k] for k in parts if model.frames[k].parentJoint == seat.parentJoint]
+    return [
+        *((joint, pin.SE3.Identity(), model.inertias[joint]) for joint in whole),
+        *((each.parentJoint, each.placement, each.inertia) for each in own),
+    ]
 
 
 def find_frames_beyond(model: pin.Model, root: int) -> set[int]:

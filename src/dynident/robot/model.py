@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -152,6 +152,9 @@ class Robot:
         The whole robot, of a limb that was cut off: its logs are those of the carrier.
     seat : Contact or None
         Where the limb's base is on the carrier.
+    limbs : tuple of Robot
+        What force/torque sensors in the chain hold, whose wrenches are fitted beside all else: the
+        `carrier` of each is this robot. `nominal` has their `parts` behind the bodies.
     """
 
     name: str
@@ -167,6 +170,7 @@ class Robot:
     contacts: tuple[Contact, ...] = ()
     carrier: Robot | None = None
     seat: Contact | None = None
+    limbs: tuple[Robot, ...] = ()
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -184,20 +188,44 @@ class Robot:
         return self.n + 6 * self.floating
 
     @property
+    def equations(self) -> int:
+        """Number of rows an instant: one a velocity, then six a sensor in the chain."""
+        return self.dof + 6 * len(self.limbs)
+
+    @property
+    def bodies(self) -> int:
+        """Number of bodies that velocities move: the base's where it floats, and one a joint."""
+        return self.n + self.floating
+
+    @property
+    def parts(self) -> tuple[Robot, ...]:
+        """Limbs whose base is a part of a body: a body more, which moves with the whole."""
+        return tuple(limb for limb in self.limbs if limb.base_link in self.links[self.bodies :])
+
+    @property
+    def bare(self) -> Robot:
+        """The robot without sensors in its chain."""
+        if not self.limbs:
+            return self
+        return replace(self, limbs=(), nominal=self.nominal[: self.bodies])
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, in order."""
         return tuple(joint.name for joint in self.joints)
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Names of the bodies: the base's first when floating."""
+        """Names of the bodies: the base's first when floating, `parts` last."""
         moved = tuple(joint.link for joint in self.joints)
-        return (self.base_link, *moved) if self.floating else moved
+        own = (self.base_link, *moved) if self.floating else moved
+        return (*own, *(limb.base_link for limb in self.limbs if limb.base_link not in own))
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """The number that each body's parameters carry: 0 for the base link."""
-        return tuple(range(self.n + 1)) if self.floating else tuple(range(1, self.n + 1))
+        first = int(not self.floating)
+        return tuple(range(first, first + len(self.links)))
 
     def body_index(self, number: int) -> int:
         """Place among the bodies of the one that joint `number` moves, or of a floating base."""

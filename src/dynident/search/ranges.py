@@ -402,7 +402,7 @@ def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
             seen = np.where(columns[same] > IDLE * most, columns[same], most)
             upper[same] = size / seen
     lower = np.where(idim.positive, 0.0, -upper)
-    for k in range(idim.tree.bodies):
+    for k in range(idim.bodies):
         own, phi = slice(10 * k, 10 * k + 10), idim.robot.nominal[k]
         if phi[0] > 0.0:
             mass = WIDE * phi[0]

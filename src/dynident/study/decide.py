@@ -164,6 +164,8 @@ def decide(
         prepare = partial(prepare_by_bandwidth, study, recordings)
         return (choose_bandwidth(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
+    if name in (*OF_DRIVES, STANDSTILL) and not problem.robot.joints:
+        return ()  # a tool has no drives
     if name in OF_DRIVES:
         stated = (ELEMENTS,) if study.element else ()
         what = [each for each in OF_DRIVES if each in asked and each not in stated]
@@ -276,7 +278,7 @@ def tells_enough(problem: Problem) -> bool:
     """
     if any(lacks_torque(log) for log in problem.samples):
         return False
-    if len(problem.groups) > problem.robot.dof or problem.idim.nonlinear:
+    if len(problem.groups) > problem.robot.equations or problem.idim.nonlinear:
         return False
     require_torque(problem)
     return bool(np.min(problem.factors.counts) > 0)

@@ -58,7 +58,12 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     >>> for report in di.doctor(di.read_study("study.toml")):
     ...     print(report.log, [found.words for found in report.findings])
     """
-    robot = load_study_robot(study)
+    robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
+    if robot.carrier is not None:
+        raise InputError(
+            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
+            f"{robot.base_link!r} to look at these logs"
+        )
     logs = read_study_logs(study, robot, torque=study.controller is None, progress=progress)
     progress("doctor", 0.0)
     blind = any(log.torque != "measured" for log in logs)
@@ -68,11 +73,6 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     elif all(has_only_joint_torques(robot, log) for log in logs):
         every, notes = examine_joint_logs(build_study_idim(study, robot), logs)
     else:
-        if robot.carrier is not None:
-            raise InputError(
-                f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
-                f"{robot.base_link!r} to look at these logs"
-            )
         every, notes = examine_generalised_logs(build_study_problem(study, robot, logs))
     found = zip(study.log, logs, every, notes, strict=True)
     return tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -55,7 +56,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
-from dynident.robot.cut import cut_off_limb
+from dynident.robot.cut import add_sensor, cut_off_limb
 from dynident.robot.load import LOADERS
 from dynident.robot.model import Robot
 from dynident.robot.rotations import convert_rpy
@@ -108,6 +109,11 @@ Side = Literal["joint", "motor"]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
 
+def list_one(given: object) -> object:
+    """One name as a list of names."""
+    return (given,) if isinstance(given, str) else given
+
+
 class RobotSection(Spec):
     """``[robot]``: the file and what it leaves open.
 
@@ -126,6 +132,8 @@ class RobotSection(Spec):
         Joints that stay at a value and are not in the log.
     beyond : str, optional
         The link that a force/torque sensor holds: the limb from there on is identified.
+    sensor : str or tuple of str
+        Links that such sensors hold, whose wrenches are fitted beside the joints' torques.
     """
 
     file: File
@@ -135,15 +143,12 @@ class RobotSection(Spec):
     floating: Flag = False
     locked: dict[str, Number] = Field(default_factory=dict)
     beyond: Name | None = None
+    sensor: Annotated[tuple[Name, ...], BeforeValidator(list_one)] = ()
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
 
 
-Files = Annotated[
-    tuple[File, ...],
-    Field(min_length=1),
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
-]
+Files = Annotated[tuple[File, ...], Field(min_length=1), BeforeValidator(list_one)]
 """One file or several."""
 
 
@@ -350,25 +355,39 @@ def load_study_robot(study: Study) -> Robot:
         transmission=section.transmission,
         locked=section.locked or None,
     )
-    if section.beyond is None:
-        return add_contacts(robot, study.contact)
-    return extract_limb(robot, section.beyond, study.contact)
+    return add_sensors(robot, study.contact, section.beyond, section.sensor)
 
 
-def extract_limb(robot: Robot, frame: str, contacts: tuple[ContactSpec, ...]) -> Robot:
+def add_sensors(
+    robot: Robot, contacts: Sequence[ContactSpec], beyond: str | None, sensors: Sequence[str]
+) -> Robot:
+    """A robot with its contacts and sensors in its chain, or the part of it beyond a sensor.
+
+    A contact at the link that a sensor holds describes the sensor.
+    """
+    if beyond is not None and sensors:
+        raise InputError(
+            f"{robot.name}: robot.beyond is the limb alone, and robot.sensor the robot with it; "
+            "give one of them"
+        )
+    held = (beyond,) if beyond is not None else tuple(sensors)
+    whole = add_contacts(robot, [c for c in contacts if (c.frame or c.name) not in held])
+    limbs = [describe_sensor(whole, frame, contacts) for frame in held]
+    return limbs[0] if beyond is not None else reduce(add_sensor, limbs, whole)
+
+
+def describe_sensor(robot: Robot, frame: str, contacts: Sequence[ContactSpec]) -> Robot:
     """The part of a robot beyond a sensor, which a contact at its frame may describe."""
-    own = [spec for spec in contacts if (spec.frame or spec.name) == frame]
-    others = [spec for spec in contacts if spec not in own]
-    found = cut_off_limb(add_contacts(robot, others), frame, own[0].name if own else None)
-    if not own:
-        return found
+    named = [spec for spec in contacts if (spec.frame or spec.name) == frame]
+    own = named[0] if named else ContactSpec(name=frame, estimate=("bias",))
+    found = cut_off_limb(robot, frame, own.name)
     sensor = replace(
         found.contacts[0],
-        bias=np.array(own[0].bias),
-        sign=own[0].sign,
-        rpy=own[0].rpy,
-        rotation=freeze_array(convert_rpy(own[0].rpy)),
-        estimate=tuple(dict.fromkeys(own[0].estimate)),
+        bias=np.array(own.bias),
+        sign=own.sign,
+        rpy=own.rpy,
+        rotation=freeze_array(convert_rpy(own.rpy)),
+        estimate=tuple(dict.fromkeys(own.estimate)),
     )
     return replace(found, contacts=(sensor, *found.contacts[1:]))
 

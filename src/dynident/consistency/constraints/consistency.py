@@ -51,6 +51,11 @@ class PseudoInertia:
                 bodies -= self.radii[k] ** 2 * np.multiply.outer(body[0], EXTENT)
             scaled = scale_pseudo_inertia(bodies, space.mass(k))
             cones.append(Definite(name, scaled, self.floor * np.eye(4)))
+        for rest in space.idim.structure.rests:
+            scaled = scale_pseudo_inertia(
+                to_pseudo_inertia(space.rest(rest).T), space.mass(rest.body)
+            )
+            cones.append(Definite(f"pseudo-inertia {rest.name}", scaled, self.floor * np.eye(4)))
         return cones
 
 
@@ -73,6 +78,14 @@ class MassInertia:
             scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(k))
             cones.append(
                 Definite(f"inertia {link}", basis * np.outer(scale, scale), self.floor * np.eye(6))
+            )
+        for rest in space.idim.structure.rests:
+            basis = np.tensordot(space.rest(rest).T, SPATIAL_INERTIA_BASIS, axes=1)
+            scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(rest.body))
+            cones.append(
+                Definite(
+                    f"inertia {rest.name}", basis * np.outer(scale, scale), self.floor * np.eye(6)
+                )
             )
         return cones
 
@@ -133,7 +146,7 @@ def is_never_negative(space: Space, row: Array) -> bool:
     """Whether a combination of standard parameters is positive for all consistent robots."""
     idim = space.idim
     size = float(np.max(np.abs(row)))
-    for k in range(idim.tree.bodies):
+    for k in range(idim.bodies):
         dual = solve_dual_matrix(row[10 * k : 10 * k + 10])
         if np.linalg.eigvalsh(scale_pseudo_inertia(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
             return False

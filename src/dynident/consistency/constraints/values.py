@@ -183,7 +183,8 @@ class TotalMass:
 
     def cones(self, space: Space) -> list[Cone]:
         """One row, or two."""
-        row = np.sum([space.body(space.link(name))[0] for name in space.links], axis=0)
+        whole = space.links[: space.idim.robot.bodies]
+        row = np.sum([space.body(space.link(name))[0] for name in whole], axis=0)
         return constrain_mass(row, "total mass", self.value, self.lower, self.upper)
 
 
