@@ -17,8 +17,13 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
-from dynident.decide.friction import choose_drives, list_joints_within_a_turn
-from dynident.decide.laws import add_load, build_menu, drop_load
+from dynident.decide.friction import (
+    choose_drives,
+    choose_law,
+    extend_all_laws,
+    list_joints_within_a_turn,
+)
+from dynident.decide.laws import LOAD, MEMORY, Column, add_load, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
@@ -584,3 +589,41 @@ def test_bristles_that_push_in_most_fits_have_no_place():
     assert np.all(c > 0.0)
     S, right = change.normal[2]
     np.testing.assert_allclose(S[np.ix_(places, places)] @ c, right[places], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "part"), [(0.22, MEMORY), (0.3, LOAD), (0.0, "")])
+def test_what_no_joint_shows_clearly_all_joints_may(size, part):
+    """Bristles, or load, that explain a twentieth of each joint's error, and push on the last."""
+    rng, joints = np.random.default_rng(2), 5
+    blocks = []
+    for _ in range(5):
+        groups = []
+        for j in range(joints):
+            rows = np.zeros((300, 3 * joints + 1))
+            own = rng.normal(size=(300, 3))
+            rows[:, [j, joints + j, 2 * joints + j]] = own
+            k = 2 if part == MEMORY else 1
+            rows[:, -1] = own[:, 0] + (size if j < 4 else -size) * own[:, k]
+            rows[:, -1] += rng.normal(size=300)
+            groups.append(rows)
+        blocks.append(tuple(groups))
+    folds = Folds(tuple(blocks), np.zeros((0, 3 * joints + 1)))
+    columns = [
+        tuple(Column(part * joints + j, part, True, part == 2) for part in (1, 2))
+        for j in range(joints)
+    ]
+    wide = SimpleNamespace(columns=columns, find=lambda column: column.place)
+    menu = build_menu(1.0)
+    alone = [
+        choose_law(
+            Change.of(folds, folds.fit(np.arange(joints)), np.array([c.place for c in own])),
+            own,
+            menu,
+        )
+        for own in columns
+    ]
+    assert alone == [menu.usual] * joints  # of itself a tenth is asked of each
+    laws, standing = extend_all_laws(wide, folds, alone, set(range(joints)))
+    wanted = f"coulomb-viscous + {part}" if part else "coulomb-viscous"
+    assert [law.name for law in laws] == [wanted] * 4 + ["coulomb-viscous"]
+    assert len(standing) == joints + (4 if part else 0)
