@@ -118,6 +118,7 @@ COMMANDS = {
     "sample": ("sample", "out/result.json", "-n", "3", "--log", "b.csv", "--anyway", "--json"),
     "payload": ("payload", "out/result.json", "--log", "b.csv", "--anyway", "--json"),
     "doctor": ("doctor", "study.toml"),
+    "select": ("select", "study.toml"),
     "track": ("track", "b.csv", "--start", "out/result.json"),
 }
 SUMS = ("cube-root + load", "tanh-sech(w3=2, w4=30)", "coulomb-viscous + dahl-spectrum")

@@ -113,7 +113,7 @@ def export(
     refuse_outputs(outputs)
     fit = read_result(result)
     refuse_outputs(outputs, [result, *list_fit_inputs(fit)])
-    fit.require_trust("model file", anyway)
+    fit.require_trust("a model file", anyway)
     trust = format_trust(fit)
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}
