@@ -142,7 +142,8 @@ def compare_two(
     told.refuse_without(given.logs)
     one, other = read_result(first), read_result(result)
     logs = [text.split(",") for text in given.logs]
-    found, warnings = compare_on_logs(one, other, logs, told.layout)
+    with name_study_in_errors(None):
+        found, warnings = compare_on_logs(one, other, logs, told.layout)
     say("warning", warnings)
     if json:
         print_json(found.to_dict())
