@@ -159,7 +159,9 @@ def test_sums_fold_constants():
 )
 def test_friction_that_depends_on_more_than_the_motion_is_refused(friction, elements, signal):
     idim = build_idim(toy.arm(2), friction, elements=elements)
-    with pytest.raises(InputError, match=rf"its friction depends on the {signal}, .* C code of one"):
+    with pytest.raises(
+        InputError, match=rf"its friction depends on the {signal}, .* C code of one"
+    ):
         c_code(Model(idim, idim.nominal))
 
 
