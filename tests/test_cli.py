@@ -2004,7 +2004,7 @@ def test_the_doctor_names_and_mends(place, capfd):
     document = json.loads(capfd.readouterr().out)
     assert document["verdict"]["state"] == "trusted"
     assert document["verdict"]["reasons"] == []
-    assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
+    assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
     assert run(["doctor", "mended.toml", "--json"]) == 0
     assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
 

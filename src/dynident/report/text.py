@@ -332,6 +332,11 @@ def tabulate_drives(result: Result) -> list[Column]:
     ]
 
 
+def list_fitted_logs(result: Result) -> list[str]:
+    """Names of the logs that were fitted."""
+    return [log.name for log in result.log_words if log.use == "identify"]
+
+
 def format_header(result: Result, full: bool) -> list[str]:
     """What was identified, from what, and how."""
     logs = [log for log in result.log_words if log.use == "identify"]
