@@ -29,6 +29,7 @@ from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
+from dynident.study.doctor import doctor
 
 NUMBER = (int, float)
 
@@ -330,6 +331,10 @@ def test_what_is_shown_at_a_prompt_is_short():
         assert "\n" not in repr(each)
 
 
+def again(fit):
+    return Problem(fit.robot, fit.samples)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -342,17 +347,13 @@ def test_what_is_shown_at_a_prompt_is_short():
         (lambda fit: Problem(fit.robot, ["run1.csv"]), "a problem takes Samples, not str"),
         (lambda fit: Problem(fit.robot, 5.0), "a problem takes Samples, not float"),
         (lambda fit: identify(fit.samples[0]), "identify takes Problem, not GeneralisedSamples"),
+        (lambda fit: identify(again(fit), 1), "a method takes str, not int: its name, as 'wls'"),
         (
-            lambda fit: identify(Problem(fit.robot, fit.samples), 1),
-            "a method takes str, not int: its name, as 'wls'",
-        ),
-        (
-            lambda fit: identify(
-                Problem(fit.robot, fit.samples), "clie", simulation=pd(1.0, 1.0, n=3)
-            ),
+            lambda fit: identify(again(fit), "clie", simulation=pd(1.0, 1.0, n=3)),
             "method clie takes Simulation, not Controller: dynident.Simulation(controller)",
         ),
         (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
+        (lambda fit: doctor(again(fit)), "takes Study, not Problem: dynident.read_study(path)"),
         (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
     ],
 )
