@@ -22,11 +22,12 @@ from common import FIGURES, ROOT, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns, to_rpy
+from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.model import EQUATIONS, Equations, Robot
+from dynident.robot.rotations import to_rpy
 
 sys.path.insert(0, str(ROOT / "tests"))
 # by name: tests are not typed

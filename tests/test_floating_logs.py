@@ -28,12 +28,13 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.figures import FitFigure, JointError
 from dynident.plots.curves import chart_torques
-from dynident.recording.floating import Floating, convert_quaternions, convert_rpy
+from dynident.recording.floating import Floating
 from dynident.recording.read import read_log
 from dynident.regression.rows import list_torque_groups
 from dynident.report import html
 from dynident.report.fit import Fit
 from dynident.report.text import merge_contact_sets
+from dynident.robot.rotations import convert_quaternions, convert_rpy
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 

@@ -16,10 +16,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.methods import ESTIMATORS
-from dynident.recording.floating import convert_quaternions
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.robot.rotations import convert_quaternions
 from dynident.simulation.afloat import turn_quaternions
 
 NOISE = 5e-4

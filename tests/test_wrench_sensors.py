@@ -21,12 +21,12 @@ from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.equations import Observed, Sensor
 from dynident.dynamics.idim import build_idim
 from dynident.fit.json import serialise_result
-from dynident.recording.floating import convert_rpy, to_rpy
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report import html
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Robot, Unknown
+from dynident.robot.rotations import convert_rpy, to_rpy
 
 NAMES = [name for name, _ in FEET["solo12"]]
 BIAS = dict(zip(NAMES, np.random.default_rng(1).normal(size=(4, 3)), strict=True))

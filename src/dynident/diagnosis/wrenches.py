@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 from dynident.diagnosis.scene import WRENCHES, Scene
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
 from dynident.dynamics.contacts import follow_contact
-from dynident.recording.floating import to_rpy
+from dynident.robot.rotations import to_rpy
 
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
 """Units that wrenches may have been logged in: what they are in N, or Nm."""

@@ -27,13 +27,13 @@ from dynident.core.schema import Number
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
-from dynident.recording.floating import convert_quaternions
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
+from dynident.robot.rotations import convert_quaternions
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree

@@ -12,10 +12,10 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import filter_zero_phase
-from dynident.recording.floating import convert_quaternions
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import collect_conditions
 from dynident.robot.model import Contact
+from dynident.robot.rotations import convert_quaternions
 
 BRIEF = 0.05
 """A stance that is shorter is none [s]."""

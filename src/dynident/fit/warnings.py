@@ -12,13 +12,13 @@ from dynident.core.errors import InputError
 from dynident.estimators.estimate import Estimate
 from dynident.fit.figures import FitFigure
 from dynident.friction.energy import check_passive
-from dynident.recording.floating import convert_rotation_vector, convert_rpy, to_rpy
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
 from dynident.regression.statistics import compute_confidence_interval
 from dynident.regression.weighted import describe_weak_combination
+from dynident.robot.rotations import convert_rotation_vector, convert_rpy, to_rpy
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pinocchio as pin
 from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans, freeze_array
@@ -22,6 +21,12 @@ from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
+from dynident.robot.rotations import (
+    convert_quaternions,
+    convert_rpy,
+    multiply_by_conjugate,
+    remove_sign_flips,
+)
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -207,29 +212,6 @@ class BaseMotion:
         return self.pose, self.twist, acceleration
 
 
-def convert_quaternions(quaternion: Array) -> Array:
-    """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
-    x, y, z, w = quaternion.T
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
-
-
-def convert_rpy(rpy: tuple[float, float, float]) -> Array:
-    """Rotation matrix of roll, pitch and yaw about fixed axes."""
-    return np.asarray(pin.rpy.rpyToMatrix(*rpy))
-
-
-def remove_sign_flips(quaternion: Array) -> Array:
-    """Quaternions of the same rotations, none the negative of one near it."""
-    products = np.sum(quaternion[1:] * quaternion[:-1], axis=1)
-    signs = np.cumprod(np.where(products < 0.0, -1.0, 1.0))
-    return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
-
-
 def normalise_quaternions(columns: Array, order: str) -> Array:
     """Unit quaternions x y z w without flips, from logged columns that are rotations."""
     found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
@@ -410,24 +392,6 @@ def compose_base_motion(
         lever = np.cross(spin, mount) + np.cross(w, np.cross(w, mount))
         acceleration[:, :3] = signals["force"][0] - lever
     return pose, twist, acceleration
-
-
-def convert_rotation_vector(turn: Array) -> Array:
-    """Rotation matrix of an angle [rad] times the axis that it is about."""
-    return np.asarray(pin.exp3(turn))
-
-
-def to_rpy(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch and yaw about fixed axes of a rotation matrix."""
-    roll, pitch, yaw = pin.rpy.matrixToRpy(R).tolist()
-    return roll, pitch, yaw
-
-
-def multiply_by_conjugate(quaternion: Array, other: Array) -> Array:
-    """Vector part of ``conj(q) p``, both x y z w."""
-    v, w = quaternion[:, :3], quaternion[:, 3:]
-    u, s = other[:, :3], other[:, 3:]
-    return w * u - s * v - np.cross(v, u)
 
 
 def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:

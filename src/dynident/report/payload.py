@@ -13,7 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.online.payload import Load, estimate_load_intervals
-from dynident.recording.floating import to_rpy
+from dynident.robot.rotations import to_rpy
 
 WIDTH = 100
 """Columns of the summary, which no call of a maker fits in 80."""

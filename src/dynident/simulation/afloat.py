@@ -14,9 +14,10 @@ from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.recording.floating import Base, convert_quaternions
+from dynident.recording.floating import Base
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
+from dynident.robot.rotations import convert_quaternions
 from dynident.simulation.contacts import Foot, Ground
 from dynident.simulation.floating import FloatingMotion, simulate_floating
 from dynident.simulation.loop import Loop

@@ -46,7 +46,7 @@ from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS
 from dynident.recording.clock import Clocking
-from dynident.recording.floating import Floating, convert_rpy
+from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
@@ -57,6 +57,7 @@ from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.load import LOADERS
 from dynident.robot.model import Robot
+from dynident.robot.rotations import convert_rpy
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
