@@ -167,6 +167,7 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
         if refused:
             assert said.startswith("error: toy: ")
             assert said.count("\n") == 1
+            assert ("dynident track --link" in said) == (name == "payload")
 
 
 def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_path, monkeypatch):
