@@ -22,7 +22,7 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import Attached, attach
 from dynident.dynamics.whole import Model
 from dynident.export.c_code import C_LAWS, Arithmetic, c_code
 from dynident.friction.elements import ELEMENTS
@@ -148,10 +148,20 @@ def test_sums_fold_constants():
     assert code.statements == [("t0", "a * b"), ("t1", "a - 2.0 * b + 0.5")]
 
 
-@pytest.mark.parametrize("friction", ["load", "temperature", "viscous-drift"])
-def test_friction_that_depends_on_more_than_the_motion_is_refused(friction):
-    idim = build_idim(toy.arm(2), friction)
-    with pytest.raises(InputError, match=r"its friction depends on the .* C code of one instant"):
+@pytest.mark.parametrize(
+    ("friction", "elements", "signal"),
+    [
+        ("load", (), "load of its drive"),
+        ("temperature", (), "temperature of its drive"),
+        ("viscous-drift", (), "time since the log began"),
+        ("viscous", (attach(1, "known", {}),), "known torque of the log"),
+    ],
+)
+def test_friction_that_depends_on_more_than_the_motion_is_refused(friction, elements, signal):
+    idim = build_idim(toy.arm(2), friction, elements=elements)
+    with pytest.raises(
+        InputError, match=rf"its friction depends on the {signal}, .* C code of one"
+    ):
         c_code(Model(idim, idim.nominal))
 
 

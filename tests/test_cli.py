@@ -420,16 +420,6 @@ def test_logs_are_refused_with_the_place(refused, place, change, words):
         assert word in reason
 
 
-@pytest.mark.parametrize("command", ["identify", "doctor"])
-def test_flags_say_themselves_what_other_columns_are_called(refused, place, command):
-    Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
-    Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
-    assert "--columns q=... maps other names" in refused([command, *LOG])
-    assert "columns = { q = [...] } maps other names" in refused([command, "keys.toml"])
-    Path("l.csv").write_text(edited(in_microseconds))
-    assert "set --units time=us" in refused([command, *LOG])
-
-
 def in_microseconds(lines: list[str]) -> list[str]:
     cells = [line.split(",", 1) for line in lines[1:]]
     return [lines[0], *(f"{1e6 * float(t):.9g},{rest}" for t, rest in cells)]
@@ -489,6 +479,7 @@ TAKES_LOGS = {
     "validate": ["validate", RESULT, "l.csv"],
     "payload": ["payload", RESULT, "--log", "l.csv"],
     "sample": ["sample", RESULT, "-n", "2", "--log", "l.csv"],
+    "diff": ["diff", RESULT, RESULT, "--log", "l.csv"],
     "replay": ["replay", "looped.json", "l.csv"],
     "track": ["track", "l.csv", "--robot", "arm.urdf", "--bandwidth", "5"],
     "track --start": ["track", "l.csv", "--start", RESULT],
@@ -503,6 +494,29 @@ OF_LOGS = {
 }
 
 
+def write_looped_result() -> None:
+    """A result with a law, as it is replayed."""
+    document = json.loads(Path(RESULT).read_text())
+    document["settings"]["study"] |= {"controller": {"kind": "pd", "kp": 100.0, "kd": 10.0}}
+    Path("looped.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("command", TAKES_LOGS)
+def test_flags_say_themselves_what_other_columns_are_called(refused, place, command):
+    write_looped_result()
+    Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
+    assert "--columns q=... maps other names" in refused(TAKES_LOGS[command])
+    Path("l.csv").write_text(edited(in_microseconds))
+    assert "set --units time=us" in refused(TAKES_LOGS[command])
+
+
+@pytest.mark.parametrize("command", ["identify", "doctor"])
+def test_studies_are_told_by_keys_what_other_columns_are_called(refused, place, command):
+    Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
+    Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
+    assert "columns = { q = [...] } maps other names" in refused([command, "keys.toml"])
+
+
 @pytest.mark.parametrize("flag", OF_LOGS)
 @pytest.mark.parametrize("command", TAKES_LOGS)
 def test_whatever_takes_a_log_is_told_of_it_by_the_same_flags(refused, place, command, flag):
@@ -510,9 +524,7 @@ def test_whatever_takes_a_log_is_told_of_it_by_the_same_flags(refused, place, co
     if flag == "--rate":  # of logs without time
         rows = [row.partition(",")[2] for row in rows]
     Path("l.csv").write_text("\n".join(rows))
-    document = json.loads(Path(RESULT).read_text())
-    document["settings"]["study"]["controller"] = {"kind": "pd", "kp": 100.0, "kd": 10.0}
-    Path("looped.json").write_text(json.dumps(document))
+    write_looped_result()
     value, words = OF_LOGS[flag]
     assert words in refused([*TAKES_LOGS[command], flag, value])
 
@@ -1949,7 +1961,7 @@ def test_export_repairs_what_cannot_be(place, capfd):
     assert run(["identify", *flip, "-o", "bad", "--no-report", "--no-doctor"]) == 0
     command = ["export", "bad/result.json", "--repair", "--urdf", "bad.urdf"]
     assert run(command) == 1
-    assert "the result is refuted" in capfd.readouterr().err
+    assert "so a model file of it takes anyway=True, on the command" in capfd.readouterr().err
     assert run([*command, "--anyway"]) == 0
     err = capfd.readouterr().err
     assert float(re.search(r"base parameters by (\S+) sigma at most", err)[1]) > 10.0
@@ -1994,7 +2006,7 @@ def test_the_doctor_names_and_mends(place, capfd):
     document = json.loads(capfd.readouterr().out)
     assert document["verdict"]["state"] == "trusted"
     assert document["verdict"]["reasons"] == []
-    assert document["settings"]["logs"][0]["mended"] == ["sign = { tau = [1, -1] }"]
+    assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
     assert run(["doctor", "mended.toml", "--json"]) == 0
     assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
 

@@ -101,6 +101,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.consistency.prior import METRICS
     from dynident.control.controller import CONTROLLERS
     from dynident.control.reference import REFERENCES
+    from dynident.diagnosis.diagnoses import DIAGNOSES
     from dynident.estimators.covariance import COVARIANCES
     from dynident.excitation.criteria import CRITERIA
     from dynident.friction.models import FRICTIONS
@@ -113,6 +114,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, CRITERIA, ESTIMATORS, READERS, FRICTIONS]
     registries += [cli.COMMANDS, CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
+    registries += [DIAGNOSES]
     saved = [dict(registry) for registry in registries]
     # a page adds a command as a file of the room
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path / "cli")])

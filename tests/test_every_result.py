@@ -119,6 +119,7 @@ COMMANDS = {
     "sample": ("sample", "out/result.json", "-n", "3", "--log", "b.csv", "--anyway", "--json"),
     "payload": ("payload", "out/result.json", "--log", "b.csv", "--anyway", "--json"),
     "doctor": ("doctor", "study.toml"),
+    "select": ("select", "study.toml"),
     "track": ("track", "b.csv", "--start", "out/result.json"),
 }
 SUMS = ("cube-root + load", "tanh-sech(w3=2, w4=30)", "coulomb-viscous + dahl-spectrum")
@@ -167,6 +168,7 @@ def test_a_result_can_be_used(place, tmp_path, monkeypatch, capfd, friction, ele
         if refused:
             assert said.startswith("error: toy: ")
             assert said.count("\n") == 1
+            assert ("dynident track --link" in said) == (name == "payload")
 
 
 def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_path, monkeypatch):

@@ -127,6 +127,8 @@ def refusal(method: str, friction: str, element: str) -> str:
     needs = {*model.needs, *(["known"] if element == "known" else [])}
     if method == "static":
         return "static takes poses that were held"
+    if "load" in needs and method == "energy":
+        return "depends on loads, which need accelerations"
     if "load" in needs and method != "cloe" and (method in SIMULATING or method == "ekf"):
         return "depends on the load of its drive, which follows from the bodies"
     if needs - {"load"} and method in SIMULATING:

@@ -348,6 +348,17 @@ def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
     assert max(map(len, text.splitlines())) <= 80 + len(str(log))
 
 
+def test_a_log_is_replayed_from_its_file_or_as_it_was_read(z1):
+    result, path = z1
+    fit = di.read_result(result)
+    files = di.replay(fit, [str(path)])
+    log = di.read_log(path, fit.robot, torque=False)
+    for given in (log, fit.prepare(log)):
+        found = di.replay(fit, given)
+        assert found.log == path.name
+        np.testing.assert_allclose(found.ours, files.ours, rtol=1e-6)
+
+
 def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
     result, log = z1
     fit = di.read_result(result)

@@ -13,6 +13,7 @@ import toy
 
 from dynident.api import identify, validate
 from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
+from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue, from_com
 from dynident.estimators.estimate import Shape, Track
@@ -28,6 +29,7 @@ from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
+from dynident.study.doctor import doctor
 
 NUMBER = (int, float)
 
@@ -329,6 +331,10 @@ def test_what_is_shown_at_a_prompt_is_short():
         assert "\n" not in repr(each)
 
 
+def again(fit):
+    return Problem(fit.robot, fit.samples)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -339,8 +345,15 @@ def test_what_is_shown_at_a_prompt_is_short():
             "takes Samples, not Recording: dyn",
         ),
         (lambda fit: Problem(fit.robot, ["run1.csv"]), "a problem takes Samples, not str"),
+        (lambda fit: Problem(fit.robot, 5.0), "a problem takes Samples, not float"),
         (lambda fit: identify(fit.samples[0]), "identify takes Problem, not GeneralisedSamples"),
+        (lambda fit: identify(again(fit), 1), "a method takes str, not int: its name, as 'wls'"),
+        (
+            lambda fit: identify(again(fit), "clie", simulation=pd(1.0, 1.0, n=3)),
+            "method clie takes Simulation, not Controller: dynident.Simulation(controller)",
+        ),
         (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
+        (lambda fit: doctor(again(fit)), "takes Study, not Problem: dynident.read_study(path)"),
         (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
     ],
 )

@@ -160,6 +160,9 @@ def identify(
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
     check_options(method, given)
+    if SIMULATION in given:
+        hint = "dynident.Simulation(controller) makes one"
+        check_type(f"method {method}", given[SIMULATION], Simulation, hint)
     progress("rows", 0.0)
     held_out = problem.on(validation).samples if validation else ()
     blind = any(lacks_torque(log) for log in (*problem.samples, *held_out))

@@ -11,7 +11,7 @@ import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.report.fit import Fit
@@ -52,7 +52,8 @@ def diff(
     files = [text.split(",") for text in logs or ()]
     found = []
     for letter, other in zip(ascii_uppercase[1:], others):
-        own, warnings = compare_on_logs(one, other, files, told.layout)
+        with name_study_in_errors(None):
+            own, warnings = compare_on_logs(one, other, files, told.layout)
         say("warning", warnings)
         found.append(replace(own, names=("A", letter)))
     if json:

@@ -25,12 +25,14 @@ def payload(
     options: dict[str, Any],
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
+    from dynident.core.errors import name_study_in_errors
     from dynident.report.text import format_trust
     from dynident.study.fits import read_fit_log, read_result
     from dynident.study.payload import payload
 
     fit = read_result(result)
-    samples = read_fit_log(fit, log.split(","), told.layout)
+    with name_study_in_errors(None):
+        samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
     if json:
         print_json({**found.to_dict(), "verdict": fit.verdict.state})

@@ -31,6 +31,7 @@ def replay(
     told: LogFlags,
 ) -> None:
     """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
+    from dynident.core.errors import name_study_in_errors
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import SCHEMA, replay, replay_own_logs
@@ -38,7 +39,8 @@ def replay(
     told.refuse_without(logs, "a log")
     fit = read_result(result)
     if logs:
-        found = [replay(fit, text.split(","), engine, told.layout) for text in logs]
+        with name_study_in_errors(None):
+            found = [replay(fit, text.split(","), engine, told.layout) for text in logs]
     else:
         found = replay_own_logs(fit, engine)
     say("warning", (words for each in found for words in each.warnings))

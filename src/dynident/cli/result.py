@@ -29,13 +29,15 @@ def validate(
     told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
+    from dynident.core.errors import name_study_in_errors
     from dynident.fit.json import serialise_validation
     from dynident.report.text import format_fit_figures, format_free_errors, format_trust
     from dynident.study.fits import measure_log, read_result
 
     fit = read_result(result)
     names = fit.robot.joint_names
-    found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
+    with name_study_in_errors(None):
+        found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
     warnings = list(dict.fromkeys(note for one in found for note in one.warnings))
     say("warning", warnings)
     if json:
@@ -113,7 +115,7 @@ def export(
     refuse_outputs(outputs)
     fit = read_result(result)
     refuse_outputs(outputs, [result, *list_fit_inputs(fit)])
-    fit.require_trust("model file", anyway)
+    fit.require_trust("a model file", anyway)
     trust = format_trust(fit)
     notes: tuple[str, ...] = ()
     documents: dict[Path, bytes] = {}

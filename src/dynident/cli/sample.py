@@ -41,7 +41,7 @@ def sample(
     options: dict[str, Any],
 ) -> None:
     """Draw physically consistent models from what a stored result leaves open."""
-    from dynident.core.errors import InputError
+    from dynident.core.errors import InputError, name_study_in_errors
     from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
     from dynident.report.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
@@ -63,7 +63,8 @@ def sample(
         own = {Path(each).name for each in inputs if OWN.fullmatch(Path(each).name)}
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample(fit, wanted.n, wanted.seed, anyway)
-    found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
+    with name_study_in_errors(None):
+        found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
     notes = () if output is None else draws.write(output, form)
     if json:
         print_json({**serialise_draws(draws, found), "verdict": fit.verdict.state})

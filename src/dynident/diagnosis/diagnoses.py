@@ -171,7 +171,7 @@ def suspect_tracked_orders(case: TrackingCase) -> Iterator[Otherwise]:
         yield from suspect_target_orders(
             case, list_column_orders(robot, case.bad), (*TARGETS, BOTH)
         )
-    for j in range(case.n - 1):  # that both are, the errors need not show
+    for j in range(case.n - 1):  # that both are, errors may not show
         pair = frozenset((j, j + 1)) - (case.bad if len(case.bad) > 1 else frozenset())
         first = list(list_column_orders(robot, pair))[:1] if len(pair) > 1 else []
         yield from suspect_target_orders(case, first, (BOTH,))

@@ -19,7 +19,7 @@ from dynident.diagnosis.squares import Columns, Factor, LeastSquares, factorise,
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
-from dynident.dynamics.equations import PLAIN, mark_touched_equations
+from dynident.dynamics.equations import mark_touched_equations
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import (
     DecimationFilter,
@@ -335,7 +335,7 @@ class Scene:
     def plain(self) -> bool:
         """Whether all groups are the torques of a fixed robot's joints, and all are stated."""
         robot = self.robot
-        return not robot.floating and not robot.contacts and self.base.observed == (PLAIN,)
+        return not robot.floating and not robot.contacts and self.base.all_stated
 
     @property
     def q(self) -> Array:

@@ -114,7 +114,7 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
         yield Sign(
             "rows lost",
             f"all joints move on by twice as much as before and behind at {share:.2g} % of the "
-            "samples: were rows lost, and time numbered anew?",
+            "samples: were rows lost, and time restarted?",
         )
 
 

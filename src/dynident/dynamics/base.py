@@ -65,6 +65,11 @@ class BaseParameters:
         """Number of base parameters: the structural rank of the regressor."""
         return len(self.kept)
 
+    @property
+    def all_stated(self) -> bool:
+        """Whether every log states all equations of the robot."""
+        return self.observed == (PLAIN,)
+
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """How many the first kind of log determines, the first two, and so on up to all."""

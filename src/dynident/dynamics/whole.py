@@ -16,6 +16,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.forward import solve_forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
+from dynident.friction.model import SIGNALS
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,9 +215,10 @@ class Model:
         """
         more = sorted(self.idim.needs - {*allowed})
         if more:
+            needs = " and the ".join(SIGNALS[need] for need in more)
             raise InputError(
-                f"{self.idim.robot.name}: its friction depends on the {' and the '.join(more)} of "
-                f"its drives, which is more than {what} of one instant can know"
+                f"{self.idim.robot.name}: its friction depends on the {needs}, which is more than "
+                f"{what} of one instant can know"
             )
 
 

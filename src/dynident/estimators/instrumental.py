@@ -80,7 +80,7 @@ class Curves(Options):
     curves: Annotated[
         Literal["measured", "simulated"],
         "of idim-iv and 2sls: the motion along which friction that is not linear in the speed is "
-        "evaluated; of a noisy speed no instrument mends its mean",
+        "evaluated; of a noisy speed no instrument repairs its mean",
     ] = "measured"
 
 

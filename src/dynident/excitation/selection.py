@@ -230,6 +230,8 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
                 f"{log.name}: block = {selecting.block:g} s is shorter than the "
                 f"{max(f.step for f in log.filters) / log.rate:g} s between rows"
             )
+    if problem.idim.loaded and not problem.idim.bearing:
+        problem = problem.bearing(problem.idim.nominal)  # near enough to weigh blocks by
     beta, sigma, _ = solve_wls(problem.factors)
     offers = _collect_offers(problem, selecting.block, sigma)
     base = problem.base

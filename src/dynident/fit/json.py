@@ -180,9 +180,9 @@ def serialise_finding(found: Finding) -> dict[str, Any]:
         "log": found.log,
         "what": found.what,
         "against": found.against,
-        "mend": found.mend,
+        "repair": found.mend,
         "error_percent": found.before,
-        "error_mended_percent": found.after,
+        "error_repaired_percent": found.after,
         "next_best": found.other,
     }
 

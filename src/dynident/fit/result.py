@@ -45,7 +45,7 @@ from dynident.fit.floor import Floor
 from dynident.fit.logs import Logs, LogWords
 from dynident.fit.provenance import Provenance, RobotFiles
 from dynident.fit.residuals import GroupResiduals
-from dynident.fit.verdict import REFUTED, Verdict
+from dynident.fit.verdict import ANYWAY, REFUTED, Verdict
 from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
@@ -387,8 +387,8 @@ class Result:
         if self.verdict.state == REFUTED and not anyway:
             first = self.verdict.reasons[0].words
             raise ComputationError(
-                f"the result is refuted ({first}), so there is no {what} of it; repair its "
-                "logs, or say anyway"
+                f"the result is refuted ({first}), so {what} of it takes {ANYWAY}; better "
+                "repair its logs"
             )
 
     def _refuse_unreal(self, kind: str) -> None:
@@ -436,7 +436,7 @@ class Result:
         anyway : bool
             Also of a refuted result.
         """
-        self.require_trust("URDF", anyway)
+        self.require_trust("a URDF", anyway)
         document, notes = self.model_urdf()
         self._write(Path(path), document)
         return notes
@@ -449,7 +449,7 @@ class Result:
         anyway : bool
             Also of a refuted result.
         """
-        self.require_trust("MJCF", anyway)
+        self.require_trust("an MJCF", anyway)
         document, notes = self.model_mjcf(Path(path).parent)
         self._write(Path(path), document)
         return notes
@@ -518,5 +518,5 @@ class Result:
         ComputationError
             Of a refuted result.
         """
-        self.require_trust("controller's model", anyway)
+        self.require_trust("a controller's model", anyway)
         return ControllerModel(self.model, width)

@@ -15,6 +15,8 @@ from dynident.diagnosis.thresholds import QUIET
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
+ANYWAY = "anyway=True, on the command line --anyway"
+"""What makes something of a refuted result."""
 LIGHT = 0.05
 """Share of a robot's weight, or of that on a limb's lever, that the noise of force sensors is."""
 BAD, POOR = 50.0, 25.0

@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, OptionError
+from dynident.core.errors import ComputationError, InputError, OptionError, check_type
 from dynident.core.options import HUGE, Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import suggest_nearest
@@ -105,6 +105,7 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
     given : mapping
         Options; None is not given.
     """
+    check_type("a method", method, str, "its name, as 'wls'")
     if method not in ESTIMATORS:
         raise InputError(f"method {method!r} is not known{suggest_nearest(method, ESTIMATORS)}")
     for name, value in given.items():

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from dynident.consistency.constraints import serialise_constraint
-from dynident.dynamics.equations import PLAIN
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
 from dynident.methods.options import SIMULATION, resolve_options
@@ -36,7 +35,7 @@ def collect_model_settings(
         "gravity": [float(g) for g in problem.robot.gravity],
         "robot_file": problem.robot.source.name if problem.robot.source else None,
     }
-    if problem.base.observed != (PLAIN,):
+    if not problem.base.all_stated:
         settings["observed"] = [asdict(each) for each in problem.base.observed]
     if given.get(CONSTRAINTS):
         settings[CONSTRAINTS] = [serialise_constraint(c) for c in given[CONSTRAINTS]]

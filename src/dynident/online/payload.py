@@ -336,7 +336,10 @@ def identify_load(
     """
     base, idim, robot, mass = problem.base, problem.idim, problem.robot, loading.mass
     if robot.floating:
-        raise InputError(f"{robot.name}: loads on floating bases cannot be identified yet")
+        raise InputError(
+            f"{robot.name}: payload takes robots on fixed bases; dynident track --link follows a "
+            "load on a floating one"
+        )
     body = robot.links.index(link)
     rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
     own = base.matrix[:, 10 * body : 10 * body + 10]

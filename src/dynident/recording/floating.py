@@ -21,7 +21,12 @@ from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
-from dynident.robot.rotations import convert_quaternions, convert_rpy
+from dynident.robot.rotations import (
+    convert_quaternions,
+    convert_rpy,
+    multiply_by_conjugate,
+    remove_sign_flips,
+)
 
 BASE: dict[str, tuple[str, ...]] = {
     "base_position": ("base_px", "base_py", "base_pz"),
@@ -207,13 +212,6 @@ class BaseMotion:
         return self.pose, self.twist, acceleration
 
 
-def remove_sign_flips(quaternion: Array) -> Array:
-    """Quaternions of the same rotations, none the negative of one near it."""
-    products = np.sum(quaternion[1:] * quaternion[:-1], axis=1)
-    signs = np.cumprod(np.where(products < 0.0, -1.0, 1.0))
-    return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
-
-
 def normalise_quaternions(columns: Array, order: str) -> Array:
     """Unit quaternions x y z w without flips, from logged columns that are rotations."""
     found = columns if order == "xyzw" else columns[:, [1, 2, 3, 0]]
@@ -394,13 +392,6 @@ def compose_base_motion(
         lever = np.cross(spin, mount) + np.cross(w, np.cross(w, mount))
         acceleration[:, :3] = signals["force"][0] - lever
     return pose, twist, acceleration
-
-
-def multiply_by_conjugate(quaternion: Array, other: Array) -> Array:
-    """Vector part of ``conj(q) p``, both x y z w."""
-    v, w = quaternion[:, :3], quaternion[:, 3:]
-    u, s = other[:, :3], other[:, 3:]
-    return w * u - s * v - np.cross(v, u)
 
 
 def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> float:

@@ -338,7 +338,7 @@ class Samples:
             "torque_median": self.torque_median,
             "torque_outliers": [] if self.left_out is None else self.left_out.sum(0).tolist(),
             "derivatives": self.derivatives,
-            "mended": list(self.mended),
+            "repaired": list(self.mended),
             "rests": self.rests,
             "torque": self.torque,
             "averaging": None if self.averaging is None else self.averaging.settings(),

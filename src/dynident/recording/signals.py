@@ -29,7 +29,6 @@ from dynident.recording.floating import (
     Floating,
     extract_base,
     extract_contacts,
-    remove_sign_flips,
 )
 from dynident.recording.orientation import (
     ORIENTATIONS,
@@ -39,6 +38,7 @@ from dynident.recording.orientation import (
 )
 from dynident.recording.recording import Recording, Torque
 from dynident.robot.model import Robot
+from dynident.robot.rotations import remove_sign_flips
 
 Units = Mapping[str, str | Sequence[str]]
 Side = str | Sequence[str]

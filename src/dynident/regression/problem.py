@@ -14,7 +14,6 @@ from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.recording.prepare import Samples
-from dynident.recording.recording import Recording
 from dynident.regression.factors import (
     Compression,
     Factors,
@@ -361,7 +360,7 @@ def select_base_parameters(
 def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[GeneralisedSamples, ...]:
     """Logs as the equations of their robot, refused where they do not fit it."""
     robot = idim.robot
-    logs = (samples,) if isinstance(samples, Samples | Recording) else tuple(samples)
+    logs = tuple(samples) if isinstance(samples, Iterable) else (samples,)
     if not logs:
         raise InputError("a problem needs at least one log")
     for log in logs:

@@ -16,15 +16,10 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
-from dynident.recording.floating import (
-    TURNS,
-    BaseMotion,
-    measure_base_turn,
-    multiply_by_conjugate,
-)
+from dynident.recording.floating import TURNS, BaseMotion, measure_base_turn
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
-from dynident.robot.rotations import convert_quaternions, to_rpy
+from dynident.robot.rotations import convert_quaternions, multiply_by_conjugate, to_rpy
 
 CALM = 0.05
 """Acceleration of the base, over gravity's, below which the robot stands or moves gently."""

@@ -37,6 +37,7 @@ from dynident.report.text import (
     format_torque_errors,
     label_fit_figure,
     label_headlines,
+    list_fitted_logs,
     list_free_errors,
     tabulate_drives,
 )
@@ -199,11 +200,6 @@ class Difference:
             ],
             "notes": list(self.notes),
         }
-
-
-def list_fitted_logs(result: Result) -> list[str]:
-    """Names of the logs that were fitted."""
-    return [log.name for log in result.log_words if log.use == "identify"]
 
 
 def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()) -> Difference:

@@ -25,7 +25,7 @@ from dynident.fit.tables import (
     tabulate_drive_values,
     tabulate_links,
 )
-from dynident.fit.verdict import REFUTED
+from dynident.fit.verdict import ANYWAY, REFUTED
 from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
 from dynident.report.html import render_result_page
@@ -233,7 +233,7 @@ class Fit(Result):
             words = f"the links are not physically consistent, so there is no {model}"
             notes = (f"{words}; {repair}",)
         elif self.verdict.state == REFUTED and not anyway:
-            notes = (f"the result is refuted, so there is no {model}; --anyway writes it",)
+            notes = (f"the result is refuted, so {model} takes {ANYWAY}",)
         elif model == "model.xml":
             contents[folder / model], notes = self.model_mjcf(folder)
         else:

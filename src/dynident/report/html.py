@@ -67,6 +67,7 @@ from dynident.report.text import (
     describe_timings,
     format_free_error,
     list_error_names,
+    list_fitted_logs,
     list_floor_words,
     list_free_errors,
     tabulate_drives,
@@ -154,14 +155,14 @@ def render_result_page(
     first, last = result.robot.dof - result.robot.n, result.robot.dof
     joints = list_position_groups(result.robot)[first:]
     series = () if result.encoder_only else series
-    fitted = [s for s in series if s.name in list_fitted_names(result)]
+    fitted = [s for s in series if s.name in list_fitted_logs(result)]
     return (
         load_page_templates()
         .get_template("template.html.j2")
         .render(
             title=result.robot.name,
             subtitle=f"dynamic model identified by {result.method} from "
-            + format_count(len(list_fitted_names(result)), "log"),
+            + format_count(len(list_fitted_logs(result)), "log"),
             verdict=list_result_statements(result),
             free=build_free_error_table(result),
             fitted=build_fitted_table(result),
@@ -501,13 +502,8 @@ def build_error_table(result: Result) -> Table | None:
 
 def format_log_title(result: Result, name: str) -> str:
     """A log's name and what it was used for."""
-    use = "fitted" if name in list_fitted_names(result) else "held out"
+    use = "fitted" if name in list_fitted_logs(result) else "held out"
     return f"{name} ({use})"
-
-
-def list_fitted_names(result: Result) -> list[str]:
-    """Names of the logs that were fitted."""
-    return [log.name for log in result.log_words if log.use == "identify"]
 
 
 def select_plotted_residuals(result: Result) -> list[GroupResiduals]:

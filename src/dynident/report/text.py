@@ -21,7 +21,7 @@ from dynident.core.words import (
     format_with_error,
 )
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.equations import PLAIN, Observed
+from dynident.dynamics.equations import Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.dynamics.units import convert_unit_to_joint
 from dynident.fit.figures import (
@@ -332,6 +332,11 @@ def tabulate_drives(result: Result) -> list[Column]:
     ]
 
 
+def list_fitted_logs(result: Result) -> list[str]:
+    """Names of the logs that were fitted."""
+    return [log.name for log in result.log_words if log.use == "identify"]
+
+
 def format_header(result: Result, full: bool) -> list[str]:
     """What was identified, from what, and how."""
     logs = [log for log in result.log_words if log.use == "identify"]
@@ -370,7 +375,7 @@ def describe_decisions(result: Result) -> list[str]:
 def format_equations(result: Result) -> list[str]:
     """Which equations the logs state, what each kind adds, and what bears the robot."""
     base = result.base
-    if base.observed == (PLAIN,):
+    if base.all_stated:
         return []
     kinds = [describe_observed(each, result.robot) for each in base.observed]
     told = [f"{kinds[0]}: {base.counts[0]} base parameters"]

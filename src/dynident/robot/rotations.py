@@ -1,4 +1,4 @@
-"""Rotations as files and messages write them."""
+"""Rotations as matrices, quaternions x y z w, angles about fixed axes and rotation vectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,27 @@ import pinocchio as pin
 from dynident.core.arrays import Array
 
 
+def convert_quaternions(quaternion: Array) -> Array:
+    """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
+    x, y, z, w = quaternion.T
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
+
+
 def convert_rpy(rpy: tuple[float, float, float]) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes."""
     return np.asarray(pin.rpy.rpyToMatrix(*rpy))
+
+
+def remove_sign_flips(quaternion: Array) -> Array:
+    """Quaternions of the same rotations, none the negative of one near it."""
+    products = np.sum(quaternion[1:] * quaternion[:-1], axis=1)
+    signs = np.cumprod(np.where(products < 0.0, -1.0, 1.0))
+    return np.asarray(quaternion * np.concatenate([[1.0], signs])[:, None])
 
 
 def convert_rotation_vector(turn: Array) -> Array:
@@ -24,12 +42,8 @@ def to_rpy(R: Array) -> tuple[float, float, float]:
     return roll, pitch, yaw
 
 
-def convert_quaternions(quaternion: Array) -> Array:
-    """Rotation matrices of unit quaternions x y z w, shape (samples, 3, 3)."""
-    x, y, z, w = quaternion.T
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
+def multiply_by_conjugate(quaternion: Array, other: Array) -> Array:
+    """Vector part of ``conj(q) p``, both x y z w."""
+    v, w = quaternion[:, :3], quaternion[:, 3:]
+    u, s = other[:, :3], other[:, 3:]
+    return w * u - s * v - np.cross(v, u)

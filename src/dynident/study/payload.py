@@ -68,7 +68,7 @@ def payload(
     ComputationError
         Of a refuted result; when the log tells nothing of a load.
     """
-    fit.require_trust("load", anyway)
+    fit.require_trust("a load", anyway)
     placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})
     if fit.estimate.fitted is not None:
         raise InputError(f"{fit.method} fitted positions: a load needs logs with torque")

@@ -18,6 +18,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
+from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.simulation.rollout import rollout
@@ -129,7 +130,10 @@ def combine_joint_rms(rms: Array) -> float:
 
 @limit_to_one_thread
 def replay(
-    fit: Fit, files: Sequence[str], engine: str = OURS, layout: Layout = AS_FITTED
+    fit: Fit,
+    log: Recording | Samples | Sequence[str],
+    engine: str = OURS,
+    layout: Layout = AS_FITTED,
 ) -> Replay:
     """Simulate a fit under a log's law in an engine, and in ours.
 
@@ -137,10 +141,11 @@ def replay(
     ----------
     fit : Fit
         That knows its controller.
-    files : sequence of str
-        The log's files, in the layout of the first log of the fit's study.
+    log : Recording, Samples or sequence of str
+        With the law's targets; or its files, in the layout of the first log of the fit's study.
     engine : {"dynident", "mujoco", "pinocchio"}
     layout : Layout
+        Of files.
 
     Raises
     ------
@@ -151,9 +156,11 @@ def replay(
         When the model cannot be simulated.
     """
     check_engine(engine)
-    return replay_samples(
-        fit, read_fit_log(fit, files, layout, torque=False), ",".join(files), engine
-    )
+    if isinstance(log, Samples | Recording):
+        samples = log if isinstance(log, Samples) else fit.prepare(log)
+        return replay_samples(fit, samples, log.name, engine)
+    samples = read_fit_log(fit, log, layout, torque=False)
+    return replay_samples(fit, samples, ",".join(log), engine)
 
 
 @limit_to_one_thread

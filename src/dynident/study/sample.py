@@ -63,7 +63,7 @@ def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool 
     ComputationError
         Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
-    fit.require_trust("draws", anyway)
+    fit.require_trust("a draw", anyway)
     wanted = Drawing(n, seed)
     if fit.estimate.fitted is not None:
         return replace(sample_position_fit(fit, wanted), width=fit.width)

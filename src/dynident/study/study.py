@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
 from dynident.core.arrays import freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.options import build_option_section, collect_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import (
@@ -346,6 +346,7 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
 
 def load_study_robot(study: Study) -> Robot:
     """The robot of a study, with its contacts."""
+    check_type("what a study describes", study, Study, "dynident.read_study(path) reads one")
     section = study.robot
     robot = load_robot(
         section.file,
