@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
@@ -70,6 +69,9 @@ from dynident.report.text import (
     tabulate_drives,
     tabulate_sensors,
 )
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NAMED = 8
 """Groups of rows that a statement names."""
@@ -236,6 +238,8 @@ def render_joints(charts: Sequence[tuple[str, Chart]], words: str) -> list[tuple
 @cache
 def load_page_templates() -> Environment:
     """The templates of pages, by file name."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     here = resources.files("dynident.report")
     return Environment(
         loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
