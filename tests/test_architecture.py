@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -278,3 +279,54 @@ def test_importing_everything_and_reading_arrays_leaves_what_is_heavy_alone():
         "sys.exit(len(heavy & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def read_late_imports() -> set[str]:
+    """What the guide says is imported within functions although it is always installed."""
+    page = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
+    rule = page.partition("* Imports stand at the top")[2].partition("`dynident.identify`")[0]
+    return set(re.findall(r"`([\w.]+)`", rule))
+
+
+def list_required_packages() -> set[str]:
+    """Packages that are installed with this one, by the names under which they are imported."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]}
+    return {"pinocchio" if name == "pin" else name for name in names} | {"dynident"}
+
+
+def list_imports_within_functions(path: Path) -> Iterator[str]:
+    """Modules, or what is taken from a package, that functions of a file import."""
+    for function in ast.walk(parsed(path)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in statements(function):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                whole = "." not in node.module
+                yield from (f"{node.module}.{a.name}" if whole else node.module for a in node.names)
+
+
+def test_functions_import_what_the_guide_lists_alone():
+    required, told, found = list_required_packages(), read_late_imports(), set()
+    for path in MODULES:
+        if room_of(module_name(path)) in ("cli", "dynident_papers", "__main__"):
+            continue
+        for name in list_imports_within_functions(path):
+            if name.partition(".")[0] in required:
+                listed = {one for one in told if f"{name}.".startswith(f"{one}.")}
+                assert listed, f"{module_name(path)} imports {name} within a function"
+                found |= listed
+    assert found == told
+
+
+def test_identify_loads_nothing_that_few_runs_need():
+    late = {*read_late_imports(), "dynident.excitation", "dynident.study", "dynident.cli", "typer"}
+    assert len(late) > 10
+    code = (
+        "import sys, dynident; dynident.identify;"
+        f"found = {late} & set(sys.modules); print(*found); sys.exit(len(found))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr

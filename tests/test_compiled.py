@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
+import operator
 import os
 import shutil
 import signal
@@ -13,15 +15,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
-from numba.core import event
+from numba.core import event, types
+from numba.core.registry import cpu_target
+from numba.core.typing import npydecl
 
 import dynident
-from dynident.core import beside, compiled
+from dynident.core import beside, compiled, quicker
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.jit import jit
@@ -444,3 +450,46 @@ def test_what_is_compiled_beside_a_rollout_is_what_the_rollout_asks_for() -> Non
     for function, arguments in rehearsal.list_steps(loop, rehearsal.choose_parameters(loop)):
         compiled.compile_for(function, *arguments)
     assert compiled.COMPILATIONS.count == before
+
+
+def test_collection_of_garbage_rests_while_numba_compiles():
+    seen: list[bool] = []
+
+    class Look(event.Listener):
+        def on_start(self, event: object) -> None:
+            seen.append(gc.isenabled())
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    @numba.njit
+    def fail(x):
+        return x.nothing
+
+    assert gc.isenabled()
+    with event.install_listener("numba:run_pass", Look()):
+        assert double(2.0) == 4.0
+        with pytest.raises(numba.TypingError):
+            fail(2.0)
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()
+
+
+def test_types_of_calls_are_those_that_numba_finds():
+    typing = cpu_target.typing_context
+    typing.refresh()
+    numbers = [types.int64, types.float32, types.float64, types.boolean, types.literal(2)]
+    for operation in (operator.add, operator.truediv, operator.pow, operator.lt, operator.floordiv):
+        function = typing.resolve_value_type(operation)
+        for pair in product(numbers, numbers):
+            known = quicker.find_type_of_call(function, typing, pair, {})
+            for _ in range(2):  # as it is found, and as it is found again
+                assert function.get_call_type(typing, pair, {}) == known
+            assert (function, pair) in quicker.CALLS
+            one = quicker.find_loop_of_types(np.add, pair[:1] * 2)
+            assert npydecl.ufunc_find_matching_loop(np.add, list(pair[:1] * 2)) == one

@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dynident.core import version
@@ -121,9 +123,19 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dynident' has no attribute {name!r}")
-    value = getattr(import_module(_PUBLIC[name]), name)
+    value = getattr(_load(_PUBLIC[name]), name)
     globals()[name] = value
     return value
+
+
+def _load(module: str) -> ModuleType:
+    collecting = gc.isenabled()
+    gc.disable()  # what is loaded stays: looking through it again and again takes a sixth longer
+    try:
+        return import_module(module)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

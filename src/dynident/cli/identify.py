@@ -98,7 +98,6 @@ def identify(
     from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result
     from dynident.report.fit import OUTPUTS
-    from dynident.study.written import render_study
 
     if as_given:
         options["decide"] = "nothing"
@@ -115,6 +114,8 @@ def identify(
         )
         own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
+            from dynident.study.written import render_study
+
             assert isinstance(result.study, Study)
             contents[write_study] = render_study(result.study, write_study.parent).encode()
         gone = write_files(contents, own.__contains__) if contents else ()

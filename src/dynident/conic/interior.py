@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import clarabel
 import numpy as np
-import scipy.sparse as sp
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive, smat, svec
 from dynident.core.arrays import Array
@@ -43,6 +42,8 @@ class Form:
     def __init__(
         self, R: Array, c: Array, cones: Sequence[Cone], start: Array, pulled: bool = False
     ) -> None:
+        from scipy import sparse
+
         self.rows, self.unknowns = R.shape
         self.cones, self.start = cones, start
         # very precise rows would drown the constraints, whose multipliers grow with them
@@ -63,16 +64,16 @@ class Form:
                 self.kinds.append(clarabel.PSDTriangleConeT(len(cone.floor)))
             blocks.append(-matrix)
             right.append(matrix @ start - vector)
-        stacked = sp.csc_matrix(np.vstack(blocks))
+        stacked = sparse.csc_matrix(np.vstack(blocks))
         count = stacked.shape[0]
-        minus = sp.csc_matrix(
+        minus = sparse.csc_matrix(
             (np.full(self.rows, -1.0), np.arange(self.rows), np.arange(self.rows + 1)),
             shape=(count, self.rows),
         )
-        self.A = sp.hstack([stacked, minus], format="csc")
+        self.A = sparse.hstack([stacked, minus], format="csc")
         self.b = np.concatenate(right)
         weights = np.concatenate([np.zeros(self.unknowns), np.full(self.rows, 2.0)])
-        self.P = sp.diags_array(weights, format="csc")
+        self.P = sparse.diags_array(weights, format="csc")
 
     def solve(
         self, unit: float, careful: bool = True, tolerance: float = TOLERANCE

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
+from scipy import linalg  # noqa: F401  which brings a library of its own
 from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
@@ -16,8 +17,6 @@ R = TypeVar("R")
 @cache
 def find_blas_libraries() -> ThreadpoolController:
     """The libraries of linear algebra; to look for them takes a millisecond."""
-    from scipy import linalg  # noqa: F401  which brings one of its own
-
     return ThreadpoolController()
 
 

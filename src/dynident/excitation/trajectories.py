@@ -27,6 +27,8 @@ from dynident.core.makers import Vector
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
+SCHEMA = "dynident.trajectory/1"
+"""Of the trajectory.json of `dynident excite`."""
 PER_MOVE = 5
 """Intervals of the joints' splines between two points of the hand."""
 STEEPEST = 5

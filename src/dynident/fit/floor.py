@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
+from dynident.filters.spline import interpolate_cubically
 from dynident.fit.figures import (
     ALL_SAMPLES,
     JointError,
@@ -252,19 +253,15 @@ def compare_matched(
     log: GeneralisedSamples, other: GeneralisedSamples, match: Match, one: Signals, two: Signals
 ) -> Repetition | None:
     """A log's torques beside those of the same motion elsewhere; None where they are one record."""
-    from scipy.interpolate import make_interp_spline
-
     place, _ = find_partners(one.stretch, two.stretch, match.lag)
     place, inner = place[match.same], list_samples(one)
     own, others = log.tau[inner][match.same], other.tau[list_samples(two)]
     if are_one_record(own, others[np.round(place).astype(int)]):
         return None
     n = one.torque.shape[1]
-    both = make_interp_spline(
-        np.arange(len(two.torque)),
-        np.hstack([two.torque, two.error]),
-        k=min(3, len(two.torque) - 1),
-    )(place)
+    both = interpolate_cubically(
+        np.arange(len(two.torque), dtype=float), np.hstack([two.torque, two.error]), place
+    )
     torque, error = one.torque[match.same], one.error[match.same]
     apart, unexplained = torque - both[:, :n], error - both[:, n:]
     squares = np.mean(torque**2, axis=0)

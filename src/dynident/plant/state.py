@@ -438,7 +438,7 @@ def combine_sensitivities(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-d
                 out[i, c] -= k * SQ[j, c] + d * SV[j, c]
 
 
-@spliced
+@inner
 def solve_under_load(bearing, plant, s, q, dq, memory, ddq):  # type: ignore[no-untyped-def]
     """``torques = tau(q, dq, ddq)`` solved for ddq, after `fill_mass_and_bias`: (status, row).
 

@@ -16,6 +16,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.text import format_count
+from dynident.filters.spline import interpolate_cubically
 
 MOST_CUT = 0.1
 """Where a larger part of the rows is bad, it is not the rows that are damaged."""
@@ -480,14 +481,11 @@ def _cut_at_gaps(
 
 def _resample(signal: Array, time: Array, rate: float, result: Array) -> None:
     """Fill `result` with the signal at uniform times from the first stamp on."""
-    # loaded here, for few logs jitter and it takes a while to import
-    from scipy.interpolate import make_interp_spline
-
     own = time - time[0]
-    degree = min(3, len(own) - 1)  # so short a log is refused, but not here
     for first in range(0, len(result), BLOCK):
         wanted = np.arange(first, min(first + BLOCK, len(result))) / rate
         low = max(int(np.searchsorted(own, wanted[0])) - OVERLAP, 0)
         high = int(np.searchsorted(own, wanted[-1])) + OVERLAP
-        spline = make_interp_spline(own[low:high], signal[low:high], k=degree)
-        result[first : first + len(wanted)] = spline(wanted)
+        result[first : first + len(wanted)] = interpolate_cubically(
+            own[low:high], signal[low:high], wanted
+        )

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
@@ -42,7 +41,6 @@ from dynident.plots.parameters import chart_precision
 from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
-from dynident.report.bodies import render_bodies
 from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.comparison import (
     LEGEND,
@@ -73,6 +71,9 @@ from dynident.report.text import (
     tabulate_drives,
     tabulate_sensors,
 )
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NAMED = 8
 """Groups of rows that a statement names."""
@@ -150,6 +151,8 @@ def render_result_page(
         HTML without references to other files; its script enlarges charts, which are whole
         without it.
     """
+    from dynident.report.bodies import render_bodies
+
     rows = list_base_parameters(result)
     channels = list_torque_groups(result.robot)
     first, last = result.robot.dof - result.robot.n, result.robot.dof
@@ -246,6 +249,8 @@ def render_joints(charts: Sequence[tuple[str, Chart]], words: str) -> list[tuple
 @cache
 def load_page_templates() -> Environment:
     """The templates of pages, by file name."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     here = resources.files("dynident.report")
     return Environment(
         loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),

@@ -24,9 +24,8 @@ from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
-from dynident.excitation.trajectories import Harmonics
+from dynident.excitation.trajectories import SCHEMA, Harmonics
 
-SCHEMA = "dynident.trajectory/1"
 SERVO_HZ = 125.0
 """Rate of the points of a URScript program, which every controller of that make follows [Hz]."""
 POINTS_HZ = 50.0

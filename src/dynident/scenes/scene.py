@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
@@ -493,8 +494,6 @@ def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
     q : ndarray, shape (samples, n)
         [rad or m]
     """
-    import pinocchio as pin
-
     d = clearance.distances(q)
     low, high = d.min(axis=0), d.max(axis=0)
     still = high - low < STEADY * np.abs(low)

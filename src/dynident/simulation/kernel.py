@@ -101,7 +101,7 @@ def choose_failure(status, failed, dq):  # type: ignore[no-untyped-def]
     return status, failed
 
 
-@spliced
+@inner
 def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  # type: ignore[no-untyped-def]
     """A sampled controller looks and decides; its torques of `delay` steps ago act: s.now and U."""
     q, dq, z, ring, at = state.q, state.dq, state.z, state.ring, state.at
@@ -165,7 +165,7 @@ def add_stage_rates(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignor
             add_matrix(factor, s.KZ[r, j], SZ[j])
 
 
-@spliced
+@inner
 def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type: ignore[no-untyped-def]
     """A continuous controller's torques in stage i, into s.now and U, and its states' rates."""
     noise, dqs, zs, Qs, Vs, Zs = inputs.noise, s.dqs, s.zs, s.Qs, s.Vs, s.Zs

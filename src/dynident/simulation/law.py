@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.jit import entry, inner, spliced, wide
+from dynident.core.jit import entry, inner, wide
 from dynident.plant.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
@@ -246,7 +246,7 @@ def fill_plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-u
                 SU[parameter[c, 1], parameter[c, 2]] += v[parameter[c, 1]]
 
 
-@spliced
+@inner
 def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
     """What the controllers read (s.measured is given), their outputs, and their torque u.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import expm
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -243,8 +244,6 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
         worst = int(np.argmax(values.real))
         return float(values[worst].real), name_fastest_joint(loop, vectors[: 2 * n, worst])
     # exact over a control period with the torque held (zero-order hold), then delayed
-    from scipy.linalg import expm
-
     hold, delay = loop.steps
     period = 1.0 / control.rate
     with np.errstate(over="ignore", invalid="ignore"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from dynident.control.controller import DQ, Q
 from dynident.control.reference import average_held_signals
@@ -141,8 +142,6 @@ def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> EngineMot
     whole : Model
         As it was identified.
     """
-    import pinocchio as pin
-
     there = build_pinocchio_model(model)
     other, h = there.model, drive.step
     data = other.createData()

@@ -16,8 +16,7 @@ from dynident.core.options import build_option_section, collect_options
 from dynident.core.schema import File, Name, Spec, make_choice_validator
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import FAMILIES, Shape
-from dynident.excitation.trajectories import Trajectory
-from dynident.report.trajectory import SCHEMA
+from dynident.excitation.trajectories import SCHEMA, Trajectory
 
 
 class ObstacleKind(Spec):
