@@ -200,8 +200,8 @@ def describe_sign_widths(found: Results) -> str:
     )
     return (
         f"Friction: the robot's sign turns within {plant} of a joint's largest speed, the "
-        f"estimators' within {main}, about as sharply as ode3 bears. In Tables 6 and 7 both turn "
-        f"within {side} unless a row says otherwise."
+        f"estimators' within {main}. In Tables 6 and 7 both turn within {side} unless a row says "
+        "otherwise."
     )
 
 
@@ -249,10 +249,9 @@ def describe_joint_weights(found: Results) -> str:
     """Of the joints, and how steps are counted."""
     return (
         "Weights and steps: all methods but LS weigh each joint by its error's standard deviation; "
-        "the paper's Gauss-Newton steps do not. CLOE and CLIE are weighed alike, so that without "
-        "a mismatch they are one estimator. They come near the answer by a few steps of DIDIM "
-        "before those of Levenberg and Marquardt that are counted, with exact sensitivities "
-        "instead of differences."
+        "the paper's Gauss-Newton steps do not. CLOE and CLIE come near the answer by a few steps "
+        "of DIDIM before those of Levenberg and Marquardt that are counted, with exact "
+        "sensitivities instead of differences."
     )
 
 
@@ -369,9 +368,9 @@ def describe_torque_errors(found: Results) -> str | None:
     if exact is None:
         return words
     return (
-        f"{words} Under the demand, where the loop's own error is least, CLIE leaves "
-        f"{exact['clie'].slow_torque:.1f} % below {LOW_PASS:g} Hz: so much is the model's, and "
-        "with any gains, delay or reference."
+        f"{words} Under the demand itself, along which the assumed loop follows the log whatever "
+        f"its gains, CLIE leaves {exact['clie'].slow_torque:.1f} % below {LOW_PASS:g} Hz: that "
+        "much is the model's and no error of the loop."
     )
 
 

@@ -44,7 +44,7 @@ from dynident_papers.published import (
     CONDITION,
     Column,
 )
-from dynident_papers.report import Table, blank_repeats, format_digits
+from dynident_papers.report import Table, blank_repeats, describe_machine, format_digits
 
 PAPER_NAMES = tuple(BRUNOT_NAMES.values())
 HALF_DIGIT = 0.005
@@ -245,8 +245,8 @@ def tabulate_singular_values(found: Results, number: str, kind: str, timed: bool
     ]
     notes = [
         f"CLIE over CLOE, largest and smallest: {theirs} (paper), {', '.join(ratios)}.",
-        "An iteration of CLIE and CLOE is one simulation here, "
-        f"{len(NAMES) + 1} there. {describe_times(timed)}",
+        "An iteration of CLIE and CLOE is one simulation here, and one more for each step that "
+        f"is refused, {len(NAMES) + 1} there. {describe_times(timed)}",
     ]
     if kind == "decimated":
         notes += [
@@ -403,7 +403,8 @@ def tabulate_error_shares(found: Results) -> list[Table]:
 def describe_times(timed: bool) -> str:
     """What times are."""
     return (
-        "Processor time on one core; that of the first includes compilation."
+        "Processor time on one core, compilation or its cache's loading with the first; "
+        f"{describe_machine()}."
         if timed
         else "Ours are timed with --times."
     )
