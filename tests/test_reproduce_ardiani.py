@@ -605,10 +605,10 @@ def test_draws_tell_bias_and_coverage():
 
 @pytest.mark.long
 def test_draws_differ_by_their_random_torques_alone():
-    found = draws.estimate_draws((ACTUAL, draws.QUIET), ("idim-iv", "pc-idim-iv"), draws=4)
+    found = draws.estimate_draws((ACTUAL, draws.QUIET), ("idim-iv", "pc-idim-iv"), draws=3)
     quiet = [d for d in found if d.scenario is draws.QUIET]
     for loud, own in zip(found, quiet, strict=False):
-        assert len(loud.settled) == len(own.settled) == own.free == 4
+        assert len(loud.settled) == len(own.settled) == own.free == 3
         ratio = np.mean(loud.weighted) / np.mean(own.weighted)
         assert 5.0 < ratio < 12.0
         assert np.std(loud.weighted) > 0.0
