@@ -15,7 +15,7 @@ from dynident.api import identify
 from dynident.control.controller import Controller, pd
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
 from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
@@ -24,6 +24,8 @@ from dynident.estimators.iteration import (
     choose_start_values,
     fit_nominal_drives,
     has_converged,
+    refuse_stray_torques,
+    simulate_towards_estimate,
 )
 from dynident.estimators.output_error import TORQUE, linearise_output
 from dynident.filters.filters import differentiate_twice
@@ -207,6 +209,27 @@ def test_a_search_ends_as_it_is_told(noisy):
         estimate(problem, "didim", simulations=2, tolerance=1e-9, **given)
     with pytest.raises(ComputationError, match="did not settle in 1 steps"):
         estimate(problem, "clie", step_limit=1, tolerance=1e-9, **given)
+
+
+def test_an_estimate_that_the_law_does_not_hold_is_approached():
+    """Its motion is bounded, by what the drives can do, and tells of their oscillation alone."""
+    problem, truth, control = closed_loop(1, friction="viscous", seconds=2.0)
+    bounded = replace(control, limit=np.array([400.0]))
+    auxiliary = build_auxiliary_model(problem, Simulation(bounded, width=WIDTH))
+    light, torques = 0.02 * truth, problem.factors.squared_torques
+    missed = auxiliary.simulated(truth).factors.squared_residuals(truth)
+    stray, halvings = simulate_towards_estimate(auxiliary, truth, light)
+    assert halvings == 0
+    assert np.all(stray.factors.squared_residuals(light) > 0.5 * torques)
+    nearer, halvings = simulate_towards_estimate(auxiliary, truth, light, missed=missed)
+    assert halvings == 1
+    assert np.all(nearer.factors.squared_residuals(0.51 * truth) < 0.3 * torques)
+    # of one that comes from such a loop itself no more is asked
+    wild = stray.factors.squared_residuals(light)
+    assert simulate_towards_estimate(auxiliary, truth, light, missed=wild)[1] == 0
+    # nor of the start, behind which there is none
+    with pytest.raises(RolloutError, match="as far from the log's as that of the estimate before"):
+        refuse_stray_torques(stray, light, missed)
 
 
 def test_pi_inverse_turns_didim_into_iv(noisy):

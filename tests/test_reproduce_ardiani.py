@@ -12,7 +12,14 @@ from dynident.conic.cones import measure_cone_violation
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import is_consistent
-from dynident_papers.ardiani2024 import build_reproduction, estimated, remarks, simulated, tables
+from dynident_papers.ardiani2024 import (
+    build_reproduction,
+    draws,
+    estimated,
+    remarks,
+    simulated,
+    tables,
+)
 from dynident_papers.ardiani2024.estimated import (
     ACTUAL,
     BIASED,
@@ -560,6 +567,53 @@ def test_the_report_fits_a_page(found, third):
     assert "nan" not in text
     assert "times of scenario 1" not in text
     assert "times of scenario 1" in build_reproduction(found, third, timed=True).text()
+
+
+def make_fit(beta, std, law, **more):
+    return estimated.Fit(beta, std, 3, law=law, **more)
+
+
+def test_draws_tell_bias_and_coverage():
+    rng, truth = np.random.default_rng(2), np.linspace(1.0, 2.0, 60)
+    std = np.full(60, 0.1)
+    for moved, bias in ((0.0, draws.expect_bias(10)), (0.2, 2.0)):
+        errors = 0.1 * rng.standard_normal((10, 60)) + moved
+        fits = [make_fit(truth + e, std, 0.5 * std) for e in errors]
+        fits[0] = replace(fits[0], active=("Izz5R > 0",), std=np.where(truth > 1.5, std, 0.0))
+        lost = estimated.Fit(None, None, 0, "it diverges")
+        drawn = draws.Drawn(
+            ACTUAL, "pc-idim-iv", (*fits, lost), truth, np.ones(10), np.arange(10.0)
+        )
+        assert drawn.free == 9
+        assert drawn.measure_bias() == pytest.approx(bias, rel=0.3)
+        law, ours = (drawn.measure_coverage(by) for by in (True, False))
+        inside = np.abs(errors) < 1.96 * 0.1
+        inside[0, truth <= 1.5] = True
+        counted = inside.size - np.sum(truth <= 1.5)
+        assert ours == pytest.approx(100.0 * (np.sum(inside) - np.sum(truth <= 1.5)) / counted)
+        assert law < ours
+        own = replace(drawn, method="idim-iv")
+        text = draws.tabulate_draws((own, drawn)).text()
+        assert "10/11" in text
+        assert "PC-IV, 1: it diverges." in text
+        assert "nan" not in text
+        words = draws.describe_draws((own, drawn))
+        assert f"by ours {ours:.0f} %" in words
+        assert "where none has" not in words
+        assert "within 0.00 points" in words
+
+
+@pytest.mark.long
+def test_draws_differ_by_their_random_torques_alone():
+    found = draws.estimate_draws((ACTUAL, draws.QUIET), ("idim-iv", "pc-idim-iv"), draws=3)
+    quiet = [d for d in found if d.scenario is draws.QUIET]
+    for loud, own in zip(found, quiet, strict=False):
+        assert len(loud.settled) == len(own.settled) == own.free == 3
+        ratio = np.mean(loud.weighted) / np.mean(own.weighted)
+        assert 5.0 < ratio < 12.0
+        assert np.std(loud.weighted) > 0.0
+        assert loud.measure_coverage(law=False) > 85.0
+        assert loud.measure_coverage(law=True) < loud.measure_coverage(law=False)
 
 
 def test_no_remark_states_a_figure_of_its_own():

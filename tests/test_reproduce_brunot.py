@@ -12,6 +12,8 @@ from papers_text import figures_stated
 from dynident.core.errors import InputError
 from dynident.dynamics.whole import average_inertia
 from dynident.estimators.closed_loop import build_auxiliary_model
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.simulation.loop import Loop
 from dynident.simulation.record import record_rollout
 from dynident.simulation.rollout import rollout
@@ -220,6 +222,37 @@ def test_half_of_the_log_s_torque_error_is_above_the_robot_s_frequencies(found):
         assert 0.7 * 6.95 < answer.slow_torque < 1.4 * 6.95
     log = found.measured.bench.full.samples[0]
     assert np.max(tables.measure_share_above(log, 500.0)) > 5.0
+
+
+def test_torque_errors_are_shared_out_by_band_and_by_row(twin):
+    rate, samples = 1000.0, 4000
+    time = np.arange(samples) / rate
+    tone, ripple = 20.0 * np.sin(2.0 * np.pi * time), np.sin(2.0 * np.pi * 100.0 * time)
+    q = np.tile(np.cos(2.0 * np.pi * 0.5 * time)[:, None], (1, 6))
+    tau = np.tile((tone + ripple)[:, None], (1, 6))
+    recording = Recording("tones", rate, q, tau)
+    log = prepare(recording, bandwidth=simulated.BANDWIDTH, drop_below=1.0)
+    found = estimated.measure_torque_errors(log, 0.9 * np.tile(tone[:, None], (1, 6)))
+    norm = np.sqrt(401.0)
+    np.testing.assert_allclose(found.whole, 100.0 * np.sqrt(5.0) / norm, rtol=0.02)
+    np.testing.assert_allclose(found.fast, 100.0 / norm, rtol=0.02)
+    np.testing.assert_allclose(found.slow, 200.0 / norm, rtol=0.02)
+    np.testing.assert_allclose(found.resting**2 + found.moving**2, found.slow**2)
+    assert np.all(found.resting > 0.0)
+    assert np.all(found.moving > found.resting)
+
+
+def test_above_20_hz_the_log_s_torque_is_all_error(found):
+    """No rigid robot has it: what CLIE leaves there is what is logged there."""
+    own = tables.list_error_sources(found)[f"log, {ASKED}"]
+    logged = tables.measure_share_above(found.measured.bench.full.samples[0], estimated.LOW_PASS)
+    np.testing.assert_allclose(own["clie"].torques.fast, logged, rtol=0.1)
+    (table,) = tables.tabulate_error_shares(found)
+    assert f"{np.mean(own['clie'].torques.slow):.1f}" in table.text()
+    words = remarks.describe_torque_errors(found)
+    assert f"{np.mean(own['ols'].torques.moving):.1f} % of LS's" in words
+    # by the model along the measured motion, without any loop, no less is left below it
+    assert np.mean(own["ols"].torques.slow) > 0.85 * np.mean(own["clie"].torques.slow)
 
 
 def test_the_log_rejects_that_the_28_are_all(found):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from dynident.core.errors import InputError
 from dynident_papers.picture import Panel
@@ -140,6 +144,14 @@ def format_digits(value: float) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Words with commas and an and."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def describe_machine() -> str:
+    """What a time was taken on."""
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy "
+        f"{np.__version__}"
+    )
 
 
 def format_range(values: Iterable[float], form: str = ".1f") -> str:

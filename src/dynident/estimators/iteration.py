@@ -27,6 +27,10 @@ ITERATIONS = 30
 CONVERGED = 1e-2
 """tol_beta of eq. (46), relative to the value or, where it is larger, its sigma."""
 HALVINGS = 10
+STRAY = 2.0
+"""Over the last estimate's misses of the torques, those beyond which a new one's loop is lost."""
+PLAIN = 0.25
+"""Share of the log's torques up to which misses are as good as none, there."""
 
 Settles = Annotated[
     Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
@@ -128,16 +132,20 @@ def simulate_and_step(
 
     An estimate that cannot be simulated is approached from the last one that could: mass
     matrices are linear in beta and the positive definite ones are a convex set, so that half
-    way back is nearer.
+    way back is nearer. So is one whose loop the law does not hold, though its motion is bounded:
+    a regression along that would tell of the law's oscillation, and the next one of less.
     """
     beta = simulatable = start
-    sigma = auxiliary.problem.factors.ones
+    sigma, missed = auxiliary.problem.factors.ones, np.full(len(auxiliary.problem.groups), np.inf)
     for iteration in count(1):
         try:
-            simulated, halvings = simulate_towards_estimate(auxiliary, simulatable, beta, scale)
+            simulated, halvings = simulate_towards_estimate(
+                auxiliary, simulatable, beta, scale, missed
+            )
         except RolloutError as error:
             raise explain_failed_rollout(error, iteration, auxiliary.simulation.start) from error
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
+        missed = simulated.factors.squared_residuals(simulatable)
         stepped = step(simulated, sigma)
         yield Moved(stepped, beta, simulatable, whole=halvings == 0)
         beta, sigma = stepped.beta, stepped.sigma
@@ -247,8 +255,14 @@ def simulate_towards_estimate(
     old: Array,
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,
+    missed: Array | None = None,
 ) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
+
+    Parameters
+    ----------
+    missed : ndarray, shape (groups,), optional
+        Squared misses of the torques at the old one, by which a new one's are judged.
 
     Returns
     -------
@@ -259,11 +273,31 @@ def simulate_towards_estimate(
     for halvings in range(HALVINGS + 1):
         beta = old + 0.5**halvings * (new - old)
         try:
-            return auxiliary.simulated(beta, scale(beta)), halvings
+            simulated = auxiliary.simulated(beta, scale(beta))
+            if missed is not None:
+                refuse_stray_torques(simulated, beta, missed)
+            return simulated, halvings
         except RolloutError:
             if halvings == HALVINGS or np.array_equal(old, new):
                 raise
     raise AssertionError  # the loop returns or raises
+
+
+def refuse_stray_torques(simulated: Regression, beta: Array, missed: Array) -> None:
+    """Refuse an estimate whose simulated torques are much further from the log's than the last's.
+
+    Of each group by the last one's miss or by `PLAIN` of the log's own torque, whichever is larger;
+    the mean square of these.
+    """
+    factors = simulated.factors
+    largest = np.maximum(missed, PLAIN**2 * factors.squared_torques + np.finfo(float).tiny)
+    shares = factors.squared_residuals(beta) / largest
+    if np.mean(shares) > STRAY**2:
+        worst = int(np.argmax(shares))
+        raise RolloutError(
+            f"the simulated torque of {factors.names[worst]} is {np.sqrt(shares[worst]):.3g} times "
+            "as far from the log's as that of the estimate before it: check the gains"
+        )
 
 
 def explain_failed_rollout(error: RolloutError, iteration: int, start: object) -> ComputationError:

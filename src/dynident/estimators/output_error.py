@@ -200,7 +200,10 @@ def approach_by_didim(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
     scale = make_gain_scale(auxiliary, update=True)
     walk = islice(simulate_and_step(auxiliary, beta, scale, make_didim_step(inner)), APPROACH)
     *_, last = walk
-    _, halvings = simulate_towards_estimate(auxiliary, last.simulated, last.stepped.beta)
+    missed = last.stepped.rows.factors.squared_residuals(last.simulated)
+    _, halvings = simulate_towards_estimate(
+        auxiliary, last.simulated, last.stepped.beta, missed=missed
+    )
     return np.asarray(last.simulated + 0.5**halvings * (last.stepped.beta - last.simulated))
 
 

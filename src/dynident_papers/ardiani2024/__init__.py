@@ -1,4 +1,4 @@
-"""Ardiani, Janot, Benoussaad 2024, section IV, on the TX40 twin.
+"""Ardiani, Janot, Benoussaad 2024, section IV, on the log of a TX40 and on its twin.
 
 Tables I to VI with the paper's numbers beside ours, what the estimates are worth against the
 truth, what constraints add, and where and why the two depart.
@@ -9,6 +9,7 @@ module     content
 simulated  scenarios: robot, controller, references, logs
 estimated  which methods on which scenario, and what their estimates are worth
 measured   the scenarios on the log of a TX40
+draws      scenarios under ten draws of the random torques
 scenario3  the third scenario: bounds, problem (47)
 prediction eq. (44) and (45): constrained estimates from unconstrained ones
 tables     the tables
@@ -21,6 +22,13 @@ from __future__ import annotations
 
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
+from dynident_papers.ardiani2024.draws import (
+    OF_DRAWS,
+    Drawn,
+    describe_draws,
+    estimate_draws,
+    tabulate_draws,
+)
 from dynident_papers.ardiani2024.estimated import Results, estimate_all
 from dynident_papers.ardiani2024.figures import draw_figures
 from dynident_papers.ardiani2024.remarks import collect_remarks
@@ -33,7 +41,7 @@ from dynident_papers.report import Reproduction
 def reproduce_paper(
     progress: Progress = ignore_progress, reduced: bool = False, timed: bool = False
 ) -> Reproduction:
-    """Repeat the paper's experiment on the TX40 twin.
+    """Repeat the paper's experiment on the log of a TX40 and on its twin.
 
     Parameters
     ----------
@@ -54,14 +62,25 @@ def reproduce_paper(
         When the robot itself cannot be simulated. Methods that fail are printed.
     """
     found = estimate_all(progress, reduced)
-    return build_reproduction(found, estimate_third_scenario(found, progress, reduced), timed)
+    third = estimate_third_scenario(found, progress, reduced)
+    return build_reproduction(found, third, () if reduced else draw_errors(progress), timed)
 
 
-def build_reproduction(found: Results, third: Third, timed: bool = False) -> Reproduction:
+def draw_errors(progress: Progress) -> tuple[Drawn, ...]:
+    """The scenarios under several draws of the random torques."""
+    shares = iter(range(1, len(OF_DRAWS) + 1))
+    return estimate_draws(
+        made_a_step=lambda: progress("ardiani2024, draws", next(shares) / len(OF_DRAWS))
+    )
+
+
+def build_reproduction(
+    found: Results, third: Third, draws: tuple[Drawn, ...] = (), timed: bool = False
+) -> Reproduction:
     """Tables and remarks of some results."""
     return Reproduction(
         "Ardiani, Janot, Benoussaad 2024: IDIM-IV, DIDIM and constraints on the TX40",
-        tabulate_results(found, third, timed),
-        collect_remarks(found, third),
+        (*tabulate_results(found, third, timed), *([tabulate_draws(draws)] if draws else [])),
+        (*collect_remarks(found, third), *([describe_draws(draws)] if draws else [])),
         draw_figures(found),
     )

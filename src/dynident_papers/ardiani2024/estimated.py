@@ -118,8 +118,9 @@ class Fit:
 
     Attributes
     ----------
-    beta, std : ndarray, shape (60,), or None
-        The corrected DIDIM comes without std; it is zero where constraints leave none.
+    beta, std, law : ndarray, shape (60,), or None
+        The corrected DIDIM comes without std; it is zero where constraints leave none. law: that
+        of the literature's formula.
     iterations : int
         Simulations of the loop; rounds of the weights for LS, steps of the interior-point
         method for PC-IDIM-LS.
@@ -154,6 +155,7 @@ class Fit:
     active: tuple[str, ...] = ()
     worst: float = np.nan
     restriction: Restriction | None = None
+    law: Array | None = None
 
     def errors(self, truth: Array, own: np.ndarray | None = None) -> Array:
         """Errors in standard deviations, of the parameters that have one.
@@ -458,6 +460,7 @@ def summarise_estimate(found: Estimate) -> Fit:
         active=found.active,
         worst=np.nan if certificate is None else certificate.worst,
         restriction=found.restriction,
+        law=covariance.literature,
     )
 
 

@@ -168,8 +168,7 @@ def describe_log_encoders(found: Results, third: Third) -> str | None:
     return (
         f"Scenario 2 on the log: counts of {DOWNGRADED.stored:g} degrees change the direct errors "
         f"by {change:.1f} points at most; LS has {format_range(after['wls'])} % where Table III "
-        f"has {format_range(ARDIANI['III']['wls'])}. The filters of II-C at the log's rate leave "
-        "as little of the rounding here as on the twin."
+        f"has {format_range(ARDIANI['III']['wls'])}."
     )
 
 
@@ -182,15 +181,17 @@ def describe_log_controller(found: Results, third: Third) -> str | None:
         return None
     didim = wrong.fits["didim"]
     lost = "fails" if didim.beta is None else f"settles in {didim.iterations} simulations"
+    shown = {
+        method: f"{METHODS[method]} {format_range(own)} % (the paper's "
+        f"{format_range(ARDIANI['V'][method])})"
+        for method, own in errors.items()
+    }
     return (
-        f"Scenario 4 on the log: {CONTROLLER.bandwidth:g} of the band leaves IV "
-        f"{format_range(errors['idim-iv'])} % and PC-IV {format_range(errors['pc-idim-iv'])} %, as "
-        f"the paper has it; DIDIM {lost}, and "
-        f"PC-DIDIM has {format_range(errors['pc-didim'])} %, the paper's "
-        f"{format_range(ARDIANI['V']['pc-didim'])} %. The torques of IV along the simulated motion "
-        f"are {wrong.apart:.1f} % off those along the measured one ({good.apart:.1f} in scenario "
-        "1; Z - X of the tests): where the reference's velocity is fed forward, a slower loop "
-        "still follows, and DIDIM's errors can grow by little more than that."
+        f"Scenario 4 on the log: {CONTROLLER.bandwidth:g} of the band leaves "
+        f"{join_words(list(shown.values()))}; DIDIM {lost}. The torques of IV along the simulated "
+        f"motion are {wrong.apart:.1f} % off those along the measured one ({good.apart:.1f} in "
+        "scenario 1; Z - X of the tests). The assumed law feeds the reference's velocity forward; "
+        "of the paper's, P around P, nothing of the kind is said."
     )
 
 

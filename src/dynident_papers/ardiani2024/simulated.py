@@ -131,6 +131,8 @@ class Scenario:
         Cutoffs over the paper's, `POSITION_FILTER` and `TORQUE_FILTER` times omega_dyn.
     rows : str
         Name in `dynident.regression.row_kinds.ROWS`.
+    errors : float
+        The random torques over those of the other scenarios.
     start : str
         "cad", or a name in `dynident.estimators.closed_loop.STARTS`.
     """
@@ -144,6 +146,7 @@ class Scenario:
     position: float = 1.0
     torque: float = 1.0
     rows: str = "decimated"
+    errors: float = 1.0
     start: str = "cad"
 
 
@@ -271,7 +274,9 @@ class Bench:
         twin, n = self.twin, self.twin.robot.n
         loop = replace(
             self.loop(reference),
-            external=draw_disturbance(1e-2 * SHARES * self.rms, reference, CORNER, seed),
+            external=draw_disturbance(
+                scenario.errors * 1e-2 * SHARES * self.rms, reference, CORNER, seed
+            ),
             elements=build_stribeck_elements(
                 scenario.stribeck * twin.coulomb, np.full(n, STRIBECK_SPEED)
             ),
@@ -281,12 +286,12 @@ class Bench:
         ).recording
         return replace(seen, q=quantise_positions(seen.q, np.full(n, np.radians(scenario.stored))))
 
-    def problem(self, scenario: Scenario) -> Problem:
-        """What a scenario's estimators are given."""
+    def problem(self, scenario: Scenario, draw: int = 0) -> Problem:
+        """What a scenario's estimators are given, under one draw of the random torques."""
         references = [self.moves, self.slow][: 1 + scenario.slow]
         logs = [
             self.prepared(self.log(scenario, reference, seed), scenario.position, scenario.torque)
-            for seed, reference in enumerate(references)
+            for seed, reference in enumerate(references, start=100 * draw)
         ]
         return ROWS[scenario.rows](Problem(self.robot, logs, FRICTION))
 

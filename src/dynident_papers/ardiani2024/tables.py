@@ -58,7 +58,7 @@ from dynident_papers.published import (
     ARDIANI_SECONDS,
     ARDIANI_STRIBECK_ERROR,
 )
-from dynident_papers.report import Table, blank_repeats, pad_row
+from dynident_papers.report import Table, blank_repeats, describe_machine, pad_row
 
 Columns = Mapping[str, Sequence[float]]
 Errors = Sequence[float] | Array | None
@@ -555,6 +555,6 @@ def tabulate_times(found: Results) -> Table:
         (
             "Ours: processor time of the estimate on one core, bootstraps of the twin's "
             "constrained forms included; the first of a process loads or compiles the kernels. "
-            "The paper's: MATLAB on an i5-10400H.",
+            f"{describe_machine()}; the paper's: MATLAB on an i5-10400H.",
         ),
     )

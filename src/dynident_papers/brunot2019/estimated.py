@@ -91,6 +91,28 @@ NOISES = (
 
 
 @dataclass(frozen=True)
+class TorqueErrors:
+    """What is left of a log's torques, joint by joint, over the norm of these.
+
+    The squares of `fast` and `slow` add up to that of `whole`, but for what leaks between the
+    bands; those of `resting` and `moving` to that of `slow`.
+
+    Attributes
+    ----------
+    whole, fast, slow : ndarray, shape (n,)
+        Of the error, of its part above `LOW_PASS` and of that below [%].
+    resting, moving : ndarray, shape (n,)
+        Of that below, in the rows that are too slow to be fitted and in the others [%].
+    """
+
+    whole: Array
+    fast: Array
+    slow: Array
+    resting: Array
+    moving: Array
+
+
+@dataclass(frozen=True)
 class Answer:
     """An estimate in the paper's terms.
 
@@ -102,9 +124,11 @@ class Answer:
         eq. (10) and (32), and by the estimate's own covariance.
     inside : ndarray, shape (n,)
         Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
-    position, torque, slow_torque : float
-        Mean over the joints of Table 3's figures, and of the torque's low-passed at `LOW_PASS`
-        [%]; LS, which simulates nothing, has those of the torque along the measured motion.
+    torques : TorqueErrors
+        Of the simulated torques; of LS, which simulates nothing, of those along the measured
+        motion.
+    position : float
+        Mean over the joints of Table 3's figure [%].
     seconds : float
         Processor time of the estimate.
     """
@@ -114,10 +138,19 @@ class Answer:
     std: Array
     robust: Array
     inside: Array
+    torques: TorqueErrors = field(repr=False)
     position: float = np.nan
-    torque: float = np.nan
-    slow_torque: float = np.nan
     seconds: float = np.nan
+
+    @property
+    def torque(self) -> float:
+        """Mean over the joints of Table 3's figure [%]."""
+        return float(np.mean(self.torques.whole))
+
+    @property
+    def slow_torque(self) -> float:
+        """The same, low-passed at `LOW_PASS` [%]."""
+        return float(np.mean(self.torques.slow))
 
 
 Answers = dict[Column, Answer | str]
@@ -345,44 +378,43 @@ def estimate_case(
         if method == "ols":
             estimate = ESTIMATORS[method](problem)
             system = problem.factors.weighted(estimate.sigma)
-            found = convert_to_paper_terms(estimate, system, problem.base.names)
             torques = measure_inverse_torque_errors(problem, estimate.beta)
-            return replace(found, torque=torques[0], slow_torque=torques[1])
+            return convert_to_paper_terms(estimate, system, problem.base.names, torques)
         estimate = ESTIMATORS[method](problem, simulation, **families)
         seconds = process_time() - begin
         auxiliary = build_auxiliary_model(problem, simulation)
-        errors = measure_simulated_errors(auxiliary, estimate.beta)
+        position, torques = measure_simulated_errors(auxiliary, estimate.beta)
     except ComputationError as error:
         return str(error)
     inverted = build_inverted_system(auxiliary, method, estimate)
-    found = convert_to_paper_terms(estimate, inverted, problem.base.names)
-    position, torque, slow = errors
-    return replace(found, position=position, torque=torque, slow_torque=slow, seconds=seconds)
+    found = convert_to_paper_terms(estimate, inverted, problem.base.names, torques)
+    return replace(found, position=position, seconds=seconds)
 
 
-def measure_simulated_errors(auxiliary: Auxiliary, beta: Array) -> tuple[float, float, float]:
-    """Errors of simulated positions, torques and low-passed torques, means of the joints [%]."""
+def measure_simulated_errors(auxiliary: Auxiliary, beta: Array) -> tuple[float, TorqueErrors]:
+    """Error of simulated positions, mean of the joints [%], and those of the torques."""
     (motion,) = auxiliary.motions(auxiliary.problem.base.standard(beta))
     (log,) = auxiliary.problem.samples
     used = slice(*log.segments[0])
     error = compute_percent_error((log.measured - motion.q)[used], log.measured[used])
-    return float(np.mean(error)), *measure_torque_errors(log, motion.joint_torque)
+    return float(np.mean(error)), measure_torque_errors(log, motion.joint_torque)
 
 
-def measure_inverse_torque_errors(problem: Problem, beta: Array) -> tuple[float, float]:
-    """Errors of the torques and low-passed torques of the inverse model along the motion [%]."""
+def measure_inverse_torque_errors(problem: Problem, beta: Array) -> TorqueErrors:
+    """Errors of the torques of the inverse model along the motion."""
     (log,) = problem.samples
     theta = problem.base.standard(beta)
     return measure_torque_errors(log, problem.idim.torque(theta, log.q, log.dq, log.ddq))
 
 
-def measure_torque_errors(log: Samples, found: Array) -> tuple[float, float]:
-    """Errors of torques, and low-passed at `LOW_PASS`: means over the joints [%]."""
+def measure_torque_errors(log: Samples, found: Array) -> TorqueErrors:
+    """Errors of torques, and where they are."""
     used, torque = slice(*log.segments[0]), log.joint_torque
-    plain = compute_percent_error((torque - found)[used], torque[used])
-    torque, found = (filter_zero_phase(each, LOW_PASS, log.rate) for each in (torque, found))
-    slow = compute_percent_error((torque - found)[used], torque[used])
-    return float(np.mean(plain)), float(np.mean(slow))
+    error = torque - found
+    slow = filter_zero_phase(error, LOW_PASS, log.rate)
+    rests = np.abs(log.dq) < np.array(log.drop_below)
+    parts = (error, error - slow, slow, np.where(rests, slow, 0.0), np.where(rests, 0.0, slow))
+    return TorqueErrors(*(compute_percent_error(part[used], torque[used]) for part in parts))
 
 
 def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
@@ -393,7 +425,9 @@ def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate)
     return linear.factors.weighted(measure_error_sigma(linear, estimate.beta))
 
 
-def convert_to_paper_terms(estimate: Estimate, system: System, names: Sequence[str]) -> Answer:
+def convert_to_paper_terms(
+    estimate: Estimate, system: System, names: Sequence[str], torques: TorqueErrors
+) -> Answer:
     """The 28 of an estimate and their standard deviations, summed as the paper sums them."""
     chosen = [names.index(name) for name in NAMES]
     sums, root = build_published_sums(names)[chosen], system.inverse()
@@ -404,6 +438,7 @@ def convert_to_paper_terms(estimate: Estimate, system: System, names: Sequence[s
         np.linalg.norm(sums @ root, axis=1),
         np.sqrt(np.maximum(np.diag(robust), 0.0)),
         np.array([measure_white_share(error) for error in estimate.residuals.error]),
+        torques,
     )
 
 

@@ -34,6 +34,7 @@ from dynident_papers.brunot2019.tables import (
     compute_singular_ratios,
     count_within,
     count_within_of_ls,
+    list_error_sources,
     list_published_values,
     measure_log_biases,
     measure_share_above,
@@ -199,8 +200,8 @@ def describe_sign_widths(found: Results) -> str:
     )
     return (
         f"Friction: the robot's sign turns within {plant} of a joint's largest speed, the "
-        f"estimators' within {main}, about as sharply as ode3 bears. In Tables 6 and 7 both turn "
-        f"within {side} unless a row says otherwise."
+        f"estimators' within {main}. In Tables 6 and 7 both turn within {side} unless a row says "
+        "otherwise."
     )
 
 
@@ -248,10 +249,9 @@ def describe_joint_weights(found: Results) -> str:
     """Of the joints, and how steps are counted."""
     return (
         "Weights and steps: all methods but LS weigh each joint by its error's standard deviation; "
-        "the paper's Gauss-Newton steps do not. CLOE and CLIE are weighed alike, so that without "
-        "a mismatch they are one estimator. They come near the answer by a few steps of DIDIM "
-        "before those of Levenberg and Marquardt that are counted, with exact sensitivities "
-        "instead of differences."
+        "the paper's Gauss-Newton steps do not. CLOE and CLIE come near the answer by a few steps "
+        "of DIDIM before those of Levenberg and Marquardt that are counted, with exact "
+        "sensitivities instead of differences."
     )
 
 
@@ -340,25 +340,37 @@ def describe_headline(found: Results) -> str | None:
 
 
 def describe_torque_errors(found: Results) -> str | None:
-    """Why the logged torques are further from any model than the paper's."""
-    answers = select_measured(found)
-    few = {m: a for m, a in answers.items() if m != "cloe"}
-    if "ols" not in few or len(few) < len(METHODS) - 1 or found.measured.bench is None:
+    """Why the logged torques are further from any model than the paper's, and what limits it."""
+    sources = list_error_sources(found)
+    own = sources.get(f"log, {ASKED}")
+    if own is None or found.measured.bench is None:
         return None
+    few = {m: answer for m, answer in own.items() if m != "cloe"}
     simulated = [answer for m, answer in few.items() if m != "ols"]
     theirs = [BRUNOT_ERRORS[m][1] for m in SIMULATING if m != "cloe"]
     shares = measure_share_above(found.measured.bench.full.samples[0], LOW_PASS)
+    clie, ls = few["clie"].torques, few["ols"].torques
     nearer = np.abs(np.mean([a.slow_torque for a in simulated]) - np.mean(theirs)) < np.abs(
         np.mean([a.torque for a in simulated]) - np.mean(theirs)
     )
-    return (
-        f"Torques of the log: CLIE and DIDIM leave {format_range([a.torque for a in simulated])} % "
-        f"of them, the inverse model along the measured motion, which needs no loop, "
-        f"{few['ols'].torque:.1f} %. {format_range(shares)} % of a joint's torque is "
-        f"above {LOW_PASS:g} Hz (Table 3b). Below it they leave "
+    words = (
+        f"Torques of the log: {join_words([WORDS[m] for m in few if m != 'ols'])} leave "
+        f"{format_range([a.torque for a in simulated])} % of them, the inverse model along the "
+        f"measured motion, which needs no loop, {few['ols'].torque:.1f} %. {format_range(shares)} "
+        f"% of a joint's torque is above {LOW_PASS:g} Hz, in the mean {np.mean(shares):.1f} %; "
+        f"CLIE's error has {np.mean(clie.fast):.1f} % there (Table 3c). Below it they leave "
         f"{format_range([a.slow_torque for a in simulated])} % and {few['ols'].slow_torque:.1f} %; "
         f"the paper's {format_range(theirs, '.2f')} % {'are' if nearer else 'are not'} nearer "
-        "these."
+        f"these. Rows too slow to be fitted hold {np.mean(clie.resting):.1f} % of CLIE's, the "
+        f"others {np.mean(clie.moving):.1f} % ({np.mean(ls.moving):.1f} % of LS's)."
+    )
+    exact = sources.get(f"log, {EXACT}")
+    if exact is None:
+        return words
+    return (
+        f"{words} Under the demand itself, along which the assumed loop follows the log whatever "
+        f"its gains, CLIE leaves {exact['clie'].slow_torque:.1f} % below {LOW_PASS:g} Hz: that "
+        "much is the model's and no error of the loop."
     )
 
 
@@ -410,7 +422,7 @@ def describe_assumed_loops(found: Results) -> str | None:
     theirs = BRUNOT_ERRORS["cloe"][1]
     nearest = min(known, key=lambda k: abs(known[k][1].slow_torque - theirs))
     return (
-        f"Gains and delays of the log (Table 3c): of the loops that were tried CLIE leaves "
+        f"Gains and delays of the log (Table 3d): of the loops that were tried CLIE leaves "
         f"{format_range([a.torque for a in clie])} % of the torques and "
         f"{format_range([a.slow_torque for a in clie])} % below {LOW_PASS:g} Hz; CLOE "
         f"has {format_range([a.torque for a in cloe])} and "

@@ -32,7 +32,7 @@ from dynident_papers.brunot2019.estimated import (
 from dynident_papers.brunot2019.measured import TWINS
 from dynident_papers.brunot2019.simulated import COULOMB, NAMES, select_essential
 from dynident_papers.experiment import average_twin_inertia
-from dynident_papers.measured import ASKED
+from dynident_papers.measured import ASKED, EXACT
 from dynident_papers.published import (
     BANDWIDTHS,
     BRUNOT,
@@ -44,11 +44,12 @@ from dynident_papers.published import (
     CONDITION,
     Column,
 )
-from dynident_papers.report import Table, blank_repeats, format_digits
+from dynident_papers.report import Table, blank_repeats, describe_machine, format_digits
 
 PAPER_NAMES = tuple(BRUNOT_NAMES.values())
 HALF_DIGIT = 0.005
 """Of the paper's values."""
+TWIN = "twin"
 SHARES_ABOVE = (20.0, 100.0, 500.0)
 """Frequencies above which torques are looked at [Hz]."""
 
@@ -68,6 +69,7 @@ def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
         tabulate_singular_values(found, "Table 2", "all", timed),
         tabulate_simulated_errors(found),
         tabulate_torque_spectrum(found),
+        *tabulate_error_shares(found),
         *tabulate_assumed_loops(found),
         *tabulate_estimates(found, "Table 4", "decimated"),
         tabulate_singular_values(found, "Table 5", "decimated", timed),
@@ -243,8 +245,8 @@ def tabulate_singular_values(found: Results, number: str, kind: str, timed: bool
     ]
     notes = [
         f"CLIE over CLOE, largest and smallest: {theirs} (paper), {', '.join(ratios)}.",
-        "An iteration of CLIE and CLOE is one simulation here, "
-        f"{len(NAMES) + 1} there. {describe_times(timed)}",
+        "An iteration of CLIE and CLOE is one simulation here, and one more for each step that "
+        f"is refused, {len(NAMES) + 1} there. {describe_times(timed)}",
     ]
     if kind == "decimated":
         notes += [
@@ -343,10 +345,66 @@ def tabulate_torque_spectrum(found: Results) -> Table:
     )
 
 
+def list_error_sources(found: Results) -> dict[str, dict[str, Answer]]:
+    """Answers of all parameters where there are any, by what they are of and method; decimated."""
+    log = found.measured.answers
+    sources = {
+        f"log, {reference}": log.get((reference, False), log.get((reference, True), {}))
+        for reference in (ASKED, EXACT)
+    }
+    sources[TWIN] = found.answers
+    answers = {
+        source: {
+            method: answer
+            for (kind, method), answer in own.items()
+            if kind == "decimated" and isinstance(answer, Answer)
+        }
+        for source, own in sources.items()
+    }
+    return {source: own for source, own in answers.items() if "clie" in own and "ols" in own}
+
+
+def tabulate_error_shares(found: Results) -> list[Table]:
+    """Where the errors of the torques are; nothing without the log."""
+    sources, bench = list_error_sources(found), found.measured.bench
+    if bench is None:
+        return []
+    rows = []
+    for source, own in sources.items():
+        problem = found.main.problem if source == TWIN else bench.full
+        logged = measure_share_above(problem.samples[0], LOW_PASS)
+        for method in ("ols", "clie"):
+            e = own[method].torques
+            columns = np.array([e.whole, logged, e.fast, e.slow, e.resting, e.moving])
+            cells = {"mean": np.mean(columns, axis=1)}
+            if source != TWIN and method == "clie":
+                cells |= {str(j): row for j, row in enumerate(columns.T, start=1)}
+            rows += [
+                (source, WORDS[method], joint, *(f"{x:.1f}" for x in row))
+                for joint, row in cells.items()
+            ]
+    above, below = f"above\n{LOW_PASS:g} Hz", f"below\n{LOW_PASS:g} Hz"
+    return [
+        Table(
+            "Table 3c. Where the errors of the torques are [%]",
+            ("", "", "joint", "error", f"logged,\n{above}", above, below, "slow\nrows", "others"),
+            blank_repeats(rows, 1, 1),
+            (
+                "Decimated rows; on the log of all parameters where they were estimated. All over "
+                "the norm of the logged torque: the error, the logged torque itself above "
+                f"{LOW_PASS:g} Hz, the error above and below that, and of the error below what "
+                "lies in rows that are too slow to be fitted and in the others. LS is along the "
+                "filtered motion, without a loop.",
+            ),
+        )
+    ]
+
+
 def describe_times(timed: bool) -> str:
     """What times are."""
     return (
-        "Processor time on one core; that of the first includes compilation."
+        "Processor time on one core, compilation or its cache's loading with the first; "
+        f"{describe_machine()}."
         if timed
         else "Ours are timed with --times."
     )
@@ -370,7 +428,7 @@ def tabulate_assumed_loops(found: Results) -> list[Table]:
             rows.append((label, WORDS[method], *cells))
     return [
         Table(
-            "Table 3c. The log under other loops that may be its robot's [%]",
+            "Table 3d. The log under other loops that may be its robot's [%]",
             ("assumed", "", "position", "torque", f"below\n{LOW_PASS:g} Hz", "Coulomb"),
             blank_repeats(rows, 1),
             (
