@@ -36,6 +36,7 @@ from dynident.estimators.instrumental import compute_iv_literature_std as instru
 from dynident.estimators.iteration import (
     CONVERGED,
     ITERATIONS,
+    Step,
     Stepped,
     has_converged,
     make_gain_scale,
@@ -206,14 +207,15 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
         return (found.beta if found.active else beta), True
     auxiliary = build_auxiliary_model(problem, arm.simulation)
 
-    def step(simulated: Regression, _: Array) -> Stepped:
-        if method.name == "didim":
-            fitted = simulated.factors.weighted(sigma)
-            return Stepped(simulated, fitted.solve(), sigma, least_squares_std(fitted))
-        rows = problem.with_instruments(simulated)
+    def along(rows: Regression, _: Array) -> Stepped:
+        fitted = rows.factors.weighted(sigma)
+        return Stepped(rows, fitted.solve(), sigma, least_squares_std(fitted))
+
+    def across(rows: Regression, _: Array) -> Stepped:
         system = rows.instrument_factors.weighted(sigma)
         return Stepped(rows, system.projected.solve(), sigma, instruments_std(system))
 
+    step = Step(along) if method.name == "didim" else Step(across, problem.with_instruments)
     for moved in islice(
         simulate_and_step(auxiliary, beta, make_gain_scale(auxiliary, False), step), ITERATIONS
     ):

@@ -22,6 +22,7 @@ from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.estimators.iteration import (
     Search,
     choose_start_values,
+    compress_simulated_rows,
     fit_nominal_drives,
     has_converged,
     refuse_stray_torques,
@@ -224,12 +225,17 @@ def test_an_estimate_that_the_law_does_not_hold_is_approached():
     nearer, halvings = simulate_towards_estimate(auxiliary, truth, light, missed=missed)
     assert halvings == 1
     assert np.all(nearer.factors.squared_residuals(0.51 * truth) < 0.3 * torques)
+    # as instruments the rows tell the same
+    instruments = compress_simulated_rows(problem.with_instruments(stray, nearer))
+    np.testing.assert_allclose(
+        instruments.squared_residuals(light), stray.factors.squared_residuals(light)
+    )
     # of one that comes from such a loop itself no more is asked
     wild = stray.factors.squared_residuals(light)
     assert simulate_towards_estimate(auxiliary, truth, light, missed=wild)[1] == 0
     # nor of the start, behind which there is none
     with pytest.raises(RolloutError, match="as far from the log's as that of the estimate before"):
-        refuse_stray_torques(stray, light, missed)
+        refuse_stray_torques(stray.factors, light, missed)
 
 
 def test_pi_inverse_turns_didim_into_iv(noisy):

@@ -63,11 +63,11 @@ def didim(
 def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> Step:
     """The step behind DIDIM and PC-DIDIM."""
 
-    def step(simulated: Regression, sigma: Array) -> Stepped:
+    def solve(simulated: Regression, sigma: Array) -> Stepped:
         factors = simulated.factors
         _, sigma, _ = solve_wls(factors)
         weights, std = weighting.weigh(sigma), compute_literature_std(factors.weighted(sigma))
         beta = inner(factors.weighted(weights))
         return Stepped(simulated, beta, sigma, std, weights=weights)
 
-    return step
+    return Step(solve)

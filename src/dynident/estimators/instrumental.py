@@ -278,14 +278,16 @@ def make_iv_step(
     """
     more = (auxiliary.referenced(),) if extra else ()
 
-    def step(simulated: Regression, sigma: Array) -> Stepped:
+    def rows(simulated: Regression) -> Regression:
         known: Regression = auxiliary.problem
         if curves.curves == "simulated":
             known = auxiliary.problem.curved_along(simulated)
-        rows = known.with_instruments(simulated, *more)
-        return solve_with_instruments(rows, sigma, inner, weighting, alike=not extra)
+        return known.with_instruments(simulated, *more)
 
-    return step
+    def solve(instrumented: Regression, sigma: Array) -> Stepped:
+        return solve_with_instruments(instrumented, sigma, inner, weighting, alike=not extra)
+
+    return Step(solve, rows)
 
 
 def solve_with_instruments(

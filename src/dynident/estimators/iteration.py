@@ -20,6 +20,7 @@ from dynident.core.schema import Flag, Rounds, Tolerance
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
+from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import solve_wls
 
@@ -104,8 +105,21 @@ class Stepped:
         return self.sigma if self.weights is None else self.weights
 
 
-Step = Callable[[Regression, Array], Stepped]
-"""A method: rows ``[Z | y]`` of a simulation and the last sigmas, to the next estimate."""
+@dataclass(frozen=True)
+class Step:
+    """A method: from one simulation to the next estimate.
+
+    Attributes
+    ----------
+    solve : callable
+        From the rows that it fits and the last sigmas.
+    rows : callable
+        What it fits, of rows ``[Z | y]`` along the simulated motion: these themselves unless they
+        are its instruments.
+    """
+
+    solve: Callable[[Regression, Array], Stepped]
+    rows: Callable[[Regression], Regression] = lambda simulated: simulated
 
 
 @dataclass(frozen=True)
@@ -139,14 +153,14 @@ def simulate_and_step(
     sigma, missed = auxiliary.problem.factors.ones, np.full(len(auxiliary.problem.groups), np.inf)
     for iteration in count(1):
         try:
-            simulated, halvings = simulate_towards_estimate(
-                auxiliary, simulatable, beta, scale, missed
+            rows, halvings = simulate_towards_estimate(
+                auxiliary, simulatable, beta, scale, missed, step.rows
             )
         except RolloutError as error:
             raise explain_failed_rollout(error, iteration, auxiliary.simulation.start) from error
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
-        missed = simulated.factors.squared_residuals(simulatable)
-        stepped = step(simulated, sigma)
+        missed = compress_simulated_rows(rows).squared_residuals(simulatable)
+        stepped = step.solve(rows, sigma)
         yield Moved(stepped, beta, simulatable, whole=halvings == 0)
         beta, sigma = stepped.beta, stepped.sigma
 
@@ -256,6 +270,7 @@ def simulate_towards_estimate(
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,
     missed: Array | None = None,
+    rows: Callable[[Regression], Regression] = lambda simulated: simulated,
 ) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
 
@@ -263,33 +278,43 @@ def simulate_towards_estimate(
     ----------
     missed : ndarray, shape (groups,), optional
         Squared misses of the torques at the old one, by which a new one's are judged.
+    rows : callable
+        That of a `Step`.
 
     Returns
     -------
-    problem : Regression
+    rows : Regression
+        Of the step.
     halvings : int
         How often the step was halved; 0 at the new estimate itself.
     """
     for halvings in range(HALVINGS + 1):
         beta = old + 0.5**halvings * (new - old)
         try:
-            simulated = auxiliary.simulated(beta, scale(beta))
+            found = rows(auxiliary.simulated(beta, scale(beta)))
             if missed is not None:
-                refuse_stray_torques(simulated, beta, missed)
-            return simulated, halvings
+                refuse_stray_torques(compress_simulated_rows(found), beta, missed)
+            return found, halvings
         except RolloutError:
             if halvings == HALVINGS or np.array_equal(old, new):
                 raise
     raise AssertionError  # the loop returns or raises
 
 
-def refuse_stray_torques(simulated: Regression, beta: Array, missed: Array) -> None:
+def compress_simulated_rows(rows: Regression) -> Factors:
+    """Factors of ``[Z | y]`` along the simulated motion, which may be the first instruments."""
+    if not rows.instrumented:
+        return rows.factors
+    kept = [*range(rows.base.count), -1]
+    return Factors(tuple(group.select(kept) for group in rows.instrument_factors.groups))
+
+
+def refuse_stray_torques(factors: Factors, beta: Array, missed: Array) -> None:
     """Refuse an estimate whose simulated torques are much further from the log's than the last's.
 
     Of each group by the last one's miss or by `PLAIN` of the log's own torque, whichever is larger;
     the mean square of these.
     """
-    factors = simulated.factors
     largest = np.maximum(missed, PLAIN**2 * factors.squared_torques + np.finfo(float).tiny)
     shares = factors.squared_residuals(beta) / largest
     if np.mean(shares) > STRAY**2:

@@ -20,6 +20,7 @@ from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
     Search,
+    Step,
     Stepped,
     choose_start_values,
     iterate_until_settled,
@@ -475,8 +476,7 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
         When the loop cannot be simulated or the iterations do not settle.
     """
 
-    def step(simulated: Regression, sigma: Array) -> Stepped:
-        rows = problem.with_instruments(simulated)
+    def solve(rows: Regression, sigma: Array) -> Stepped:
         factors = rows.instrument_factors
         for _ in range(ROUNDS):
             before = sigma
@@ -488,6 +488,7 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
         std = instrument_std(factors.weighted(sigma))
         return Stepped(rows, solve_corrected_step(factors, sigma), sigma, std)
 
+    step = Step(solve, problem.with_instruments)
     start = choose_start_values(problem, simulation.start)
     auxiliary = build_auxiliary_model(problem, simulation)
     found = iterate_until_settled(auxiliary, start, Search(), step, "the correction may be none")
