@@ -18,6 +18,7 @@ from toy import motion
 
 import dynident as di
 from dynident.cli import run
+from dynident.consistency.gyration import LENGTH, list_gyrations
 from dynident.control.controller import pd
 from dynident.control.reference import quintic
 from dynident.core.arrays import Array
@@ -33,6 +34,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.contacts import ContactSpec
 from dynident.robot.cut import cut_off_limb
+from dynident.robot.geometry import load_link_points
 from dynident.robot.model import WRENCH, Robot
 from dynident.study.doctor import doctor
 from dynident.study.simulate import simulate_study
@@ -213,6 +215,14 @@ def test_a_sensor_in_a_body_has_a_body_of_its_own(arm):
     # at a joint there is nothing to split
     assert at(arm, "fore").links == arm.links
     assert at(arm, "fore", "tool").equations == 15
+
+
+def test_of_a_part_that_a_sensor_holds_no_shape_is_told():
+    whole = at(di.load_robot(urdf("ur5")), "tool0")
+    assert whole.links[6:] == ("tool0",)
+    assert list_gyrations(whole)[6].source == LENGTH  # the file has no inertial of it
+    with pytest.raises(InputError, match="the part of a body that a sensor holds"):
+        load_link_points(whole, "tool0")
 
 
 @pytest.mark.parametrize(("frame", "more"), [("tool", 10), ("fore", 3)])

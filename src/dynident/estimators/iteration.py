@@ -105,6 +105,11 @@ class Stepped:
         return self.sigma if self.weights is None else self.weights
 
 
+def take_simulated_rows(simulated: Regression) -> Regression:
+    """Rows ``[Z | y]`` along the simulated motion as they are: what DIDIM fits."""
+    return simulated
+
+
 @dataclass(frozen=True)
 class Step:
     """A method: from one simulation to the next estimate.
@@ -119,7 +124,7 @@ class Step:
     """
 
     solve: Callable[[Regression, Array], Stepped]
-    rows: Callable[[Regression], Regression] = lambda simulated: simulated
+    rows: Callable[[Regression], Regression] = take_simulated_rows
 
 
 @dataclass(frozen=True)
@@ -270,7 +275,7 @@ def simulate_towards_estimate(
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,
     missed: Array | None = None,
-    rows: Callable[[Regression], Regression] = lambda simulated: simulated,
+    rows: Callable[[Regression], Regression] = take_simulated_rows,
 ) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
 

@@ -20,7 +20,7 @@ TRIANGLES = 6000
 
 
 def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
-    """A page of a result's links as ellipsoids in motion; empty where no links can exist.
+    """A page of a result's links as ellipsoids in motion; empty where no links can exist or move.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
         Whose motion is played: of its longest run without a gap the first `LONGEST` seconds. The
         robot stands at zero without one.
     """
-    if result.phi is None or not is_consistent(result.phi):
+    robot = result.robot.bare  # a part that a sensor holds is within its body
+    if result.phi is None or not is_consistent(result.phi) or not robot.n:
         return ""
-    robot = result.robot
     drawn = build_scene(robot, most=TRIANGLES)
     motion, kind = rest(result), "at zero positions"
     if log is not None:
         motion, kind = cut_motion(log), f"motion of {log.name}"
-    found = list_ellipsoids(robot, result.phi, "identified")
+    found = list_ellipsoids(robot, result.phi[: robot.bodies], "identified")
     file = list_ellipsoids(robot, robot.nominal, "file")
     known = {each.link for each in file}
     missing = [link for link in robot.links if link not in known]
@@ -59,7 +59,7 @@ def cut_motion(log: GeneralisedSamples) -> Motion:
     stop = min(stop, start + frames * stride + 1)
     q, dq = log.q[start:stop], log.dq[start:stop]
     first = dq.shape[1] - log.measured.shape[1]
-    joints = q[:, -log.measured.shape[1] :]
+    joints = q[:, q.shape[1] - log.measured.shape[1] :]
     step = stride / log.rate
     return Motion(0.0, step, joints[::stride], dq[::stride, first:], q[:: stride // fine])
 

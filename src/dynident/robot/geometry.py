@@ -55,6 +55,11 @@ def load_link_points(robot: Robot, link: str) -> Array:
         raise InputError(
             f"{robot.name}: there is no link {link!r}{suggest_nearest(link, robot.links)}"
         )
+    if link in robot.links[robot.bodies :]:
+        raise InputError(
+            f"{robot.name}: {link!r} is the part of a body that a sensor holds, whose shape is not "
+            "told from the whole's; give the points of its hull"
+        )
     advice = f"so the shape of {link} is not known; give the points of its hull"
     urdf = load_urdf_model(robot, advice)
     path, body = urdf.path, urdf.moving[robot.links.index(link)]

@@ -430,7 +430,7 @@ def place_bodies(robot: Robot, q: Array) -> Array:
     ndarray, shape (samples, n or n + 1, 3, 4)
         Rotation and translation [m], side by side; of a floating base after the links.
     """
-    samples, joints = len(q), q[:, -robot.n :]
+    samples, joints = len(q), q[:, q.shape[1] - robot.n :]
     turns = [np.broadcast_to(np.eye(3), (samples, 3, 3))]
     origins = [np.zeros((samples, 3))]
     if robot.floating:
