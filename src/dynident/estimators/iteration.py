@@ -279,6 +279,9 @@ def simulate_towards_estimate(
 ) -> tuple[Regression, int]:
     """The auxiliary model at a new estimate, or on the way to it as far as it can be simulated.
 
+    Where all the way back no torque is near the log's, as with friction that makes motions
+    chaotic, the new estimate is taken.
+
     Parameters
     ----------
     missed : ndarray, shape (groups,), optional
@@ -293,17 +296,20 @@ def simulate_towards_estimate(
     halvings : int
         How often the step was halved; 0 at the new estimate itself.
     """
+    stray: tuple[Regression, int] | None = None
     for halvings in range(HALVINGS + 1):
         beta = old + 0.5**halvings * (new - old)
         try:
             found = rows(auxiliary.simulated(beta, scale(beta)))
-            if missed is not None:
-                refuse_stray_torques(compress_simulated_rows(found), beta, missed)
-            return found, halvings
         except RolloutError:
-            if halvings == HALVINGS or np.array_equal(old, new):
+            if stray is None and (halvings == HALVINGS or np.array_equal(old, new)):
                 raise
-    raise AssertionError  # the loop returns or raises
+            continue
+        if missed is None or not is_astray(compress_simulated_rows(found), beta, missed):
+            return found, halvings
+        stray = stray or (found, halvings)
+    assert stray is not None  # else the last of the rollouts has raised
+    return stray
 
 
 def compress_simulated_rows(rows: Regression) -> Factors:
@@ -314,20 +320,14 @@ def compress_simulated_rows(rows: Regression) -> Factors:
     return Factors(tuple(group.select(kept) for group in rows.instrument_factors.groups))
 
 
-def refuse_stray_torques(factors: Factors, beta: Array, missed: Array) -> None:
-    """Refuse an estimate whose simulated torques are much further from the log's than the last's.
+def is_astray(factors: Factors, beta: Array, missed: Array) -> bool:
+    """Whether simulated torques are much further from the log's than those of the last estimate.
 
     Of each group by the last one's miss or by `PLAIN` of the log's own torque, whichever is larger;
     the mean square of these.
     """
     largest = np.maximum(missed, PLAIN**2 * factors.squared_torques + np.finfo(float).tiny)
-    shares = factors.squared_residuals(beta) / largest
-    if np.mean(shares) > STRAY**2:
-        worst = int(np.argmax(shares))
-        raise RolloutError(
-            f"the simulated torque of {factors.names[worst]} is {np.sqrt(shares[worst]):.3g} times "
-            "as far from the log's as that of the estimate before it: check the gains"
-        )
+    return bool(np.mean(factors.squared_residuals(beta) / largest) > STRAY**2)
 
 
 def explain_failed_rollout(error: RolloutError, iteration: int, start: object) -> ComputationError:
