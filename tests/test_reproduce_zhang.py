@@ -26,6 +26,7 @@ from dynident_papers.published import (
 from dynident_papers.report import WIDTH
 from dynident_papers.zhang2018 import build_reproduction
 from dynident_papers.zhang2018.estimated import (
+    BY_CRITERION,
     Results,
     build_undecimated_problem,
     estimate_all,
@@ -34,6 +35,7 @@ from dynident_papers.zhang2018.estimated import (
     list_link_parameters,
     make_method_solver,
     measure_estimate_errors,
+    search_in_ranges,
 )
 from dynident_papers.zhang2018.instance import METHOD, MODELS, QUICK, fit_friction_models
 from dynident_papers.zhang2018.simulated import (
@@ -120,6 +122,17 @@ def test_base_methods_are_right_on_friction_and_far_off_on_inertia(method):
     assert clean.inertial > 10.0
     assert noisy.inertial > 10.0
     assert clean.torque < 1e-6
+
+
+@pytest.mark.long
+def test_all_searches_by_the_surveys_criterion_have_an_answer():
+    arm, failures = load_arm(), []
+    log = simulate_noisy_torque_log(arm, choose_trajectory(arm, 4), 0)
+    own = build_undecimated_problem(arm.robot, log)
+    found = search_in_ranges(arm, own, True, failures, "noisy")
+    assert not failures
+    assert set(BY_CRITERION) <= set(found)
+    assert all(arm.idim.is_consistent(found[method][1]) for method in BY_CRITERION)
 
 
 @pytest.mark.long

@@ -51,6 +51,8 @@ SEARCHED = ("nls", "gradient", "ga", "pf")
 """The same, which take their time over shapes: not in the reduced form."""
 CRITERION = "mean-and-spread"
 """Equation (25)."""
+BY_CRITERION = ("nls", "ga", "pf")
+"""What searches by (25), which has no gradient where a mean is zero."""
 BARE = "{}, before repair"
 """The set that a search ends at, before it is taken to the nearest that is admitted."""
 LOOPED = ("idim-iv", "pc-idim-iv")
@@ -352,7 +354,7 @@ def search_in_ranges(
     start = own.base.matrix @ (arm.theta + share * sizes)
     begin = dict(zip(own.base.names, start.tolist(), strict=True))
     found: dict[str, Estimated] = {}
-    for method in SEARCHED if whole else SEARCHED[:1]:
+    for method in BY_CRITERION if whole else BY_CRITERION[:1]:
         try:
             ended = estimate(
                 own, method, ranges=ranges, objective=CRITERION, begin=begin, prior="none"
