@@ -23,7 +23,7 @@ from dynident_papers.published import (
     ZHANG_TIMES,
     ZHANG_TORQUES,
 )
-from dynident_papers.report import Table, format_digits
+from dynident_papers.report import Table, describe_machine, format_digits
 from dynident_papers.zhang2018.estimated import (
     LOOPED,
     MEMORY,
@@ -212,7 +212,10 @@ def tabulate_parameter_errors(
             header += ["ΔJ_e", "time"]
         number, *rest = title.split(", ")
         name = ", ".join([f"{number}{letter}", *rest, f"errors {words}"])
-        tables.append(Table(name, tuple(header), tuple(rows), () if tables else notes))
+        own_notes = () if tables else notes
+        if found is noisy and timed:
+            own_notes += (f"Times: ours are the processor's, of one solve; {describe_machine()}.",)
+        tables.append(Table(name, tuple(header), tuple(rows), own_notes))
     return tables
 
 
