@@ -16,26 +16,13 @@ from dynident.study.begin import KEYS, LOOP
 from dynident.study.study import Study, read_study
 
 RATE = 200.0
-ARM = """
-name = "arm"
-convention = "modified"
-[[joint]]
-name = "one"
-d = 0.3
-inertial = { mass = 4.0, com = [0.05, 0.0, 0.1], inertia = [0.05, 0.0, 0.05, 0.0, 0.0, 0.02] }
-[[joint]]
-name = "two"
-alpha = 1.5707963267948966
-a = 0.1
-inertial = { mass = 2.0, com = [0.2, 0.0, 0.0], inertia = [0.01, 0.0, 0.03, 0.0, 0.0, 0.03] }
-"""
 
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     """A two-joint arm and a log in which the second torque has the wrong sign."""
     monkeypatch.chdir(tmp_path)
-    Path("arm.toml").write_text(ARM)
+    Path("arm.toml").write_text(toy.ARM)
     robot = di.load_robot("arm.toml")
     idim = build_idim(robot)
     q, dq, ddq = toy.motion(2, 15.0, rate=RATE)

@@ -215,7 +215,7 @@ def test_a_load_is_weighed_behind_the_causal_filter(seed):
 def desk(tmp_path, monkeypatch):
     """A two-joint arm, a log of it, a study and a result."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm.toml").write_text(ARM)
+    (tmp_path / "arm.toml").write_text(toy.ARM)
     robot = di.load_robot("arm.toml")
     idim = build_idim(robot)
     theta = toy.true_parameters(idim, robot.nominal)
@@ -228,21 +228,6 @@ def desk(tmp_path, monkeypatch):
         "[track]\nevery = 2.0\nmemory = 100.0\n"
     )
     return tmp_path
-
-
-ARM = """
-name = "arm"
-convention = "modified"
-[[joint]]
-name = "one"
-d = 0.3
-inertial = { mass = 4.0, com = [0.05, 0.0, 0.1], inertia = [0.05, 0.0, 0.05, 0.0, 0.0, 0.02] }
-[[joint]]
-name = "two"
-alpha = 1.5707963267948966
-a = 0.1
-inertial = { mass = 2.0, com = [0.2, 0.0, 0.0], inertia = [0.01, 0.0, 0.03, 0.0, 0.0, 0.03] }
-"""
 
 
 def write(path, q, tau, start=0):

@@ -102,3 +102,18 @@ def log(
     tau = idim.torque(theta, q, dq, ddq)
     tau = tau + np.random.default_rng(seed + 1).normal(size=tau.shape) * noise
     return Recording("toy log", RATE, q, tau, dq=dq, ddq=ddq), theta
+
+
+ARM = """
+name = "arm"
+convention = "modified"
+[[joint]]
+name = "one"
+d = 0.3
+inertial = { mass = 4.0, com = [0.05, 0.0, 0.1], inertia = [0.05, 0.0, 0.05, 0.0, 0.0, 0.02] }
+[[joint]]
+name = "two"
+alpha = 1.5707963267948966
+a = 0.1
+inertial = { mass = 2.0, com = [0.2, 0.0, 0.0], inertia = [0.01, 0.0, 0.03, 0.0, 0.0, 0.03] }
+"""

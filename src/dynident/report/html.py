@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import (
     format_common_values,
@@ -73,7 +72,7 @@ from dynident.report.text import (
 )
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    pass
 
 NAMED = 8
 """Groups of rows that a statement names."""
@@ -160,7 +159,7 @@ def render_result_page(
     series = () if result.encoder_only else series
     fitted = [s for s in series if s.name in list_fitted_logs(result)]
     return (
-        load_page_templates()
+        load_templates("dynident.report")
         .get_template("template.html.j2")
         .render(
             title=result.robot.name,
@@ -246,21 +245,6 @@ def render_joints(charts: Sequence[tuple[str, Chart]], words: str) -> list[tuple
     return [(joint, render_chart(chart, words.format(joint))) for joint, chart in charts]
 
 
-@cache
-def load_page_templates() -> Environment:
-    """The templates of pages, by file name."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    here = resources.files("dynident.report")
-    return Environment(
-        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def render_comparison_page(found: Comparison) -> str:
     """A comparison as a self-contained page.
 
@@ -273,7 +257,7 @@ def render_comparison_page(found: Comparison) -> str:
     methods = list(dict.fromkeys(each.method for each in found.candidates))
     own = [found.candidates[k] for k in found.members(found.choice.method)]
     return (
-        load_page_templates()
+        load_templates("dynident.report")
         .get_template("comparison.html.j2")
         .render(
             title=found.robot.name,

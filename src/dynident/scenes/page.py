@@ -6,15 +6,13 @@ import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dynident.core.arrays import Array
+from dynident.core.templates import load_templates
 from dynident.robot.model import Robot
 from dynident.scenes.ellipsoids import Ellipsoid
 from dynident.scenes.scene import (
@@ -149,7 +147,7 @@ def render_scene_page(
         "nearest": None if nearest is None else serialise_nearest_pairs(nearest, least),
     }
     return (
-        load_template()
+        load_templates("dynident.scenes")
         .get_template("replay.html.j2")
         .render(
             title=robot.name,
@@ -166,19 +164,6 @@ def render_scene_page(
             ],
             data=data,
         )
-    )
-
-
-@cache
-def load_template() -> Environment:
-    """The templates of this room, by file name."""
-    here = resources.files("dynident.scenes")
-    return Environment(
-        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 
