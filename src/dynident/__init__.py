@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from dynident.study.compare import compare as compare
     from dynident.study.doctor import doctor as doctor
     from dynident.study.fits import read_result as read_result
+    from dynident.study.fleet import identify_fleet as identify_fleet
+    from dynident.study.fleet import identify_robot as identify_robot
     from dynident.study.payload import payload as payload
     from dynident.study.replay import replay as replay
     from dynident.study.run import run_study as run_study
@@ -94,6 +96,8 @@ _PUBLIC = {
     "excite": "dynident.excitation.excite",
     "identify": "dynident.api",
     "identify_factors": "dynident.study.collect",
+    "identify_fleet": "dynident.study.fleet",
+    "identify_robot": "dynident.study.fleet",
     "load_robot": "dynident.robot",
     "nearest_consistent": "dynident.consistency.nearest",
     "nearest_to_base": "dynident.consistency.nearest",

@@ -43,6 +43,11 @@ COMMANDS = {
         "Reduce logs to small files, which identify merges.",
         "dynident collect study.toml 'runs/*.csv' -o factors --workers 2",
     ),
+    "fleet": Command(
+        "dynident.cli.fleet",
+        "Identify robots of one type together; name the odd ones.",
+        "dynident fleet --study study.toml robot-*/ -o out/fleet",
+    ),
     "compare": Command(
         "dynident.cli.compare",
         "Compare methods and friction models, and recommend.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ from dynident.report.fit import Fit
 
 OF_ROWS = frozenset(collect_options([RowKind, Scoring]))
 """Options of every method that take the logs themselves."""
+ROUNDS = 4
+"""Of least squares and sigmas: these settle at once, for groups hardly trade errors."""
 
 
 def merge_sources(model: Idim, sources: Sequence[Source]) -> tuple[Problem, list[Factors]]:
@@ -93,16 +96,50 @@ def identify_sources(
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
-    options = {name: value for name, value in given.items() if name != "doctor"}
     progress("merging", 0.0)
     problem, parts = merge_sources(model, sources)
-    order = sorted(range(len(sources)), key=lambda k: sources[k].name)
-    sources, parts = [sources[k] for k in order], [parts[k] for k in order]
     watch.lap("merge")
+    return fit_sources(problem, sources, parts, method, given, progress, watch)
+
+
+def fit_sources(
+    problem: Problem,
+    sources: Sequence[Source],
+    parts: Sequence[Factors],
+    method: str,
+    given: Mapping[str, Any],
+    progress: Progress,
+    watch: Stopwatch,
+    population: Problem | None = None,
+) -> Fit:
+    """Estimate, with errors, reasons and the table of the sources.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all sources, in their own units.
+    parts : sequence of Factors
+        Of each source, in the base parameters of the problem.
+    given : mapping
+        See `identify_sources`.
+    population : Problem, optional
+        The same parameters by more than these sources: what is estimated. What other sources leave
+        of one is then not told, for they may be of another robot.
+    """
     progress("estimate", 0.0)
-    found = estimate(problem, method, progress, **options)
+    keys = {name: value for name, value in given.items() if name != "doctor"}
+    found = estimate(population or problem, method, progress, **keys)
     refuse_absurd_estimate(found)
     watch.lap("estimate")
+    left_out = [np.nan] * len(parts)
+    if population is None:
+        left_out = measure_left_out(parts, found.sigma)
+    else:
+        found = replace(found, sigma=estimate_sigma(problem.factors))
+    watch.lap("held-out errors")
+    order = sorted(range(len(sources)), key=lambda k: sources[k].name)
+    sources, parts = [sources[k] for k in order], [parts[k] for k in order]
+    left_out = [left_out[k] for k in order]
     base, factors = problem.base, problem.factors
     facts = [source.about.facts for source in sources]
     names = [fact.name for fact in facts]
@@ -119,8 +156,6 @@ def identify_sources(
     system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
     told = () if given.get("doctor") is False else [f for s in sources for f in s.about.findings]
-    left_out = measure_left_out(parts, found.sigma)
-    watch.lap("held-out errors")
     reasons = list_torque_reasons(
         problem, found, system, facts, told, (fitted,), nominal, (), rest=False
     )
@@ -164,7 +199,7 @@ def identify_sources(
         condition_number=condition,
         rank=rank,
         settings={
-            **collect_model_settings(problem, method, {"rows": "decimated"}, options, found),
+            **collect_model_settings(problem, method, {"rows": "decimated"}, keys, found),
             "lowpass_hz": lowpass_hz,
             "score": "all",
             "logs": [fact.settings for fact in facts],
@@ -231,3 +266,13 @@ def measure_left_out(parts: Sequence[Factors], sigma: Array) -> list[float]:
         known = system.condition()[1] == rank
         errors.append(score_fitted_rows(part, system.solve()).overall_percent if known else np.nan)
     return errors
+
+
+def estimate_sigma(factors: Factors) -> Array:
+    """Standard deviation of each group about its own weighted least squares."""
+    sigma = factors.ones
+    for _ in range(ROUNDS):
+        beta = factors.weighted(sigma).solve()
+        free = factors.counts * max(1.0 - len(beta) / factors.rows, 1.0 / factors.rows)
+        sigma = np.sqrt(factors.squared_residuals(beta) / free)
+    return np.asarray(sigma)

@@ -91,9 +91,8 @@ def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
     words : str
     """
     system = rows.factors.weighted(weights)
-    beta, inverse = system.solve(), system.inverse()
-    found = [whiten_run(run, beta, inverse, weights) for log in factor_runs(rows) for run in log]
-    scores = np.array([v for v in found if v is not None])
+    inverse = system.inverse()
+    scores = whiten_runs(rows, weights)
     seen = system.A @ inverse
     count, rank = len(scores), float(np.trace(seen))
     squares = np.sum(scores**2, axis=1)
@@ -109,6 +108,20 @@ def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
     half = np.vstack([np.sqrt(1.0 - share) * scores, np.sqrt(share * level * count) * seen])
     words = f"scatter between {count} runs of time, {100.0 * share:.0f} % of it shared alike"
     return fix_signs(triangularise_rows(half @ system.A)), words
+
+
+def measure_run_inflation(rows: Regression, weights: Array) -> float:
+    """Variance of the scores over that of white errors with these sigmas, by runs of time."""
+    rank = rows.factors.weighted(weights).condition()[1]
+    return float(np.sum(whiten_runs(rows, weights) ** 2)) / rank
+
+
+def whiten_runs(rows: Regression, weights: Array) -> Array:
+    """Scores of all runs that have rows, shape (runs, parameters), of unit variance if white."""
+    system = rows.factors.weighted(weights)
+    beta, inverse = system.solve(), system.inverse()
+    found = [whiten_run(run, beta, inverse, weights) for log in factor_runs(rows) for run in log]
+    return np.array([v for v in found if v is not None])
 
 
 def whiten_run(run: Factors, beta: Array, inverse: Array, weights: Array) -> Array | None:

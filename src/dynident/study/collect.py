@@ -24,7 +24,7 @@ from dynident.collection.folder import (
 )
 from dynident.collection.identify import identify_sources
 from dynident.collection.reduce import list_log_files, reduce_problem
-from dynident.collection.source import pack_source
+from dynident.collection.source import Source, pack_source
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import DynidentError, InputError
 from dynident.core.options import read_options
@@ -254,10 +254,15 @@ def identify_factors(
     left = [f"{entry.name} is left out: {entry.reason}" for entry in (*damaged, *others)]
     if not sources:
         raise InputError("; ".join([f"{folder}: holds no source that can be merged", *left]))
-    told = {**statement.study, "log": [source.about.section for source in sources]}
-    study = validate_data(Study, told, folder / HEAD)
-    study = replace_file_names(study, lambda name: os.path.normpath(folder / name))
+    study = restore_study(folder, statement, sources)
     given = {**collect_study_options(study), **{k: v for k, v in options.items() if v is not None}}
     chosen = method or study.identify.method
     fit = identify_sources(statement.model, sources, chosen, given, progress)
     return replace(fit, study=study, warnings=(*left, *fit.warnings))
+
+
+def restore_study(folder: Path, statement: Statement, sources: Sequence[Source]) -> Study:
+    """The study of some sources, files named as seen from here."""
+    told = {**statement.study, "log": [source.about.section for source in sources]}
+    study = validate_data(Study, told, folder / HEAD)
+    return replace_file_names(study, lambda name: os.path.normpath(folder / name))

@@ -1,0 +1,293 @@
+"""Fleets that are made: what is named, what is not, intervals, and a new robot with few logs.
+
+Writes docs/figures/fleet.md. Run from the top of the project:
+python benchmarks/fleet.py [--fleets 20] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from common import FIGURES, ROOT, markdown
+
+from dynident.collection.changes import estimate_scatter, find_changes, measure_levels
+from dynident.collection.fleet import Opened, find_own_parameters, identify_member, identify_type
+from dynident.collection.folder import Statement
+from dynident.collection.member import Member, weigh_members
+from dynident.collection.odd import Fitted, find_deviation, fit_fleet
+from dynident.collection.reduce import reduce_problem
+from dynident.collection.source import Source
+from dynident.core.arrays import Array
+from dynident.dynamics.base import base_parameters
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+
+ROBOTS, SESSIONS, SECONDS = 12, 6, 20.0
+CULPRITS = {3: "tool", 6: "slipped", 9: "worn", 11: "changed"}
+LARGE = 100
+
+
+def load_maker() -> ModuleType:
+    """``examples/fleet/make.py``."""
+    spec = importlib.util.spec_from_file_location("make", ROOT / "examples" / "fleet" / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+make = load_maker()
+KIND = make.load_type()
+BASE = base_parameters(KIND.model)
+
+
+def reduce_robot(made: Any, sessions: int | None = None) -> list[Source]:
+    """Factors of a robot's logs, as `dynident collect` makes them."""
+    found = []
+    for k, (q, tau) in enumerate(made.sessions[:sessions]):
+        log = prepare(Recording(f"session-{k:02d}", make.RATE, q, tau), 5.0, drop_below=0.05)
+        found.append(reduce_problem(Problem(KIND.robot, log), f"{k:064d}", {}, None))
+    return found
+
+
+def draw_fleet(
+    seed: int, robots: int, culprits: dict[int, str], loss: float, sessions: int = SESSIONS
+) -> tuple[list[Any], list[Member]]:
+    """Robots with their truth, and as members of a fleet."""
+    made = [
+        make.make_robot(
+            KIND,
+            np.random.default_rng((seed, k)),
+            sessions,
+            SECONDS,
+            culprits.get(k % ROBOTS, ""),
+            loss,
+        )
+        for k in range(robots)
+    ]
+    sources = [(f"robot-{k:03d}", reduce_robot(each)) for k, each in enumerate(made)]
+    return made, weigh_members(KIND.model, sources)
+
+
+def open_fleet(members: list[Member]) -> Opened:
+    """Members as if they were read from folders."""
+    statement = Statement("", {}, KIND.model)
+    return Opened(ROOT, statement, tuple(members), fit_fleet(members), ())
+
+
+def list_true_parameters(made: Any) -> Array:
+    """Base parameters of a robot."""
+    drives = [made.drives[p.symbol][p.number - 1] for p in KIND.model.parameters[60:]]
+    return np.asarray(BASE.matrix @ np.concatenate([made.bodies.ravel(), drives]))
+
+
+def list_changes(members: Sequence[Member], fitted: Fitted) -> list[tuple[Any, ...]]:
+    """Changes of each robot."""
+    betas = [find_own_parameters(each, fitted, k) for k, each in enumerate(members)]
+    levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
+    scatter = estimate_scatter(levels)
+    names = [f"session-{k:02d}" for k in range(64)]
+    return [find_changes(each, scatter, KIND.robot.joint_names, names) for each in levels]
+
+
+def count_named(fleets: int) -> list[str]:
+    """How often culprits are named, and sound robots."""
+    named = dict.fromkeys(CULPRITS.values(), 0)
+    masses, shares, places = [], [], 0
+    odd = changed = sound = 0
+    for seed in range(fleets):
+        made, members = draw_fleet(seed, ROBOTS, CULPRITS, 0.10)
+        fitted = fit_fleet(members)
+        changes = list_changes(members, fitted)
+        for each, words, steps in zip(made, fitted.odd, changes, strict=True):
+            if each.culprit == "changed":
+                hits = [step for step in steps if step.joint == "joint_3"]
+                named["changed"] += bool(hits)
+                places += bool(hits) and hits[0].session == f"session-{SESSIONS // 2:02d}"
+                shares += [(hit.share + 0.1) / hit.error for hit in hits]
+                odd += bool(words)
+            elif each.culprit:
+                right = {"tool": "link_6 differs", "slipped": "nor does one link", "worn": "v4 d"}
+                other = {"tool": "@", "slipped": "@", "worn": "c4 d"}
+                hit = right[each.culprit] in words or other[each.culprit] in words
+                named[each.culprit] += hit
+                if each.culprit == "tool" and "kg" in words:
+                    mass, _, error = words.split(" by ")[1].split(" kg")[0].split()
+                    masses.append((float(mass) - make.TOOL) / (float(error) / 1.96))
+            else:
+                sound += 1
+                odd += bool(words)
+                changed += bool(steps)
+    return [
+        f"{fleets} fleets of {ROBOTS} robots with {SESSIONS} logs of {SECONDS:g} s, three of them "
+        "odd, one whose friction falls by 10 % in joint 3 after half of its sessions (scatter from "
+        "session to session 1.5 %):",
+        "",
+        *markdown(
+            ["robot", "named"],
+            [[kind, f"{count} of {fleets}"] for kind, count in named.items()],
+        ),
+        "",
+        f"Of {sound} sound robots {odd} are called odd (1 % a robot for links, 1 % for drives, is "
+        f"stated), of {sound} {changed} to have changed (1 %). The session of the change is the "
+        f"right one in {places} of {named['changed']}; the share's interval of 95 % covers in "
+        f"{np.sum(np.abs(shares) < 1.96)} of {len(shares)}, the tool's mass in "
+        f"{np.sum(np.abs(masses) < 1.96)} of {len(masses)}.",
+    ]
+
+
+def count_small_changes(fleets: int) -> list[str]:
+    """Changes of 5 % with 6, 12 and 24 sessions, and false alarms."""
+    rows = []
+    for sessions in (6, 12, 24):
+        found = false = sound = 0
+        number = max(2, fleets // 4)
+        for seed in range(number):
+            made, members = draw_fleet(
+                1000 + seed, ROBOTS, {2: "changed", 5: "changed", 8: "changed"}, 0.05, sessions
+            )
+            changes = list_changes(members, fit_fleet(members))
+            for each, steps in zip(made, changes, strict=True):
+                hit = any(step.joint == "joint_3" for step in steps)
+                found += hit and each.culprit == "changed"
+                sound += each.culprit != "changed"
+                false += bool(steps) and each.culprit != "changed"
+        rows.append([str(sessions), f"{found} of {3 * number}", f"{false} of {sound}"])
+    words = "A drop of 5 % of joint 3's friction in three robots of each fleet:"
+    return [words, "", *markdown(["sessions", "found", "false alarms"], rows)]
+
+
+def cover(fleets: int) -> list[str]:
+    """Intervals of the type's and of each robot's parameters, of sound robots."""
+    type_hits, drive_hits, own_hits = [], [], []
+    for seed in range(fleets):
+        made, members = draw_fleet(2000 + seed, ROBOTS, {}, 0.0)
+        robots = open_fleet(members)
+        fitted, fit = robots.fitted, identify_type(robots, "wls", {})
+        truths = np.array([list_true_parameters(each) for each in made])
+        # drives of the type are the mean of those from which all robots are drawn
+        usual = {"fv": make.VISCOUS, "fc": make.COULOMB, "Ia": make.ROTOR, "off": np.zeros(6)}
+        usual |= {symbol: np.full(6, value) for symbol, value in make.COUPLED.items()}
+        drives = [usual[p.symbol][p.number - 1] for p in KIND.model.parameters[60:]]
+        truth = BASE.matrix @ np.concatenate([KIND.bodies.ravel(), drives])
+        std = np.sqrt(np.diag(fit.estimate.covariance.matrix))
+        type_hits.append(np.abs(fit.estimate.beta - truth) < 1.96 * std)
+        for k, each in enumerate(members):
+            deviation, error = find_deviation(
+                each.triangle, fitted.others[k], fitted.M, fitted.population.spread
+            )
+            own = np.linalg.pinv(fitted.M) @ (truths[k] - truth)
+            drive_hits.append(np.abs(deviation - own) < 1.96 * error)
+        one = identify_member(robots, "robot-000", "wls", {})
+        std = np.sqrt(np.diag(one.estimate.covariance.matrix))
+        own_hits.append(np.abs(one.estimate.beta - truths[0]) < 1.96 * std)
+    shares = [100.0 * np.mean(hits) for hits in (type_hits, drive_hits, own_hits)]
+    return [
+        f"Of {fleets} fleets of {ROBOTS} sound robots, intervals of 95 % cover the truth:",
+        "",
+        *markdown(
+            ["base parameters of the type", "deviations of drives", "base parameters of one robot"],
+            [[f"{share:.1f} %" for share in shares]],
+        ),
+    ]
+
+
+def tenth(fleets: int) -> list[str]:
+    """A new robot with one short log, alone and with the fleet, judged by its other logs."""
+    rows = []
+    for label, seconds in (("one log of 20 s", 20.0), ("one log of 2 s", 2.0)):
+        errors: dict[str, list[float]] = {"alone": [], "with the fleet": [], "type": [], "own": []}
+        for seed in range(fleets):
+            made, _ = draw_fleet(3000 + seed, ROBOTS, {}, 0.0)
+            cut = [
+                (q[: round(seconds * make.RATE)], tau[: round(seconds * make.RATE)])
+                for q, tau in made[0].sessions[:1]
+            ]
+            small = type(made[0])("", made[0].bodies, made[0].drives, tuple(cut))
+            sources = [("robot-000", reduce_robot(small))]
+            sources += [(f"robot-{k:03d}", reduce_robot(each)) for k, each in enumerate(made) if k]
+            members = weigh_members(KIND.model, sources)
+            fitted = fit_fleet(members)
+            whole = reduce_robot(made[0])
+            held = [source.factors for source in whole[1:]]
+            torque = sum(part.squared_torques.sum() for part in held)
+            beta = {
+                "alone": members[0].problem.factors.weighted(members[0].sigma).solve(),
+                "with the fleet": find_own_parameters(members[0], fitted, 0),
+                "type": fitted.population.beta,
+                "own": list_true_parameters(made[0]),
+            }
+            for name, values in beta.items():
+                left = sum(part.squared_residuals(values).sum() for part in held)
+                errors[name].append(100.0 * float(np.sqrt(left / torque)))
+        rows.append([label, *(f"{np.median(found):.2f}" for found in errors.values())])
+    words = (
+        "A new robot of a fleet of twelve, judged by its five other logs, torque error %, medians; "
+        "the last column is of its true parameters:"
+    )
+    head = ["its logs", "alone", "with the fleet", "the type alone", "true"]
+    return [words, "", *markdown(head, rows)]
+
+
+def cost(robots: int) -> list[str]:
+    """Processor time of a large fleet, and of its logs."""
+    start = time.process_time()
+    made = make.make_robot(KIND, np.random.default_rng(0), 1, 3600.0)
+    drawn = time.process_time()
+    reduce_robot(made)
+    hour = time.process_time() - drawn
+    del start
+    _, members = draw_fleet(5, robots, CULPRITS, 0.10)
+    begin = time.process_time()
+    opened = open_fleet(members)
+    identify_type(opened, "pc-idim-ls", {})
+    list_changes(members, opened.fitted)
+    merged = time.process_time() - begin
+    sixteen = (robots * hour / 16.0 + merged) / 60.0
+    return [
+        f"An hour at {make.RATE:g} Hz is reduced in {hour:.1f} s of processor time (the "
+        f"reading of its file not counted); {robots} robots with {SESSIONS} logs each are then "
+        f"identified, their odd ones named ({sum(map(bool, opened.fitted.odd))}), and the type "
+        f"made consistent in "
+        f"{merged:.1f} s: {robots} robots of one hour in {sixteen:.1f} minutes on 16 cores.",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fleets", type=int, default=20)
+    parser.add_argument("--quick", action="store_true", help="two fleets, printed only")
+    chosen = parser.parse_args()
+    fleets = 2 if chosen.quick else chosen.fleets
+    parts = [
+        ("What is named", count_named(fleets)),
+        ("Small changes", count_small_changes(fleets)),
+        ("Intervals", cover(fleets)),
+        ("A new robot", tenth(fleets)),
+        ("Cost", cost(12 if chosen.quick else LARGE)),
+    ]
+    lines = [
+        "# Fleets that are made",
+        "",
+        "`benchmarks/fleet.py`; robots as of `examples/fleet/make.py`.",
+    ]
+    for title, body in parts:
+        lines += ["", f"## {title}", "", *body]
+    text = "\n".join(lines) + "\n"
+    if not chosen.quick:
+        (FIGURES / "fleet.md").write_text(text)
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""``dynident fleet``: robots of one type together, and which of them to inspect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dynident.cli.options import JsonFlag
+from dynident.cli.output import print_json, say, say_written
+from dynident.core.errors import InputError, name_study_in_errors
+
+OUTPUTS = ("fleet.json", "fleet.html")
+"""All that ``-o DIR`` receives beside the type's result; the first is the head of the set."""
+
+
+def fleet(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ROBOT", help="A folder a robot: of factors, or with --study of logs."
+        ),
+    ],
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            "--study",
+            metavar="STUDY|ROBOT",
+            help="Model and preparation of folders of logs, which are collected into -o DIR first.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+    ] = 1,
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            "--robot", metavar="NAME", help="Identify this one, with the others as prior."
+        ),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help="Of factors; that of the study by default.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Directory of fleet.json, fleet.html, and the type's or the robot's result.",
+        ),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Identify robots of one type together: what they share, and which are odd or change."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.files import write_files
+    from dynident.fit.json import serialise_result, to_json
+    from dynident.study import fleet as fleets
+    from dynident.study.collect import read_model_study
+
+    if study is not None and output is None:
+        raise InputError("--study collects factors: say where with -o DIR")
+    with show_progress() as progress, name_study_in_errors(study):
+        if study is not None and output is not None:
+            folders = fleets.collect_robots(
+                read_model_study(study), folders, output / "factors", workers, progress
+            )
+        if robot is None:
+            found = fleets.identify_fleet(folders, method, progress=progress)
+            fit, text, plain = found.fit, found.summary(), found.to_dict()
+            pages = {OUTPUTS[0]: to_json(plain), OUTPUTS[1]: found.render()}
+        else:
+            fit = fleets.identify_robot(folders, robot, method, progress=progress)
+            text, plain, pages = fit.summary(), serialise_result(fit, output), {}
+    contents, notes = ({}, ()) if output is None else fit.render_files(output)
+    if output is not None:
+        contents |= {output / name: page.encode() for name, page in pages.items()}
+        write_files(contents)
+    if json:
+        print_json(plain)
+    else:
+        typer.echo(text)
+    say("note", notes)
+    say_written(output)

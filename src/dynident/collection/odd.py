@@ -1,0 +1,256 @@
+"""Robots that do not belong to their fleet, and in what they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import chdtrc, chdtri, stdtr
+
+from dynident.collection.member import Member
+from dynident.collection.population import (
+    Population,
+    add_deviation,
+    as_system,
+    compare_triangles,
+    fit_population,
+    leave_each_out,
+    stack_triangles,
+)
+from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
+from dynident.core.words import format_number
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+
+LEVEL = 0.01
+"""Chance that a sound robot is named, for its links and for its drives."""
+ROUNDS = 5
+"""Of leaving odd robots out of the population."""
+WIDE = 1e3
+"""Spread of a deviation that may be anything, over what it usually is."""
+SMALLEST = 0.1
+"""Spread to begin with, as a share of a parameter's size."""
+BODY = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fleet whose odd robots are told from the others.
+
+    Attributes
+    ----------
+    population : Population
+        Of the robots that belong.
+    drives : tuple of int
+        Standard parameters that each robot has of its own.
+    M : ndarray, shape (p, q)
+        From these to base parameters.
+    kept : tuple of int
+        Robots that belong.
+    others : tuple of ndarray
+        What all other robots that belong tell of the type, for each robot.
+    odd : tuple of str
+        In what each robot differs, empty for those that belong.
+    """
+
+    population: Population
+    drives: tuple[int, ...]
+    M: Array
+    kept: tuple[int, ...]
+    others: tuple[Array, ...]
+    odd: tuple[str, ...]
+
+
+def fit_fleet(members: Sequence[Member]) -> Fitted:
+    """Spreads and type of the robots that belong, and which do not.
+
+    A robot's links contradict the others' where the sum of squares of both together exceeds what
+    each leaves, its drives being free: chi squared over the fleet's median, which takes in what the
+    model lacks. A drive is odd by its deviation over the spread of the others'.
+
+    Raises
+    ------
+    ComputationError
+        Where most robots contradict each other.
+    """
+    base = members[0].problem.base
+    idim = base.idim
+    drives = tuple(range(idim.inertial, len(idim.parameters)))
+    M = base.matrix[:, drives]
+    triangles = [member.triangle for member in members]
+    start = guess_spreads(idim, as_system(stack_triangles(triangles)).solve(), M)
+    fleet = Fleetwide(base, drives, M, triangles, start)
+    odd = [""] * len(members)
+    kept, found = leave_odd_links_out(fleet, odd)
+    kept, found = leave_odd_drives_out(fleet, odd, kept, found)
+    others = list_others(found, kept, triangles)
+    return Fitted(found, drives, M, kept, tuple(others), tuple(odd))
+
+
+@dataclass(frozen=True, eq=False)
+class Fleetwide:
+    """What is the same in every round: see `Fitted`, and spreads to begin with."""
+
+    base: BaseParameters
+    drives: tuple[int, ...]
+    M: Array
+    triangles: Sequence[Array]
+    start: Array
+
+    def fit(self, kept: Sequence[int]) -> Population:
+        """The population of some of the robots."""
+        return fit_population([self.triangles[k] for k in kept], self.M, self.start)
+
+
+def leave_odd_links_out(fleet: Fleetwide, odd: list[str]) -> tuple[tuple[int, ...], Population]:
+    """Leave robots out whose links contradict the others', until these agree."""
+    count, wide = len(fleet.triangles), WIDE * fleet.start
+    kept: tuple[int, ...] = tuple(range(count))
+    for _ in range(ROUNDS):
+        found = fleet.fit(kept)
+        others = list_others(found, kept, fleet.triangles)
+        free = [add_deviation(other, fleet.M, wide)[0] for other in others]
+        chances, scale = judge_links(fleet.triangles, free, kept)
+        for k, chance in enumerate(chances):
+            odd[k] = ""
+            if chance < LEVEL:
+                odd[k] = explain_links(fleet.base, fleet.triangles[k], free[k], scale)
+        belongs = tuple(k for k, words in enumerate(odd) if not words)
+        if belongs == kept:
+            break
+        refuse_no_type(len(belongs), count)
+        kept = belongs
+    return kept, found
+
+
+def leave_odd_drives_out(
+    fleet: Fleetwide, odd: list[str], kept: tuple[int, ...], found: Population
+) -> tuple[tuple[int, ...], Population]:
+    """Leave robots out whose drives are far from the others', the farthest first."""
+    while len(kept) > 3:
+        far = int(np.argmax(np.max(np.abs(found.deviations) / found.spread, axis=1)))
+        rest = tuple(k for k in kept if k != kept[far])
+        without = fleet.fit(rest)
+        words = judge_drives(fleet, without, fleet.triangles[kept[far]])
+        if not words:
+            break
+        odd[kept[far]] = words
+        refuse_no_type(len(rest), len(fleet.triangles))
+        kept, found = rest, without
+    return kept, found
+
+
+def refuse_no_type(left: int, robots: int) -> None:
+    """Refuse a fleet in which most contradict each other."""
+    if left < max(2, robots / 2):
+        raise ComputationError(
+            f"{robots - left} of {robots} robots contradict the others: they are of no one type, "
+            "or their logs are damaged; look at each with dynident doctor"
+        )
+
+
+def guess_spreads(idim: Idim, beta: Array, M: Array) -> Array:
+    """A tenth of a parameter, or of the largest of its kind where that is smaller."""
+    size = np.abs(np.linalg.pinv(M) @ beta)
+    symbols = [p.symbol for p in idim.parameters[idim.inertial :]]
+    largest = [
+        max(s for s, other in zip(size, symbols, strict=True) if other == own) for own in symbols
+    ]
+    return np.asarray(SMALLEST * np.maximum(largest, 1e-6))
+
+
+def list_others(found: Population, kept: Sequence[int], triangles: Sequence[Array]) -> list[Array]:
+    """What the robots that belong tell of the type, without each robot itself."""
+    every = stack_triangles(found.triangles)
+    without = dict(zip(kept, leave_each_out(found.triangles), strict=True))
+    return [without.get(k, every) for k in range(len(triangles))]
+
+
+def judge_links(
+    triangles: Sequence[Array], others: Sequence[Array], kept: Sequence[int]
+) -> tuple[list[float], float]:
+    """Compare each robot with the others, its drives being free.
+
+    Returns
+    -------
+    chances : list of float
+        Of as much in a sound robot.
+    scale : float
+        By which statistics exceed chi squared in the fleet's median, 1 at least.
+    """
+    found = [
+        compare_triangles(triangle, other)
+        for triangle, other in zip(triangles, others, strict=True)
+    ]
+    ratios = [found[k][0] / chdtri(found[k][1], 0.5) for k in kept if found[k][1]]
+    scale = max(1.0, float(np.median(ratios)))
+    return [float(chdtrc(freedom, value / scale)) for value, freedom in found], scale
+
+
+def judge_drives(fleet: Fleetwide, others: Population, triangle: Array) -> str:
+    """The drive's parameter that is far from the others', in words; empty where none is.
+
+    Each parameter's deviation is free in turn, the others keep their spreads. It is t distributed
+    about the type, for so many others tell the spread.
+    """
+    told, parameters = stack_triangles(others.triangles), fleet.base.idim.parameters
+    worst, words = 1.0, ""
+    for k, place in enumerate(fleet.drives):
+        free = others.spread.copy()
+        free[k] *= WIDE
+        deviation, error = find_deviation(triangle, told, fleet.M, free)
+        t = deviation[k] / np.hypot(others.spread[k], error[k])
+        chance = 2.0 * float(stdtr(len(others.deviations) - 1, -abs(t)))
+        if chance < worst:
+            worst = chance
+            words = (
+                f"{parameters[place].name} differs by {format_number(deviation[k], 2)}, "
+                f"{abs(t):.1f} times the spread of the others"
+            )
+    return words if worst < LEVEL / len(fleet.drives) else ""
+
+
+def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tuple[Array, Array]:
+    """A robot's deviation from the type that the others tell, and its standard errors."""
+    told, line = add_deviation(other, M, spread)
+    system = as_system(stack_triangles([triangle, told]))
+    q = M.shape[1]
+    U, V, w = line[:, :q], line[:, q:-1], line[:, -1]
+    half = solve_triangular(
+        U, np.column_stack([w - V @ system.solve(), np.eye(q), V @ system.inverse()])
+    )
+    # the type is the robot plus d: the robot's deviation is -d
+    return -half[:, 0], np.linalg.norm(half[:, 1:], axis=1)
+
+
+def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: float) -> str:
+    """The one link whose parameters explain a contradiction, in words.
+
+    Parameters
+    ----------
+    other : ndarray
+        What the others tell, the robot's drives being free.
+    """
+    robot = base.idim.robot
+    best = np.inf, 0, 0
+    for k in range(base.idim.inertial // BODY):
+        told, _ = add_deviation(
+            other, base.matrix[:, BODY * k : BODY * (k + 1)], np.full(BODY, WIDE)
+        )
+        value, freedom = compare_triangles(triangle, told)
+        best = min(best, (value, freedom, k))
+    value, freedom, k = best
+    if chdtrc(freedom, value / scale) < LEVEL:
+        return (
+            "its links are not those of the others, nor does one link explain it: a zero, a gear "
+            "or another robot"
+        )
+    own = base.matrix[:, BODY * k : BODY * (k + 1)]
+    deviation, error = find_deviation(triangle, other, own, np.full(BODY, WIDE))
+    name = robot.links[k]
+    mass, sure = deviation[0], error[0]
+    size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
+    return f"{name} differs{size}: a tool, a load or another part"

@@ -1,0 +1,218 @@
+"""Fleets: what robots share, how drives differ, which robots are odd or change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy
+
+import dynident as di
+from dynident.cli import run
+from dynident.collection.changes import estimate_scatter, find_changes
+from dynident.collection.population import (
+    add_deviation,
+    compare_triangles,
+    fit_population,
+    leave_each_out,
+    predict_deviations,
+    stack_triangles,
+)
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+
+ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
+RATE, SAMPLES, SESSIONS = 100.0, 800, 6
+DRIVES = np.array([0.20, 1.5, 2.0, 0.1, 0.08, 0.6, 0.9, -0.05])
+"""Ia, fv, fc, off of the shoulder and of the elbow."""
+
+
+def draw_triangles(
+    robots: int, p: int, spread: Array, rows: int = 40
+) -> tuple[Array, list[Array], Array, list[tuple[Array, Array]]]:
+    """Robots whose first parameters deviate: M, triangles, deviations, and the rows themselves."""
+    rng = np.random.default_rng(3)
+    M = np.eye(p)[:, : len(spread)]
+    beta, deviations = rng.normal(size=p), spread * rng.normal(size=(robots, len(spread)))
+    data = []
+    for d in deviations:
+        X = rng.normal(size=(rows, p))
+        data.append((X, X @ (beta + M @ d) + rng.normal(size=rows)))
+    triangles = [np.linalg.qr(np.column_stack(pair), mode="r") for pair in data]
+    return M, triangles, deviations, data
+
+
+def test_the_type_is_generalised_least_squares_and_deviations_its_best_predictions():
+    spread = np.array([0.5, 2.0])
+    M, triangles, _, data = draw_triangles(5, 6, spread)
+    found = predict_deviations(triangles, M, spread)
+    information, score, inverses = np.zeros((6, 6)), np.zeros(6), []
+    for X, y in data:
+        inverses.append(np.linalg.inv(np.eye(len(y)) + X @ M @ np.diag(spread**2) @ M.T @ X.T))
+        information += X.T @ inverses[-1] @ X
+        score += X.T @ inverses[-1] @ y
+    beta = np.linalg.solve(information, score)
+    np.testing.assert_allclose(found.beta, beta, rtol=1e-9)
+    covariance = np.linalg.inv(information)
+    for k, ((X, y), inverse) in enumerate(zip(data, inverses, strict=True)):
+        gain = np.diag(spread**2) @ M.T @ X.T @ inverse
+        np.testing.assert_allclose(found.deviations[k], gain @ (y - X @ beta), rtol=1e-8)
+        variance = np.diag(spread**2) - gain @ X @ M @ np.diag(spread**2)
+        variance += gain @ X @ covariance @ X.T @ gain.T
+        np.testing.assert_allclose(found.errors[k] ** 2, np.diag(variance), rtol=1e-8)
+
+
+def test_spreads_are_found_and_never_zero():
+    spread = np.array([0.3, 1.0, 3.0])
+    M, triangles, deviations, _ = draw_triangles(60, 8, spread)
+    found = fit_population(triangles, M, np.ones(3))
+    np.testing.assert_allclose(found.spread, np.std(deviations, axis=0), rtol=0.2)
+    errors = (found.deviations - deviations) / found.errors
+    assert 0.8 < np.std(errors) < 1.2
+    M, triangles, _, _ = draw_triangles(10, 8, np.array([1e-9]))
+    assert 0.01 < fit_population(triangles, M, np.ones(1)).spread[0] < 0.2
+
+
+def test_robots_are_compared_with_all_others():
+    spread = np.array([1.0])
+    M, triangles, _, _ = draw_triangles(4, 3, spread)
+    told = [add_deviation(each, M, spread)[0] for each in triangles]
+    for k, other in enumerate(leave_each_out(told)):
+        expected = stack_triangles([each for j, each in enumerate(told) if j != k])
+        np.testing.assert_allclose(np.abs(other), np.abs(expected), atol=1e-9)
+        own = add_deviation(other, M, spread)[0]
+        statistic, freedom = compare_triangles(triangles[k], own)
+        assert freedom == 3
+        assert statistic < 20.0
+        moved = triangles[k].copy()
+        moved[:, -1] += moved[:, :-1] @ np.array([0.0, 3.0, 0.0])
+        assert compare_triangles(moved, own)[0] > 100.0
+
+
+def test_changes_are_found_at_the_stated_rate_of_false_alarms():
+    rng = np.random.default_rng(0)
+    joints, sessions = ("a", "b", "c"), tuple(f"s{k}" for k in range(8))
+    levels = 1.0 + 0.015 * rng.normal(size=(2000, 8, 3))
+    scatter = estimate_scatter(levels)
+    np.testing.assert_allclose(scatter, 0.015, rtol=0.05)
+    false = sum(bool(find_changes(each, scatter, joints, sessions)) for each in levels)
+    assert 5 < false < 40  # of 2 000, at 1 %
+    levels[:100, 5:, 1] *= 0.95
+    found = [find_changes(each, scatter, joints, sessions) for each in levels[:100]]
+    right = [steps for steps in found if any(step.joint == "b" for step in steps)]
+    assert len(right) > 70
+    shares = [step.share for steps in right for step in steps if step.joint == "b"]
+    assert np.median(shares) == pytest.approx(-0.05, abs=0.01)
+    assert not find_changes(levels[0, :3], scatter, joints, sessions)
+
+
+def write_robot(folder: Path, seed: int, heavier: float, worn: float, later: float) -> None:
+    """Logs of an arm with drives of its own, whose elbow may carry more and rub otherwise."""
+    robot = di.load_robot(ARM)
+    model = di.build_idim(robot, "coulomb-viscous")
+    rng = np.random.default_rng(seed)
+    own = DRIVES * (1.0 + 0.1 * rng.normal(size=8))
+    own[[5, 6]] *= worn
+    bodies = robot.nominal.copy()
+    bodies[1] *= heavier
+    folder.mkdir()
+    for session in range(SESSIONS):
+        drives = own * (1.0 + 0.01 * rng.normal(size=8))
+        drives[[1, 2]] *= later if session >= SESSIONS // 2 else 1.0
+        q, dq, ddq = (0.35 * x for x in toy.motion(2, SAMPLES / RATE, 10 * seed + session, RATE))
+        tau = model.torque(np.concatenate([bodies.ravel(), drives]), q, dq, ddq)
+        tau += rng.normal(scale=[0.2, 0.1], size=tau.shape)
+        names = ("q_shoulder", "q_elbow", "tau_shoulder", "tau_elbow")
+        signals = dict(zip(names, np.hstack([q, tau]).T, strict=True))
+        np.savez(folder / f"day{session}.npz", time=np.arange(SAMPLES) / RATE, **signals)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight robots: the second carries more, the third rubs, the fourth changes; and the fleet."""
+    folder = tmp_path_factory.mktemp("fleet")
+    shutil.copy(ARM, folder)
+    (folder / "study.toml").write_text('[robot]\nfile = "arm.urdf"\n[prepare]\nbandwidth = 5.0\n')
+    for k in range(8):
+        heavier, worn, later = 1.0 + 0.3 * (k == 1), 1.0 + 2.0 * (k == 2), 1.0 - 0.2 * (k == 3)
+        write_robot(folder / f"arm{k}", k, heavier, worn, later)
+    robots = [str(folder / f"arm{k}") for k in range(8)]
+    given = ["fleet", *robots, "--study", str(folder / "study.toml"), "-o", str(folder / "out")]
+    assert run(given) == 0
+    return folder
+
+
+def test_odd_robots_and_changes_are_named(made: Path):
+    told = json.loads((made / "out" / "fleet.json").read_text())
+    robots = {robot["name"]: robot for robot in told["robots"]}
+    assert robots["arm1"]["odd"].startswith("fore differs by +0.")
+    assert "2 differs" in robots["arm2"]["odd"]
+    (change,) = robots["arm3"]["changes"]
+    assert (change["joint"], change["session"]) == ("shoulder", "day3.npz")
+    assert change["share"] == pytest.approx(-0.2, abs=0.04)
+    for k in (0, 4, 5, 6, 7):
+        assert not robots[f"arm{k}"]["odd"]
+        assert not robots[f"arm{k}"]["changes"]
+    page = (made / "out" / "fleet.html").read_text()
+    assert "arm3" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_type_is_a_result_as_any_other(made: Path):
+    fit = di.read_result(made / "out" / "result.json")
+    truth = di.load_robot(ARM).nominal
+    assert fit.consistent
+    model = di.build_idim(di.load_robot(ARM), "coulomb-viscous")
+    beta = fit.base.matrix @ np.concatenate([truth.ravel(), DRIVES])
+    std = np.sqrt(np.diag(fit.estimate.covariance.matrix))
+    assert np.all(np.abs(fit.estimate.beta - beta) < 5.0 * std)
+    assert model.names[: fit.base.idim.inertial] == fit.base.idim.names[: fit.base.idim.inertial]
+
+
+def test_a_robot_with_few_rows_is_told_by_the_others(made: Path, tmp_path: Path):
+    folders = [made / "out" / "factors" / f"arm{k}" for k in range(8)]
+    short = tmp_path / "new"
+    short.mkdir()
+    with np.load(made / "arm5" / "day0.npz") as log:
+        np.savez(tmp_path / "short.npz", **{name: log[name][:90] for name in log})
+    di.collect(made / "study.toml", [tmp_path / "short.npz"], short)
+    alone = di.identify_factors(short, "wls", covariance="sandwich")
+    helped = di.identify_robot([*folders, short], "new", "wls")
+    whole = di.identify_factors(folders[5], "wls")
+    error = [
+        np.linalg.norm((fit.estimate.beta - whole.estimate.beta)[fit.base.rigid_body_count :])
+        for fit in (alone, helped)
+    ]
+    assert error[1] < error[0]
+    left = [
+        di.validate(fit, di.read_log(made / "arm5" / "day3.npz", di.load_robot(ARM)))[0]
+        for fit in (alone, helped)
+    ]
+    assert left[1].overall_percent < 0.7 * left[0].overall_percent
+
+
+def test_what_is_no_fleet_is_refused_in_one_line(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    folders = [made / "out" / "factors" / f"arm{k}" for k in range(2)]
+    with pytest.raises(InputError, match="two robots at least"):
+        di.identify_fleet(folders[:1])
+    with pytest.raises(InputError, match="did you mean 'arm1'"):
+        di.identify_robot(folders, "arm11")
+    with pytest.raises(InputError, match="another robot is called 'arm0'"):
+        di.identify_fleet([*folders, folders[0]])
+    with pytest.raises(InputError, match="holds no factors"):
+        di.identify_fleet([made / "arm0", made / "arm1"])
+    with pytest.raises(InputError, match="needs rows"):
+        di.identify_fleet(folders, "irls")
+    other = tmp_path / "other"
+    study = made / "other.toml"
+    study.write_text('[robot]\nfile = "arm.urdf"\n[prepare]\nbandwidth = 4.0\n')
+    di.collect(study, [made / "arm2" / "day0.npz"], other)
+    with pytest.raises(InputError, match="another model, preparation or version"):
+        di.identify_fleet([*folders, other])
+    assert run(["fleet", *map(str, folders), "--study", str(study)]) == 2
+    assert "say where with -o DIR" in capsys.readouterr().err
