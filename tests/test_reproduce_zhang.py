@@ -47,8 +47,9 @@ from dynident_papers.zhang2018.simulated import (
     SPEED,
     STATIC,
     VISCOUS,
-    choose_trajectory,
+    compute_condition_number,
     load_arm,
+    load_trajectory,
     simulate_exact_log,
     simulate_noisy_torque_log,
 )
@@ -87,11 +88,13 @@ def test_the_published_body_cannot_be_and_the_set_one_can():
     np.testing.assert_allclose(arm.robot.nominal[others], arm.published.nominal[others], rtol=1e-6)
 
 
-def test_trajectories_are_the_best_of_those_that_are_tried():
+def test_the_trajectory_that_was_sought_keeps_the_speeds_and_its_condition_number():
     arm = load_arm()
-    reference = choose_trajectory(arm, 2)
+    reference = load_trajectory()
     assert reference.q.shape == (1000, 6)
-    np.testing.assert_allclose(np.abs(reference.dq).max(axis=0), LARGEST_SPEED)
+    assert np.all(np.abs(reference.dq).max(axis=0) <= 1.001 * LARGEST_SPEED)
+    assert compute_condition_number(arm, reference) < 5.0
+    assert len(load_trajectory(periods=2).q) == 2000
     noise = (
         simulate_noisy_torque_log(arm, reference, 0).tau - simulate_exact_log(arm, reference).tau
     )
@@ -101,7 +104,7 @@ def test_trajectories_are_the_best_of_those_that_are_tried():
 def test_a_belief_and_constraints_tell_what_a_motion_does_not():
     """The shortest form, of one log: that of all methods follows."""
     arm = load_arm()
-    reference = choose_trajectory(arm, 4)
+    reference = load_trajectory()
     own = build_undecimated_problem(arm.believed, simulate_noisy_torque_log(arm, reference, seed=1))
     ols, bounded = (
         measure_estimate_errors(arm, reference, own, make_method_solver(own, m), False)
@@ -127,7 +130,7 @@ def test_base_methods_are_right_on_friction_and_far_off_on_inertia(method):
 @pytest.mark.long
 def test_all_searches_by_the_surveys_criterion_have_an_answer():
     arm, failures = load_arm(), []
-    log = simulate_noisy_torque_log(arm, choose_trajectory(arm, 4), 0)
+    log = simulate_noisy_torque_log(arm, load_trajectory(), 0)
     own = build_undecimated_problem(arm.robot, log)
     found = search_in_ranges(arm, own, True, failures, "noisy")
     assert not failures
@@ -223,7 +226,7 @@ def test_forgetting_tracks_closer(k):
 
 def test_errors_do_not_hang_on_the_rounding_of_a_mass_that_is_zero():
     arm = load_arm()
-    reference = choose_trajectory(arm, 1)
+    reference = load_trajectory()
     friction = arm.idim.split(arm.theta)[1].reshape(6, -1).T
     found = []
     for rounding in (1e-16, -3e-14):
@@ -237,7 +240,7 @@ def test_errors_do_not_hang_on_the_rounding_of_a_mass_that_is_zero():
 
 def test_what_a_motion_determines_is_judged_apart():
     arm = load_arm()
-    reference = choose_trajectory(arm, 1)
+    reference = load_trajectory()
     base = base_parameters(arm.idim)
     least = np.linalg.pinv(base.matrix) @ (base.matrix @ arm.theta)
     friction = arm.idim.split(least)[1].reshape(6, -1).T
