@@ -89,7 +89,7 @@ COMMANDS = {
         "dynident report out/result.json -o report.html",
     ),
     "export": Command(
-        "dynident.cli.result",
+        "dynident.cli.export",
         "Write a stored result as a robot model, or as code.",
         "dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml",
     ),

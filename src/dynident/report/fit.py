@@ -13,7 +13,8 @@ from dynident.core.errors import InputError, check_type
 from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
-from dynident.export.mjcf import is_mjcf, list_model_files
+from dynident.export.formats import EXPORTS, choose_own_format
+from dynident.export.mjcf import list_model_files
 from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, restore_robot_files
@@ -223,7 +224,8 @@ class Fit(Result):
         """The contents of the files of `save`, and notes on them."""
         text = to_json(serialise_result(self, folder))
         contents = {folder / OUTPUTS[0]: text.encode()}
-        model = "model.xml" if is_mjcf(self.robot) else "model.urdf"
+        own = choose_own_format(self.robot)
+        model = f"model.{EXPORTS[own].suffix}"
         repair = "dynident export --repair writes the nearest consistent one"
         notes: tuple[str, ...] = ()
         if self.phi is None:
@@ -234,10 +236,8 @@ class Fit(Result):
             notes = (f"{words}; {repair}",)
         elif self.verdict.state == REFUTED and not anyway:
             notes = (f"the result is refuted, so {model} takes {ANYWAY}",)
-        elif model == "model.xml":
-            contents[folder / model], notes = self.model_mjcf(folder)
         else:
-            contents[folder / model], notes = self.model_urdf()
+            contents[folder / model], notes = self.render_file(own, folder)
         if report:
             contents[folder / "report.html"] = self.render_page()
         return contents, notes
