@@ -105,9 +105,11 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.estimators.covariance import COVARIANCES
     from dynident.excitation.criteria import CRITERIA
     from dynident.export.formats import EXPORTS
+    from dynident.fit.json import DOCUMENT
     from dynident.friction.models import FRICTIONS
     from dynident.methods import ESTIMATORS
     from dynident.readers import READERS
+    from dynident.report.sections import SECTIONS
     from dynident.simulation.integrators import INTEGRATORS
 
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
@@ -115,7 +117,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, CRITERIA, ESTIMATORS, READERS, FRICTIONS]
     registries += [cli.COMMANDS, CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
-    registries += [DIAGNOSES, EXPORTS]
+    registries += [DIAGNOSES, DOCUMENT, EXPORTS, SECTIONS]
     saved = [dict(registry) for registry in registries]
     # a page adds a command as a file of the room
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path / "cli")])

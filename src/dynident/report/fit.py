@@ -29,8 +29,7 @@ from dynident.fit.tables import (
 from dynident.fit.verdict import ANYWAY, REFUTED
 from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
-from dynident.report.html import render_result_page
-from dynident.report.text import summarise_result
+from dynident.report.sections import render_result_page, summarise_result
 from dynident.report.views import Plots
 
 if TYPE_CHECKING:
