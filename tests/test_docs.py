@@ -102,6 +102,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.control.controller import CONTROLLERS
     from dynident.control.reference import REFERENCES
     from dynident.diagnosis.diagnoses import DIAGNOSES
+    from dynident.dynamics.limbs import SENSED
     from dynident.estimators.covariance import COVARIANCES
     from dynident.excitation.criteria import CRITERIA
     from dynident.export.formats import EXPORTS
@@ -117,7 +118,7 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, CRITERIA, ESTIMATORS, READERS, FRICTIONS]
     registries += [cli.COMMANDS, CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
-    registries += [DIAGNOSES, DOCUMENT, EXPORTS, SECTIONS]
+    registries += [DIAGNOSES, DOCUMENT, EXPORTS, SECTIONS, SENSED]
     saved = [dict(registry) for registry in registries]
     # a page adds a command as a file of the room
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path / "cli")])

@@ -473,7 +473,7 @@ def find_log_faults(
     """
     if any(log.rests is not None for log in problem.samples):
         return ()
-    if problem.robot.limbs:
+    if problem.robot.sensed:
         every = [*problem.samples, *(generalise_samples(problem.idim, log) for log in validation)]
         if any(log.torque != "measured" for log in every):
             return ()

@@ -374,9 +374,10 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
-    felt = {limb.contacts[0].name for limb in robot.limbs} - {*observed.missing}
-    if felt and observed.equations != "joints":
-        words += f", wrench at {', '.join(sorted(felt))}"
+    felt = [gauge for gauge, _ in robot.sensed if gauge.name not in observed.missing]
+    for kind in dict.fromkeys(gauge.kind for gauge in felt if observed.equations != "joints"):
+        names = sorted(gauge.name for gauge in felt if gauge.kind == kind)
+        words += f", {kind} at {', '.join(names)}"
     if observed.equations == "null-space":
         sets = ["+".join(each) or "no contact" for each in observed.free]
         words += f" of {', '.join(sets)}"
