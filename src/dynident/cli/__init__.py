@@ -105,7 +105,7 @@ COMMANDS = {
     ),
     "replay": Command(
         "dynident.cli.replay",
-        "Simulate a stored result under a log's law.",
+        "Simulate a result, or a robot's file, under a log's law.",
         "dynident replay out/result.json run3.csv --engine mujoco",
     ),
     "sample": Command(
