@@ -408,6 +408,27 @@ def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     np.testing.assert_allclose(exported.nominal, fit.phi, rtol=1e-6, atol=1e-9)
 
 
+def test_factors_are_collected_with_a_sensor_in_the_chain(folder, capsys, monkeypatch):
+    one, two, tool, _ = files(folder)
+    monkeypatch.chdir(folder)
+    own = ["--bandwidth", "10", "--sensor", "fore"]
+    assert run(["collect", "arm.urdf", one, two, *own, "-o", "factors"]) == 0
+    found = di.identify_factors(folder / "factors", "wls")
+    assert [each.name for each in found.residuals][3:] == [f"fore {part}" for part in WRENCH]
+    robot = at(di.load_robot("arm.urdf"), "fore")
+    logs = [di.prepare(di.read_log(log, robot), bandwidth=10.0) for log in (one, two)]
+    direct = di.identify(Problem(robot, logs), "wls", doctor=False)
+    assert np.allclose(found.estimate.beta, direct.estimate.beta, rtol=1e-6, atol=1e-8)
+    assert run(["collect", "arm.urdf", tool, "--beyond", "tool", "-o", "limb"]) == 0
+    assert di.identify_factors("limb", "wls").robot.base_link == "tool"
+    (folder / "whole.toml").write_text(f'[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "{one}"\n')
+    capsys.readouterr()
+    assert run(["collect", "whole.toml", "--sensor", "fore", "-o", "x"]) == 2
+    assert (
+        "states its robot; --floating, --contact, --beyond and --sensor" in capsys.readouterr().err
+    )
+
+
 def test_a_urdf_has_what_a_sensor_holds_in_its_own_link(arm, folder):
     whole = at(arm, "tool")
     log, _ = record(whole, 4.0, noise=1.0)
