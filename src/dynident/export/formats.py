@@ -18,25 +18,17 @@ from dynident.export.mjcf import is_mjcf, render_identified_mjcf
 from dynident.export.urdf import render_standard_urdf
 from dynident.robot.model import Robot
 
+Rendered = tuple[bytes, tuple[str, ...]]
+"""A file, and notes on what has no place in it."""
+
 
 class Render(Protocol):
-    """What writes standard parameters as a file."""
+    """What writes standard parameters as a file: see `render_identified_mjcf`."""
 
     def __call__(
-        self, idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None
-    ) -> tuple[bytes, tuple[str, ...]]:
-        """The file, and notes on what has no place in it.
-
-        Parameters
-        ----------
-        idim : Idim
-            With the links that sensors hold, as bodies of their own.
-        theta : ndarray, shape (standard parameters,)
-        folder : Path or None
-            Where it will stand, for names of other files in it.
-        width : array_like, shape () or (n,), or None
-            Of the smoothed sign that friction was identified with, where it was [rad/s or m/s].
-        """
+        self, idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None, /
+    ) -> Rendered:
+        """Write links that sensors hold as bodies of their own, where it can."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +60,12 @@ class Format:
         return self.what.partition(" ")[2]
 
 
-def render_urdf_file(
-    idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None
-) -> tuple[bytes, tuple[str, ...]]:
+def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """A URDF, in which a link that a sensor holds has its own inertial."""
     return render_standard_urdf(idim, theta)
 
 
-def render_mjcf_file(
-    idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None
-) -> tuple[bytes, tuple[str, ...]]:
-    """An MJCF."""
-    return render_identified_mjcf(*idim.without_sensors(theta), folder, width)
-
-
-def render_c_file(
-    idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None
-) -> tuple[bytes, tuple[str, ...]]:
+def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """C99 with the exact sign of Coulomb friction."""
     return c_code(Model(idim, theta)).encode(), ()
 
@@ -92,7 +73,7 @@ def render_c_file(
 MOTORS = ("Ia", "fv", "fc", "Iam", "fvm", "fcm")
 EXPORTS = {
     "urdf": Format("a URDF", "The URDF to write.", "urdf", render_urdf_file, ("fv", "fc")),
-    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_mjcf_file, MOTORS),
+    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_identified_mjcf, MOTORS),
     "c": Format("C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file),
 }
 """By name, which is that of the flag of ``dynident export``, too."""
