@@ -270,22 +270,9 @@ def conclude_fit(
 ) -> Fit:
     """The fit of an estimate: how well it is determined, what speaks against it, and warnings.
 
-    Parameters
-    ----------
-    problem, fitted : Problem
-        The second with the rows that were fitted, or with their factors.
-    facts : sequence of LogFacts
-        Of the logs that were fitted.
-    against : sequence of Reason, optional
-        What speaks against it; as of a result that explains torques, see `list_torque_reasons`.
-    foreign : sequence of Reason
-        What speaks against its logs beside that.
-    logs_apart : int
-        How many logs there are that differ, held-out ones included.
-    noticed, beside, last : sequence of str
-        Warnings before those of the estimate, behind them, and at the end.
-    **measured
-        The other fields of the fit.
+    `fitted` has the rows, or their factors. What speaks `against` it is `list_torque_reasons`
+    unless given, what speaks against its logs `foreign`. Some warnings are `noticed` before those
+    of the estimate, some are `beside` them. `measured` are the other fields of the fit.
     """
     factors, kept = fitted.factors, None if found.essential is None else found.essential.kept
     system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)

@@ -135,18 +135,10 @@ def make_table_section(
     caption: str = "",
     short: bool = False,
 ) -> Section:
-    """A section of one table, the same on the page and in the summary.
+    """A section of one table, the same on the page and in the summary, a `short` one, too.
 
-    Parameters
-    ----------
-    stub : str
-        Over the labels of the rows.
-    tabulate : callable
-        The labels of the rows, none where there is nothing to show, and columns of text.
-    caption : str
-        What the page says about it.
-    short : bool
-        Whether a short summary has it, too.
+    `tabulate` gives labels of rows, none where there is nothing to show, and columns of text; over
+    the labels stands `stub`.
     """
 
     def fill(page: Page) -> dict[str, Any]:
@@ -310,24 +302,7 @@ def render_result_page(
     positions: Sequence[PositionSeries] = (),
     gone: str = "",
 ) -> str:
-    """A result as a self-contained page.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
-        computes of positions that were fitted are not.
-    positions : sequence of PositionSeries, optional
-        Logs whose positions are drawn likewise: `Result.simulate_positions`.
-    gone : str, optional
-        Why nothing is drawn of the logs.
-
-    Returns
-    -------
-    str
-        HTML without references to other files; its script enlarges charts, which are whole
-        without it.
-    """
+    """A result as a page that refers to no other file, with its logs or why they are gone."""
     drawn = () if result.encoder_only else tuple(series)
     page = Page(result, drawn, tuple(positions), gone)
     bodies = [section.render(key, page) for key, section in SECTIONS.items()]
