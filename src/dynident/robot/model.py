@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -217,16 +217,16 @@ class Robot:
     @property
     def equations(self) -> int:
         """Number of rows an instant: one a velocity, then those of sensors in the chain."""
-        return self.sensed[-1][1].stop if self.sensed else self.dof
+        return self.dof + sum(len(gauge.parts) for gauge, _ in self.sensed)
 
-    @cached_property
+    @property
     def sensed(self) -> tuple[tuple[Gauge, slice], ...]:
         """Sensors in the chain, and where their rows are."""
-        limbs = [Gauge("wrench", limb.contacts[0].name, WRENCH_ROWS, k)
-                 for k, limb in enumerate(self.limbs)]  # fmt: skip
-        every = [*limbs, *self.gauges]
-        stops = np.cumsum([self.dof, *(len(gauge.parts) for gauge in every)]).tolist()
-        return tuple(zip(every, map(slice, stops, stops[1:]), strict=True))
+        wrenches = (limb.contacts[0].name for limb in self.limbs)
+        held = (Gauge("wrench", name, WRENCH_ROWS, k) for k, name in enumerate(wrenches))
+        every = (*held, *self.gauges)
+        stops = accumulate((len(gauge.parts) for gauge in every), initial=self.dof)
+        return tuple((gauge, slice(*ends)) for gauge, ends in zip(every, pairwise(stops)))
 
     @property
     def bodies(self) -> int:
