@@ -150,8 +150,7 @@ def identify(
     """
     check_type("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
-    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
     check_options(method, given)
@@ -176,13 +175,8 @@ def identify(
         )
         refuse_absurd_estimate(found)
     except ComputationError as error:
-        said = []
-        if examined and blind:
-            said = [
-                each.words for each in find_encoder_faults(problem, held_out, given[SIMULATION])
-            ]
-        elif examined:
-            said = tell_faults(problem, held_out, "friction" in decided)
+        loop = given[SIMULATION] if blind else None
+        said = tell_faults(problem, held_out, loop, "friction" in decided) if examined else []
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
@@ -217,6 +211,7 @@ def identify(
         problem,
         fitted,
         found,
+        theta,
         facts,
         against=list_position_reasons(
             problem, found, findings, figures.simulated, figures.held_out, held_out
@@ -287,8 +282,7 @@ def estimate_alone(
     theta : ndarray
         Its full set.
     """
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
-    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    given, common = split_options(options)
     rows = ROWS[build_options(RowKind, common).rows]
     check_options(method, given)
     if any(lacks_torque(log) for log in problem.samples):
@@ -407,11 +401,16 @@ def measure_loop_errors(
     return figures, warn_of_chatter(auxiliary, theta)
 
 
-def tell_faults(problem: Problem, validation: Sequence[Samples], usual: bool) -> list[str]:
+def tell_faults(
+    problem: Problem, validation: Sequence[Samples], loop: Simulation | None, usual: bool
+) -> list[str]:
     """What is wrong with logs of which no model comes out, first of the signals, then of readings.
 
-    Nothing of logs with known torques, whose factors would be those of the model.
+    Of logs of encoders alone by their loop. Nothing of logs with known torques, whose factors would
+    be those of the model.
     """
+    if loop is not None:
+        return [each.words for each in find_encoder_faults(problem, validation, loop)]
     if "known" in problem.idim.needs:
         return []
     none = np.zeros(len(problem.idim.parameters))
@@ -543,6 +542,12 @@ def measure_held_out_log(
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
     return ValidationFigures(name, *figures, free, tell_torque_source(problem.samples[0]))
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of a method, and those of every method; None is not given."""
+    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    return given, {n: given.pop(n) for n in collect_options(EVERY_METHOD) if n in given}
 
 
 def to_plain_number(value: Any) -> Any:

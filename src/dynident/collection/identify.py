@@ -127,6 +127,7 @@ def identify_sources(
         problem,
         problem,
         found,
+        theta,
         facts,
         foreign=list_foreign_reasons(names, left_out),
         logs_apart=len(sources),

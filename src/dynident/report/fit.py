@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
@@ -257,6 +258,7 @@ def conclude_fit(
     problem: Problem,
     fitted: Problem,
     found: Estimate,
+    theta: Array,
     facts: Sequence[LogFacts],
     *,
     against: Sequence[Reason] | None = None,
@@ -277,7 +279,6 @@ def conclude_fit(
     factors, kept = fitted.factors, None if found.essential is None else found.essential.kept
     system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
-    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
     if against is None:
         against = list_torque_reasons(
             problem, found, system, facts, measured["findings"], measured["identification"],

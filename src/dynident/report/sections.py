@@ -72,11 +72,6 @@ CORRELATION = "Residual autocorrelation of each joint"
 PRECISION = "Relative standard deviation of each base parameter"
 BESIDE = "Base parameters beside the robot file's"
 SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
-DRIVES = (
-    "Ia: rotor inertia seen at the joint; fv, fc, off: viscous and Coulomb friction and offset; a "
-    "further m marks a coupled drive’s own; in brackets standard deviations in units of the last "
-    "digits."
-)
 SENSORS = (
     "What was estimated beside the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
     "bias, rx, ry, rz the angles by which its axes are turned from the stated ones. Behind an @: "
@@ -265,10 +260,9 @@ SECTIONS = {
         "Drives",
         lambda page: {
             "table": build_drive_table(page.result),
-            "caption": DRIVES + describe_regrouped_drives(page.result),
+            "regrouped": describe_regrouped_drives(page.result),
         },
         format_drives,
-        "table",
     ),
     "parameters": Section("Base parameters", fill_parameters, format_base_parameters),
     "proof": Section(
