@@ -21,6 +21,7 @@ from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
+from dynident.export.formats import EXPORTS
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
@@ -164,6 +165,19 @@ def of_makers(makers: Mapping[str, Maker], leave: tuple[str, ...] = ()) -> list[
     return found
 
 
+def of_exports() -> list[tuple[str, ...]]:
+    """The formats of exports."""
+    return [
+        (
+            f"`{name}`",
+            f"`--{name}`",
+            form.help,
+            "all" if form.holds is None else ", ".join(form.holds),
+        )
+        for name, form in EXPORTS.items()
+    ]
+
+
 def named(option: Option) -> str:
     """Its name, with where the guide says more."""
     link = EXPLAINED.get(option.name)
@@ -288,6 +302,12 @@ def page() -> str:
         "Flags of [`dynident sample`](sample.md), and keywords of {py:func}`dynident.sample`.",
         "",
         *rows(WITH_FLAGS, with_flags([Drawing])),
+        "",
+        "## Exports",
+        "",
+        "Flags of [`dynident export`](exports.md), and names of `fit.export(path, name)`.",
+        "",
+        *rows(("name", "flag", "what it says", "of the drives it holds"), of_exports()),
         "",
         "## Kinds",
         "",

@@ -21,7 +21,7 @@ from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.report.bodies import LONGEST, cut_motion, render_bodies
 from dynident.report.fit import Fit
-from dynident.report.html import render_result_page
+from dynident.report.sections import render_result_page
 from dynident.robot.load import load_robot
 from dynident.scenes.ellipsoids import find_half_axes, list_ellipsoids
 from dynident.scenes.scene import place_bodies

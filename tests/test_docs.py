@@ -102,11 +102,15 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     from dynident.control.controller import CONTROLLERS
     from dynident.control.reference import REFERENCES
     from dynident.diagnosis.diagnoses import DIAGNOSES
+    from dynident.dynamics.limbs import SENSED
     from dynident.estimators.covariance import COVARIANCES
     from dynident.excitation.criteria import CRITERIA
+    from dynident.export.formats import EXPORTS
+    from dynident.fit.json import DOCUMENT
     from dynident.friction.models import FRICTIONS
     from dynident.methods import ESTIMATORS
     from dynident.readers import READERS
+    from dynident.report.sections import SECTIONS
     from dynident.simulation.integrators import INTEGRATORS
 
     shutil.copytree(arm, tmp_path, dirs_exist_ok=True)
@@ -114,14 +118,24 @@ def desk(arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
     registries: list[dict[str, Any]] = [CONSTRAINTS, CRITERIA, ESTIMATORS, READERS, FRICTIONS]
     registries += [cli.COMMANDS, CONTROLLERS, COVARIANCES, INTEGRATORS, METRICS, REFERENCES]
-    registries += [DIAGNOSES]
+    registries += [DIAGNOSES, DOCUMENT, EXPORTS, SECTIONS, SENSED]
     saved = [dict(registry) for registry in registries]
     # a page adds a command as a file of the room
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path / "cli")])
+    forget_commands()
     yield tmp_path
+    forget_commands()
     for registry, entries in zip(registries, saved, strict=True):
         registry.clear()
         registry.update(entries)
+
+
+def forget_commands() -> None:
+    """Let commands be loaded again: flags of `export` are those of the registry at that time."""
+    from dynident.cli import load_command
+
+    load_command.cache_clear()
+    sys.modules.pop("dynident.cli.export", None)
 
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*[A-Za-z_])")
@@ -443,7 +457,8 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
         section = text.partition(f"## `dynident {command}")[2].partition("\n## ")[0]
         assert run([command, "--help"]) == 0
         options = capsys.readouterr().out.partition("Example:")[0]
-        elsewhere = {"--help"} | (of_methods if command in ("identify", "excite") else set())
+        of_options = of_methods if command in ("identify", "excite", "export") else set()
+        elsewhere = {"--help"} | of_options
         for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - elsewhere:
             assert option in section, f"dynident {command} {option}"
 

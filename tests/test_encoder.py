@@ -281,7 +281,10 @@ def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     (figures,) = found.validation
     assert [each.horizon for each in figures.free] == [0.1, 1.0, None]
     assert figures.free[-1].overall_milli < 2.0
-    assert found.summary().startswith("free sim. mrad")
+    parts = [part.split("  ")[0].strip() for part in found.summary().split("\n\n")]
+    assert parts[-4:] == ["fitted", "free sim. mrad", "consistent", "verdict"]
+    said = found.summary()
+    assert said.index("of        held-out") < said.index("of        ", said.index("held-out"))
     assert first.torque == "none"
 
 
@@ -453,7 +456,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     )
     assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("free sim. mrad")
+    assert said.index("\nlink ") < said.index("\nfree sim. mrad") < said.index("\nconsistent ")
     assert "torque error" not in said
     assert "position error" in said
     result = json.loads((tmp_path / "out" / "result.json").read_text())

@@ -31,7 +31,7 @@ from dynident.plots.curves import chart_torques
 from dynident.recording.floating import Floating
 from dynident.recording.read import read_log
 from dynident.regression.rows import list_torque_groups
-from dynident.report import html
+from dynident.report import sections
 from dynident.report.fit import Fit
 from dynident.report.text import merge_contact_sets
 from dynident.robot.rotations import convert_quaternions, convert_rpy
@@ -710,8 +710,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory, whole: Columns) -> Path:
     result = run_study(read_study(path))
     result.save(folder / "out", report=False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(html, "plot_ground_support", lambda *_: "")
-        (folder / "out" / "report.html").write_text(html.render_result_page(result, ()))
+        patched.setattr(sections, "plot_ground_support", lambda *_: [])
+        (folder / "out" / "report.html").write_text(sections.render_result_page(result, ()))
     return folder
 
 

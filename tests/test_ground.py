@@ -18,7 +18,7 @@ from dynident.plots.ground import chart_contact_forces, chart_footholds
 from dynident.plots.page import render_chart
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.report import html
+from dynident.report import html, sections
 
 LOWPASS = 20.0
 
@@ -96,7 +96,7 @@ def test_what_is_not_measured_is_not_drawn():
 @pytest.mark.long
 def test_a_report_has_both_drawings():
     fit = di.identify(problem_of(stepping()), "wls", doctor=False)
-    page = html.render_result_page(fit, ())
+    page = sections.render_result_page(fit, ())
     assert 'id="ground"' in page
     assert "Footholds" not in page.partition('id="ground"')[0]
     found = seen(stepping())

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+import toy
 from floating import solo
 from robots import pin_model, states, urdf
 from thin import first
@@ -27,15 +28,16 @@ from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.limbs import carry_limb
+from dynident.dynamics.limbs import SENSED, Felt, carry_limb
 from dynident.estimators.closed_loop import Simulation
 from dynident.online.tracker import refuse_untrackable
+from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.contacts import ContactSpec
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.geometry import load_link_points
-from dynident.robot.model import WRENCH, Robot
+from dynident.robot.model import WRENCH, Gauge, Robot
 from dynident.study.doctor import doctor
 from dynident.study.simulate import simulate_study
 from dynident.study.study import add_sensors, load_study_robot, read_study
@@ -268,7 +270,7 @@ def test_a_legged_carrier_stands_on_contacts_measured_or_not(free):
         np.hstack(pair)
         for pair in zip((pose, twist, spatial), (log.q, log.dq, log.ddq), strict=True)
     )
-    (limb,) = idim.structure.limbs
+    (limb,) = idim.structure.felt
     q, _, _ = carry_limb(idim.tree, whole, limb.robot, motion)
     (foot,) = limb.robot.contacts[1:]
     borne = map_wrench_to_joints(limb.tree, limb.robot, foot, q, log.wrenches["FL"])
@@ -404,6 +406,27 @@ def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     assert fit.inverse_dynamics(*np.zeros((3, 3))).shape == (3,)
     exported = di.load_robot(out / "model.urdf")
     np.testing.assert_allclose(exported.nominal, fit.phi, rtol=1e-6, atol=1e-9)
+
+
+def test_factors_are_collected_with_a_sensor_in_the_chain(folder, capsys, monkeypatch):
+    one, two, tool, _ = files(folder)
+    monkeypatch.chdir(folder)
+    own = ["--bandwidth", "10", "--sensor", "fore"]
+    assert run(["collect", "arm.urdf", one, two, *own, "-o", "factors"]) == 0
+    found = di.identify_factors(folder / "factors", "wls")
+    assert [each.name for each in found.residuals][3:] == [f"fore {part}" for part in WRENCH]
+    robot = at(di.load_robot("arm.urdf"), "fore")
+    logs = [di.prepare(di.read_log(log, robot), bandwidth=10.0) for log in (one, two)]
+    direct = di.identify(Problem(robot, logs), "wls", doctor=False)
+    assert np.allclose(found.estimate.beta, direct.estimate.beta, rtol=1e-6, atol=1e-8)
+    assert run(["collect", "arm.urdf", tool, "--beyond", "tool", "-o", "limb"]) == 0
+    assert di.identify_factors("limb", "wls").robot.base_link == "tool"
+    (folder / "whole.toml").write_text(f'[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "{one}"\n')
+    capsys.readouterr()
+    assert run(["collect", "whole.toml", "--sensor", "fore", "-o", "x"]) == 2
+    assert (
+        "states its robot; --floating, --contact, --beyond and --sensor" in capsys.readouterr().err
+    )
 
 
 def test_a_urdf_has_what_a_sensor_holds_in_its_own_link(arm, folder):
@@ -546,3 +569,47 @@ def test_intervals_of_a_tool_cover(arm):
         wanted = fit.base.matrix @ np.concatenate([limb.nominal[0], BIAS])
         inside.append(np.abs(fit.estimate.beta - wanted) < 1.96 * fit.estimate.covariance.std)
     assert 0.92 < np.mean(inside) < 0.975
+
+
+def feel_torque(tree, robot, gauge, rows):
+    """Torque of a joint on the link's side of its gear."""
+    taken = (robot.dof - robot.n + gauge.place,)
+    return Felt(gauge, robot, tree, np.arange(tree.bodies), taken, rows)
+
+
+def strained_arm(monkeypatch, place):
+    monkeypatch.setitem(SENSED, "link torque", feel_torque)
+    gauge = Gauge("link torque", "strain", (("torque", "Nm"),), place)
+    return replace(toy.arm(3), gauges=(gauge,))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_another_kind_of_sensor_is_a_row_like_any(monkeypatch, place):
+    robot = strained_arm(monkeypatch, place)
+    idim, bare = build_idim(robot), build_idim(toy.arm(3))
+    log, theta = toy.log(toy.arm(3), 4.0, 0.3)
+    motion = log.q[:200], log.dq[:200], log.ddq[:200]
+    bodies = bare.join(bare.split(theta)[0])
+    expected = bare.torque(bodies, *motion)[:, place]
+    assert np.allclose(idim.torque(theta, *motion)[:, 3], expected, atol=1e-12)
+    assert np.allclose(idim.regressor(*motion) @ theta, idim.torque(theta, *motion), atol=1e-10)
+    felt = bare.torque(bodies, log.q, log.dq, log.ddq)[:, place : place + 1]
+    felt = felt + np.random.default_rng(2).normal(size=felt.shape) * 0.1
+    problem = Problem(robot, prepare(replace(log, wrenches={"strain": felt}), 5.0))
+    assert [(each.name, each.unit) for each in problem.groups][3:] == [("strain torque", "Nm")]
+    fit = di.identify(problem, "wls", doctor=False)
+    # the drive's rotor is told from the links that turn with it
+    assert f"Ia{place + 1}" in fit.base.names
+    assert fit.base.count == di.base_parameters(bare).count + 1
+    assert abs(fit.drive_parameters(place)["Ia"] - 0.3) < 0.03
+    assert [joint.name for joint in fit.identification[0].joints][-1] == "strain torque"
+
+
+def test_a_log_without_its_signal_or_with_another_shape(monkeypatch):
+    robot = strained_arm(monkeypatch, 1)
+    log, _ = toy.log(toy.arm(3), 4.0, 0.3)
+    problem = Problem(robot, prepare(log, 5.0))
+    assert problem.base.count == di.base_parameters(build_idim(toy.arm(3))).count
+    wide = prepare(replace(log, wrenches={"strain": np.zeros((len(log.q), 2))}), 5.0)
+    with pytest.raises(InputError, match="sensor strain has 2 columns, but 1 rows"):
+        Problem(robot, wide)

@@ -11,17 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from differences import assert_slope
+from tables import write_table
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
 from thin import first
 
 import dynident as di
 from dynident.cli import run
 from dynident.control.controller import pd, pid
-from dynident.control.reference import Reference, average_held_signals
+from dynident.control.reference import Reference, average_held_signals, fourier
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
+from dynident.excitation.prediction import join_nominal_parameters
 from dynident.export.resistance import make_resistance
 from dynident.friction.elements import spring
 from dynident.simulation.law import average_held_targets
@@ -395,3 +397,95 @@ def test_unknown_engines_are_refused(z1, capfd):
     result, log = z1
     assert run(["replay", str(result), str(log), "--engine", "mujuco"]) == 2
     assert "engine 'mujuco' is not known; did you mean 'mujoco'?" in capfd.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def falling(tmp_path_factory) -> Path:
+    """A study of an arm, a log of the arm as its file is, and the file of a heavier one."""
+    folder = tmp_path_factory.mktemp("files")
+    text = (Path(__file__).parents[1] / "docs" / "files" / "arm.urdf").read_text()
+    for name, mass in (("arm.urdf", "1.5"), ("heavy.urdf", "2.5"), ("bare.urdf", None)):
+        own = re.sub(r"(?s)<inertial>.*?</inertial>", "", text) if mass is None else text
+        (folder / name).write_text(own.replace('mass value="1.5"', f'mass value="{mass}"'))
+    robot = di.load_robot(folder / "arm.urdf")
+    idim = build_idim(robot, "coulomb-viscous-symmetric")
+    rng = np.random.default_rng(0)
+    waves = fourier(200.0, 2.0, 0.5, [0.0, 0.0], *(0.1 * rng.normal(size=(2, 2, 3))))
+    still, control = np.zeros(waves.q.shape), pd([300.0, 200.0], [10.0, 6.0])
+    held = Reference(200.0, waves.q, still, still)
+    loop = Loop(
+        idim,
+        control,
+        held,
+        "sdirk2",
+        width=np.full(2, 0.03),
+        q0=waves.q[0],
+        dq0=np.zeros(2),
+        held=True,
+    )
+    motion = rollout(loop, join_nominal_parameters(idim))
+    names = [f"{signal}_{joint}" for signal in ("q", "qref") for joint in robot.joint_names]
+    time = np.arange(len(waves.q)) / 200.0
+    write_table(folder / "log.csv", ["time", *names], time, motion.measured, waves.q)
+    (folder / "study.toml").write_text(
+        '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "log.csv"\n[prepare]\nbandwidth = 10.0\n'
+        '[controller]\nkind = "pd"\nkp = [300.0, 200.0]\nkd = [10.0, 6.0]\n'
+        '[identify]\nmethod = "cloe"\n'
+    )
+    return folder
+
+
+def replayed(capfd, *arguments: object) -> dict:
+    assert run(["replay", *map(str, arguments), "--json"]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_the_file_of_a_study_is_replayed_and_another_in_its_place(falling, capfd):
+    study, log = falling / "study.toml", falling / "log.csv"
+    own = replayed(capfd, study)
+    assert set(own["overall_rms_mrad"]) == {"dynident"}
+    assert "verdict" not in own
+    assert own["overall_rms_mrad"]["dynident"] < 0.5
+    heavy = replayed(capfd, study, log, "--robot", falling / "heavy.urdf")
+    assert heavy["overall_rms_mrad"]["dynident"] > 5.0
+    found = di.replay(di.read_study(study), [str(log)], robot=str(falling / "heavy.urdf"))
+    assert found.nominal is None
+    read = di.read_log(log, di.load_robot(falling / "heavy.urdf"), torque=False)
+    again = di.replay(di.read_study(study), read, robot=str(falling / "heavy.urdf"))
+    assert np.allclose(again.ours, found.ours)
+    assert 1e3 * np.sqrt(np.mean(found.ours**2)) == pytest.approx(
+        heavy["overall_rms_mrad"]["dynident"]
+    )
+
+
+def test_a_result_replays_another_file_under_its_law(z1, falling, capfd):
+    result, log = z1
+    whole = replayed(capfd, result, log)["overall_rms_mrad"]
+    other = replayed(capfd, result, log, "--robot", Z1 / "z1.urdf")
+    assert set(whole) == {"dynident", "file"}
+    assert set(other["overall_rms_mrad"]) == {"dynident"}
+    # the file without friction and rotors that were fitted
+    assert other["overall_rms_mrad"]["dynident"] > 3.0 * whole["dynident"]
+    assert other["verdict"] == json.loads(result.read_text())["verdict"]["state"]
+    assert run(["replay", str(result), str(log), "--robot", str(falling / "arm.urdf")]) == 2
+    assert "has the joints shoulder, elbow, the result's robot joint1," in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("bare.urdf", "the file of arm has no inertials to replay"),
+        ("absent.urdf", "absent.urdf"),
+    ],
+)
+def test_a_file_that_cannot_be_replayed_is_refused(file, words, falling, capfd):
+    assert run(["replay", str(falling / "study.toml"), "--robot", str(falling / file)]) == 2
+    assert words in capfd.readouterr().err
+
+
+def test_a_study_without_a_law_is_refused(falling, capfd):
+    text = (falling / "study.toml").read_text().replace("[controller]", "[unused]")
+    text = text.partition("[unused]")[0] + '[identify]\nmethod = "wls"\n'
+    (falling / "lawless.toml").write_text(text)
+    assert run(["replay", str(falling / "lawless.toml")]) == 2
+    assert "arm: has no [controller], whose law a replay takes" in capfd.readouterr().err

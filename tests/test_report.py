@@ -26,13 +26,15 @@ from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
 from dynident.report.fit import Fit
-from dynident.report.html import judge_residuals, list_result_statements, render_result_page
+from dynident.report.html import judge_residuals, list_result_statements
 from dynident.report.repair import format_repair, measure_com_shift, serialise_repair
-from dynident.report.text import (
-    format_fit_figures,
-    format_regroupings,
+from dynident.report.sections import (
+    SECTIONS,
+    make_table_section,
+    render_result_page,
     summarise_result,
 )
+from dynident.report.text import format_fit_figures, format_regroupings
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 
@@ -67,6 +69,29 @@ def page() -> str:
 
 def widest(text: str) -> int:
     return max(len(line) for line in text.splitlines())
+
+
+def test_a_section_is_in_its_place_on_the_page_and_in_the_summary(monkeypatch):
+    def tabulate(found):
+        return ("one", "two"), [("guess", [f"<{k}>" for k in range(2)])]
+
+    own = make_table_section("Guesses", "guesses", tabulate, "Not <known>.")
+    places = list(SECTIONS.items())
+    at = list(SECTIONS).index("links")
+    told = dict([*places[:at], ("guessed", own), *places[at:]])
+    monkeypatch.setattr("dynident.report.sections.SECTIONS", told)
+    root = lxml.html.document_fromstring(render_result_page(result(), ()))
+    ids = root.xpath("//section/@id")
+    assert ids[ids.index("guessed") + 1] == "links"
+    assert [link.removeprefix("#") for link in root.xpath("//nav/a/@href")] == ids
+    assert [key for key in ids if key != "guessed"] == [key for key in SECTIONS if key in ids]
+    (section,) = root.xpath("//section[@id='guessed']")
+    assert section.xpath("./h2/text()") == ["Guesses"]
+    assert section.xpath(".//td/text()") == ["<0>", "<1>"]
+    assert section.xpath(".//p/text()") == ["Not <known>."]
+    parts = [part.split(maxsplit=1)[0] for part in summarise_result(result(), True).split("\n\n")]
+    assert parts[parts.index("guesses") - 1] == "link"
+    assert "guesses" not in summarise_result(result())
 
 
 @pytest.mark.parametrize("full", [False, True])

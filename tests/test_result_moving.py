@@ -13,7 +13,7 @@ from dynident.fit.json import serialise_result
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.report.html import render_result_page
+from dynident.report.sections import render_result_page
 
 RATE = 500.0
 

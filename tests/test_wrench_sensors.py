@@ -23,7 +23,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.fit.json import serialise_result
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.report import html
+from dynident.report import sections
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Robot, Unknown
 from dynident.robot.rotations import convert_rpy, to_rpy
@@ -183,7 +183,7 @@ def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy):
     misses = [(row["value"] - biases()[row["name"]]) / row["std"] for row in rows]
     assert 0.3 < np.sqrt(np.mean(np.square(misses))) < 2.0
     assert all(row["unit"] == "N" for row in rows)
-    text, page = fit.summary(), html.render_result_page(fit, ())
+    text, page = fit.summary(), sections.render_result_page(fit, ())
     for name in biases():
         assert name in text
         assert name in page

@@ -45,21 +45,16 @@ from dynident.fit.figures import (
 )
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
-from dynident.fit.provenance import carry_robot_files, record_provenance
-from dynident.fit.reasons import list_position_reasons, list_torque_reasons
+from dynident.fit.provenance import record_provenance
+from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
-from dynident.fit.verdict import reach_verdict
 from dynident.fit.warnings import (
     find_repeated_logs,
-    warn_of_disbelief,
     warn_of_lack_of_fit,
-    warn_of_nonpassive_drives,
     warn_of_poor_fit,
     warn_of_repeated_logs,
-    warn_of_sensor_errors,
     warn_of_unfitted_joints,
-    warn_of_weak_excitation,
 )
 from dynident.methods import DEFAULT_METHOD, OWN_SHAPES, TORQUE_FREE, Estimate
 from dynident.methods.keywords import IdentifyOptions
@@ -83,7 +78,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
 from dynident.regression.standing import check_bearing
-from dynident.report.fit import Fit
+from dynident.report.fit import Fit, conclude_fit
 from dynident.search.ranges import Region
 from dynident.search.shape_search import EXACT, search_start_shapes
 from dynident.search.shapes import (
@@ -155,8 +150,7 @@ def identify(
     """
     check_type("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
-    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
     check_options(method, given)
@@ -181,13 +175,8 @@ def identify(
         )
         refuse_absurd_estimate(found)
     except ComputationError as error:
-        said = []
-        if examined and blind:
-            said = [
-                each.words for each in find_encoder_faults(problem, held_out, given[SIMULATION])
-            ]
-        elif examined:
-            said = tell_faults(problem, held_out, "friction" in decided)
+        loop = given[SIMULATION] if blind else None
+        said = tell_faults(problem, held_out, loop, "friction" in decided) if examined else []
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
@@ -217,30 +206,31 @@ def identify(
         watch.lap("doctor")
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
-    kept = None if found.essential is None else found.essential.kept
-    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
-    condition, rank, _ = system.condition()
-    warnings = [
-        *problem.robot.warnings,
-        *(note for log in logs for note in log.warnings),
-        *borne,
-        *warn_of_repeated_logs(twins, held_out),
-        *check_lowpass(figures.lowpass_hz, logs),
-        *warn_of_unfitted_joints(fitted, facts),
-        *(() if blind and found.fitted is not None else warn_of_poor_fit(figures.model[0])),
-        *found.warnings,
-        *([] if fit is None else warn_of_lack_of_fit(fit, factors.names)),
-        *figures.stiff,
-        *(() if found.fitted is not None else warn_of_weak_excitation(fitted, system, found)),
-        *warn_of_disbelief(problem, found),
-        *warn_of_sensor_errors(problem, theta),
-        *warn_of_nonpassive_drives(problem, theta),
-        *lacking,
-    ]
-    return Fit(
+    positions = found.fitted is not None
+    return conclude_fit(
+        problem,
+        fitted,
+        found,
+        theta,
+        facts,
+        against=list_position_reasons(
+            problem, found, findings, figures.simulated, figures.held_out, held_out
+        )
+        if positions
+        else None,
+        rest="standstill" not in decided,
+        logs_apart=len(logs) - len(twins),
+        noticed=[
+            *(note for log in logs for note in log.warnings),
+            *borne,
+            *warn_of_repeated_logs(twins, held_out),
+            *check_lowpass(figures.lowpass_hz, logs),
+            *warn_of_unfitted_joints(fitted, facts),
+            *(() if blind and positions else warn_of_poor_fit(figures.model[0])),
+        ],
+        beside=[*([] if fit is None else warn_of_lack_of_fit(fit, factors.names)), *figures.stiff],
+        last=lacking,
         method=method,
-        base=problem.base,
-        estimate=found,
         logs=LogsAtHand(problem.samples, tuple(held_out)),
         log_words=(
             *put_logs_into_words(problem.idim, problem.samples, "identify"),
@@ -253,8 +243,6 @@ def identify(
         nominal=figures.nominal,
         validation=figures.held_out,
         simulated=figures.simulated,
-        condition_number=condition,
-        rank=rank,
         settings={
             **collect_model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
             "lowpass_hz": figures.lowpass_hz,
@@ -262,27 +250,7 @@ def identify(
             "logs": [collect_log_settings(log, figures.lowpass_hz) for log in problem.samples],
             "validation": [collect_log_settings(log, figures.lowpass_hz) for log in held_out],
         },
-        warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
-        verdict=reach_verdict(
-            list_position_reasons(
-                problem, found, findings, figures.simulated, figures.held_out, held_out
-            )
-            if found.fitted is not None
-            else list_torque_reasons(
-                problem,
-                found,
-                system,
-                facts,
-                findings,
-                figures.model,
-                figures.nominal,
-                figures.held_out,
-                rest="standstill" not in decided,
-            ),
-            len(logs) - len(twins),
-        ),
-        robot_files=carry_robot_files(problem.robot),
         provenance=record_provenance(logs),
         findings=findings,
         floor=floor,
@@ -314,8 +282,7 @@ def estimate_alone(
     theta : ndarray
         Its full set.
     """
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
-    common = {name: given.pop(name) for name in collect_options(EVERY_METHOD) if name in given}
+    given, common = split_options(options)
     rows = ROWS[build_options(RowKind, common).rows]
     check_options(method, given)
     if any(lacks_torque(log) for log in problem.samples):
@@ -434,11 +401,16 @@ def measure_loop_errors(
     return figures, warn_of_chatter(auxiliary, theta)
 
 
-def tell_faults(problem: Problem, validation: Sequence[Samples], usual: bool) -> list[str]:
+def tell_faults(
+    problem: Problem, validation: Sequence[Samples], loop: Simulation | None, usual: bool
+) -> list[str]:
     """What is wrong with logs of which no model comes out, first of the signals, then of readings.
 
-    Nothing of logs with known torques, whose factors would be those of the model.
+    Of logs of encoders alone by their loop. Nothing of logs with known torques, whose factors would
+    be those of the model.
     """
+    if loop is not None:
+        return [each.words for each in find_encoder_faults(problem, validation, loop)]
     if "known" in problem.idim.needs:
         return []
     none = np.zeros(len(problem.idim.parameters))
@@ -473,7 +445,7 @@ def find_log_faults(
     """
     if any(log.rests is not None for log in problem.samples):
         return ()
-    if problem.robot.limbs:
+    if problem.robot.sensed:
         every = [*problem.samples, *(generalise_samples(problem.idim, log) for log in validation)]
         if any(log.torque != "measured" for log in every):
             return ()
@@ -570,6 +542,12 @@ def measure_held_out_log(
     figures = score_model(problem, theta, lowpass_hz, score)
     free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
     return ValidationFigures(name, *figures, free, tell_torque_source(problem.samples[0]))
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of a method, and those of every method; None is not given."""
+    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    return given, {n: given.pop(n) for n in collect_options(EVERY_METHOD) if n in given}
 
 
 def to_plain_number(value: Any) -> Any:

@@ -94,7 +94,7 @@ COMMANDS = {
         "dynident report out/result.json -o report.html",
     ),
     "export": Command(
-        "dynident.cli.result",
+        "dynident.cli.export",
         "Write a stored result as a robot model, or as code.",
         "dynident export out/result.json --urdf arm.urdf --mjcf arm_identified.xml",
     ),
@@ -110,7 +110,7 @@ COMMANDS = {
     ),
     "replay": Command(
         "dynident.cli.replay",
-        "Simulate a stored result under a log's law.",
+        "Simulate a result, or a robot's file, under a log's law.",
         "dynident replay out/result.json run3.csv --engine mujoco",
     ),
     "sample": Command(

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dynident.cli.options import (
-    BeyondOption,
-    ContactOption,
-    FloatingOption,
-    FrictionOption,
-    JsonFlag,
-    LockedOption,
-    LogFlags,
-    SensorOption,
-    parse_locked_joints,
-)
+from dynident.cli.options import JsonFlag, LogFlags
 from dynident.cli.output import print_json, say
-from dynident.cli.studies import BandwidthOption, StudyFlags
+from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,15 +20,14 @@ if TYPE_CHECKING:
     from dynident.robot.model import Robot
 
 
+@add_study_flags("study", "robot", "validate")
 def base(
     robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
-    friction: FrictionOption = None,
+    given: StudyFlags,
     rotor: Annotated[
         bool | None,
         typer.Option("--rotor/--no-rotor", help="Rotor inertias; on unless friction is none."),
     ] = None,
-    floating: FloatingOption = False,
-    locked: LockedOption = None,
     rows: Annotated[
         str | None,
         typer.Option(
@@ -46,9 +36,6 @@ def base(
             help="Which equations: full, joints, base, null-space; several side by side.",
         ),
     ] = None,
-    beyond: BeyondOption = None,
-    sensor: SensorOption = None,
-    contact: ContactOption = None,
     symmetries: Annotated[
         bool,
         typer.Option(
@@ -64,11 +51,6 @@ def base(
             "--by", metavar="ALGORITHM", help="Whose choice of combinations: svd, qr or rref."
         ),
     ] = None,
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", help="And what its motion tells; repeat it, a,b for side by side."),
-    ] = None,
-    bandwidth: BandwidthOption = None,
     study: Annotated[
         Path | None, typer.Option("--study", help="The same of the logs of a study of the robot.")
     ] = None,
@@ -87,21 +69,20 @@ def base(
     from dynident.robot.contacts import parse_contacts
     from dynident.study.study import add_sensors
 
-    model = load_robot(robot, floating=floating, locked=parse_locked_joints(locked))
-    model = add_sensors(model, parse_contacts(contact or ()), beyond, sensor or ())
+    model = load_robot(robot, floating=given.floating, locked=given.locked)
+    model = add_sensors(model, parse_contacts(given.contacts), given.beyond, given.sensors)
     if symmetries:
         print_symmetries(model, json)
         return
-    ways = {"--by": by, "--study": study, "--log": log, "--rows": rows, "--symbols": symbols}
+    logs = given.logs
+    ways = {"--by": by, "--study": study, "--log": logs, "--rows": rows, "--symbols": symbols}
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
         raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
-    if study is not None or log:
-        joints, own = parse_locked_joints(locked), robot if study is None else None
-        beside = (friction, bandwidth, joints, floating, contact or (), beyond, sensor or ())
-        print_told(robot, StudyFlags(study, own, log or (), (), *beside), json)
+    if study is not None or logs:
+        print_told(robot, replace(given, study=study, robot=None if study else robot), json)
         return
-    idim = build_idim(model, friction or FRICTION, rotor)
+    idim = build_idim(model, given.friction or FRICTION, rotor)
     if by is not None:
         print_basis(idim, by, json)
         return

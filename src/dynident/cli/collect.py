@@ -7,22 +7,13 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import (
-    ContactOption,
-    FloatingOption,
-    FrictionOption,
-    JsonFlag,
-    LockedOption,
-    LogFlags,
-    add_log_flags,
-    override_section,
-    parse_locked_joints,
-)
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
-from dynident.cli.studies import BandwidthOption, override_study
+from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
 
+@add_study_flags("study", "robot", "log", "validate")
 @add_log_flags
 def collect(
     model: Annotated[
@@ -51,29 +42,22 @@ def collect(
         list[str] | None,
         typer.Option("--withdraw", metavar="NAME", help="A source that goes; repeatable."),
     ] = None,
-    friction: FrictionOption = None,
-    bandwidth: BandwidthOption = None,
-    locked: LockedOption = None,
-    floating: FloatingOption = False,
-    contact: ContactOption = None,
     json: JsonFlag = False,
     *,
+    given: StudyFlags,
     told: LogFlags,
 ) -> None:
     """Reduce logs to factors, a small file each; what is there already is not read again."""
     from dynident.cli.progress import show_progress
-    from dynident.robot.contacts import parse_contacts
     from dynident.study import collect as collecting
 
     study = collecting.read_model_study(model)
-    if study.log and (floating or contact):
+    if study.log and given.describes_robot:
         raise InputError(
-            f"{model}: states its robot; --floating and --contact stand beside a robot"
+            f"{model}: states its robot; --floating, --contact, --beyond and --sensor stand beside "
+            "a robot"
         )
-    study = override_section(study, "robot", {"floating": floating or None})
-    if contact:
-        study = study.model_copy(update={"contact": parse_contacts(contact)})
-    study = override_study(told.prepared(study), friction, bandwidth, parse_locked_joints(locked))
+    study = given.override(study, told)
     with show_progress() as progress, name_study_in_errors(model if study.log else None):
         found = collecting.collect(
             study,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dynident.core.progress import Progress
     from dynident.report.fit import Fit
 
-NO_FLAGS = StudyFlags(None, None, (), (), None, None, None, False, ())
 DEFAULT = MethodSection.model_fields["method"].default
 
 
@@ -157,7 +156,7 @@ def choose_factors(
 
     folder = given.study
     assert folder is not None
-    if replace(given, study=None) != NO_FLAGS or told.given:
+    if replace(given, study=None) != StudyFlags() or told.given:
         raise InputError(
             f"{folder}: factors state their robot, friction, logs and preparation: no flags of "
             "these; collect again with others"

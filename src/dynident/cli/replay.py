@@ -13,7 +13,13 @@ from dynident.cli.output import print_json, say
 
 @add_log_flags
 def replay(
-    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT.json|STUDY.toml",
+            help="The robot's file as it is, under the [controller] of a study.",
+        ),
+    ],
     logs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -26,27 +32,36 @@ def replay(
     engine: Annotated[
         str, typer.Option("--engine", help="dynident, mujoco or pinocchio.")
     ] = "dynident",
+    robot: Annotated[
+        str | None,
+        typer.Option("--robot", metavar="FILE", help="Another robot's file as it is, instead."),
+    ] = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
 ) -> None:
-    """Simulate a stored result under a log's law, in an engine, in ours, and as the file was."""
+    """Simulate a result, or a robot's file, under a log's law, in an engine and in ours."""
     from dynident.core.errors import name_study_in_errors
+    from dynident.report.fit import Fit
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import SCHEMA, replay, replay_own_logs
+    from dynident.study.study import Study, read_study
 
     told.refuse_without(logs, "a log")
-    fit = read_result(result)
+    own: Fit | Study
+    own = read_study(source, None) if source.suffix == ".toml" else read_result(source)
     if logs:
         with name_study_in_errors(None):
-            found = [replay(fit, text.split(","), engine, told.layout) for text in logs]
+            found = [replay(own, text.split(","), engine, told.layout, robot) for text in logs]
     else:
-        found = replay_own_logs(fit, engine)
+        found = replay_own_logs(own, engine, robot)
     say("warning", (words for each in found for words in each.warnings))
     if json:
         every = [each.document() for each in found]
         document = every[0] if len(every) == 1 else {"schema": SCHEMA, "logs": every}
-        print_json({**document, "verdict": fit.verdict.state})
+        verdict = {"verdict": own.verdict.state} if isinstance(own, Fit) else {}
+        print_json({**document, **verdict})
     else:
-        typer.echo("\n\n".join([format_trust(fit), *(each.text() for each in found)]))
+        trust = [format_trust(own)] if isinstance(own, Fit) else []
+        typer.echo("\n\n".join([*trust, *(each.text() for each in found)]))

@@ -1,22 +1,14 @@
-"""``dynident validate``, ``report`` and ``export``: stored results at work."""
+"""``dynident validate`` and ``report``: stored results at work."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dynident.cli.options import (
-    AnywayFlag,
-    JsonFlag,
-    LogFlags,
-    LowpassOption,
-    add_flags,
-    add_log_flags,
-)
+from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, add_log_flags
 from dynident.cli.output import print_json, say, say_written
-from dynident.cli.repair import NEAREST
 
 
 @add_log_flags
@@ -77,61 +69,3 @@ def report(
     fit.report(page)
     typer.echo(format_trust(fit), err=True)
     say_written(page)
-
-
-@add_flags(NEAREST)
-def export(
-    result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    urdf: Annotated[Path | None, typer.Option("--urdf", help="The URDF to write.")] = None,
-    mjcf: Annotated[Path | None, typer.Option("--mjcf", help="The MJCF to write.")] = None,
-    c: Annotated[
-        Path | None,
-        typer.Option("--c", help="Inverse dynamics in C99, the file to write."),
-    ] = None,
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", help="The nearest consistent links, of a result without them."),
-    ] = False,
-    anyway: AnywayFlag = False,
-    *,
-    options: dict[str, Any],
-) -> None:
-    """Write a stored result as a robot model, or as code."""
-    from dynident.consistency.knowledge import Knowledge
-    from dynident.core.errors import InputError
-    from dynident.core.files import refuse_outputs, write_files
-    from dynident.export.c_code import c_code
-    from dynident.report.text import format_trust
-    from dynident.study.fits import list_fit_inputs, read_result, repair_fit
-
-    if options and not repair:
-        raise InputError("--metric is of --repair")
-    outputs = [path for path in (urdf, mjcf, c) if path is not None]
-    if not outputs:
-        raise InputError("nothing to write; give --urdf FILE or --mjcf FILE or --c FILE")
-    if repair and urdf is None and mjcf is None:
-        raise InputError("--repair is of --urdf and --mjcf: torques need no links that can exist")
-
-    refuse_outputs(outputs)
-    fit = read_result(result)
-    refuse_outputs(outputs, [result, *list_fit_inputs(fit)])
-    fit.require_trust("a model file", anyway)
-    trust = format_trust(fit)
-    notes: tuple[str, ...] = ()
-    documents: dict[Path, bytes] = {}
-    if c is not None:
-        documents[c] = c_code(fit.model).encode()
-    if repair:
-        fit, words = repair_fit(fit, Knowledge(**options))
-        notes = (words,)
-    if urdf is not None:
-        documents[urdf], more = fit.model_urdf()
-        notes = (*notes, *more)
-    if mjcf is not None:
-        documents[mjcf], more = fit.model_mjcf(mjcf.parent)
-        notes = (*notes, *more)
-    write_files(documents)
-    typer.echo(trust, err=True)
-    say("warning", fit.robot.warnings)
-    say("note", notes)
-    say_written(*documents)

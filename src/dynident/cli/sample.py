@@ -44,13 +44,20 @@ def sample(
     from dynident.core.errors import InputError, name_study_in_errors
     from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest
-    from dynident.report.draws import FORMATS, HEAD, OWN, format_draws, serialise_draws
+    from dynident.report.draws import (
+        HEAD,
+        format_draws,
+        is_draw_file,
+        list_draw_formats,
+        serialise_draws,
+    )
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result
     from dynident.study.sample import Drawing, measure_calibration, sample
 
-    if form is not None and form not in FORMATS:
-        raise InputError(f"--format {form!r} is not known{suggest_nearest(form, FORMATS)}")
+    known = list_draw_formats()
+    if form is not None and form not in known:
+        raise InputError(f"--format {form!r} is not known{suggest_nearest(form, known)}")
     if form is not None and output is None:
         raise InputError("--format is of -o")
     told.refuse_without(logs)
@@ -60,7 +67,7 @@ def sample(
     fit = read_result(result)
     if output is not None:
         inputs = [result, *list_fit_inputs(fit)]
-        own = {Path(each).name for each in inputs if OWN.fullmatch(Path(each).name)}
+        own = {Path(each).name for each in inputs if is_draw_file(Path(each).name)}
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     draws = sample(fit, wanted.n, wanted.seed, anyway)
     with name_study_in_errors(None):

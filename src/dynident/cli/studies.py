@@ -43,15 +43,15 @@ BandwidthOption = Annotated[
 class StudyFlags:
     """What flags say of a study, or instead of one."""
 
-    study: Path | None
-    robot: Path | None
-    logs: Sequence[str]
-    held_out: Sequence[str]
-    friction: str | None
-    bandwidth: float | None
-    locked: dict[str, float] | None
-    floating: bool
-    contacts: Sequence[str]
+    study: Path | None = None
+    robot: Path | None = None
+    logs: Sequence[str] = ()
+    held_out: Sequence[str] = ()
+    friction: str | None = None
+    bandwidth: float | None = None
+    locked: dict[str, float] | None = None
+    floating: bool = False
+    contacts: Sequence[str] = ()
     beyond: str | None = None
     sensors: Sequence[str] = ()
 
@@ -63,24 +63,32 @@ class StudyFlags:
         identify : mapping of str to object, optional
             Keys of ``[identify]``.
         """
-        chosen = told.prepared(self._choose(told))
-        return override_study(chosen, self.friction, self.bandwidth, self.locked, identify or {})
+        return self.override(self._choose(told), told, identify)
+
+    @property
+    def describes_robot(self) -> bool:
+        """Whether they say of a robot what a study says itself."""
+        return bool(self.floating or self.contacts or self.beyond or self.sensors)
+
+    def override(
+        self, study: Study, told: LogFlags, identify: Mapping[str, object] | None = None
+    ) -> Study:
+        """A study with what the flags say instead."""
+        from dynident.robot.contacts import parse_contacts
+
+        robot: dict[str, object] = {"floating": self.floating or None, "beyond": self.beyond}
+        robot["sensor"] = tuple(self.sensors) or None
+        study = override_section(told.prepared(study), "robot", robot)
+        if self.contacts:
+            study = study.model_copy(update={"contact": tuple(parse_contacts(self.contacts))})
+        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
 
     def _choose(self, told: LogFlags) -> Study:
         from dynident.core.schema import validate_data
-        from dynident.robot.contacts import parse_contacts
         from dynident.study.study import read_study
 
-        beside = (
-            self.logs
-            or self.held_out
-            or self.floating
-            or self.contacts
-            or self.beyond
-            or self.sensors
-        )
         if self.study is not None:
-            if self.robot is not None or beside:
+            if self.robot or self.logs or self.held_out or self.describes_robot:
                 raise InputError(
                     "give either a study, or --robot and --log (and --validate, --floating, "
                     "--contact, --beyond, --sensor)"
@@ -90,18 +98,12 @@ class StudyFlags:
         if self.robot is None or not self.logs:
             raise InputError("give a study, or --robot FILE and --log FILE; see --help")
         given = {
-            "robot": {
-                "file": str(self.robot),
-                "floating": self.floating,
-                "beyond": self.beyond,
-                "sensor": self.sensors,
-            },
+            "robot": {"file": str(self.robot)},
             "log": [
                 {"files": text.split(","), "use": use, **told.keys}
                 for texts, use in ((self.logs, "identify"), (self.held_out, "validate"))
                 for text in texts
             ],
-            "contact": [each.model_dump() for each in parse_contacts(self.contacts)],
         }
         return validate_data(Study, given, "command line")
 

@@ -18,18 +18,10 @@ from dynident.dynamics.base import find_observed_base
 from dynident.dynamics.idim import Idim
 from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
 from dynident.fit.logs import LogsGone
-from dynident.fit.provenance import carry_robot_files, date_provenance
-from dynident.fit.reasons import list_torque_reasons
+from dynident.fit.provenance import date_provenance
 from dynident.fit.residuals import summarise_without_rows
-from dynident.fit.verdict import DOUBTFUL, GROWN, SMALL, Reason, reach_verdict
-from dynident.fit.warnings import (
-    warn_of_disbelief,
-    warn_of_nonpassive_drives,
-    warn_of_poor_fit,
-    warn_of_sensor_errors,
-    warn_of_unfitted_joints,
-    warn_of_weak_excitation,
-)
+from dynident.fit.verdict import DOUBTFUL, GROWN, SMALL, Reason
+from dynident.fit.warnings import warn_of_poor_fit, warn_of_unfitted_joints
 from dynident.methods import FACTORED
 from dynident.methods.options import estimate, refuse_absurd_estimate
 from dynident.methods.settings import collect_model_settings
@@ -42,7 +34,7 @@ from dynident.regression.factors import (
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import RowKind
 from dynident.regression.rows import RowGroup
-from dynident.report.fit import Fit
+from dynident.report.fit import Fit, conclude_fit
 
 OF_ROWS = frozenset(collect_options([RowKind, Scoring]))
 """Options of every method that take the logs themselves."""
@@ -152,25 +144,7 @@ def fit_sources(
     nominal: tuple[FitFigure, ...] = ()
     if problem.robot.has_nominal:
         nominal = (score_fitted_rows(factors, base.matrix @ problem.idim.nominal),)
-    kept = None if found.essential is None else found.essential.kept
-    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
-    condition, rank, _ = system.condition()
     told = () if given.get("doctor") is False else [f for s in sources for f in s.about.findings]
-    reasons = list_torque_reasons(
-        problem, found, system, facts, told, (fitted,), nominal, (), rest=False
-    )
-    reasons += list_foreign_reasons(names, left_out)
-    warnings = [
-        *problem.robot.warnings,
-        *(note for fact in facts for note in fact.warnings),
-        *warn_of_unfitted_joints(problem, facts),
-        *warn_of_poor_fit(fitted),
-        *found.warnings,
-        *warn_of_weak_excitation(problem, system, found),
-        *warn_of_disbelief(problem, found),
-        *warn_of_sensor_errors(problem, theta),
-        *warn_of_nonpassive_drives(problem, theta),
-    ]
     errors = [score_fitted_rows(part, base.matrix @ theta) for part in parts]
     table = [
         {
@@ -184,10 +158,20 @@ def fit_sources(
         for name, source, error, without in zip(names, sources, errors, left_out, strict=True)
     ]
     lowpass_hz = max(fact.lowpass_hz for fact in facts)
-    return Fit(
+    return conclude_fit(
+        problem,
+        problem,
+        found,
+        theta,
+        facts,
+        foreign=list_foreign_reasons(names, left_out),
+        logs_apart=len(sources),
+        noticed=[
+            *(note for fact in facts for note in fact.warnings),
+            *warn_of_unfitted_joints(problem, facts),
+            *warn_of_poor_fit(fitted),
+        ],
         method=method,
-        base=base,
-        estimate=found,
         logs=LogsGone("was made of factors, which hold no samples; identify the logs themselves"),
         log_words=tuple(fact.words for fact in facts),
         residuals=summarise_without_rows(problem.groups, factors, found.sigma),
@@ -196,8 +180,6 @@ def fit_sources(
         identification=(fitted,),
         nominal=nominal,
         validation=(),
-        condition_number=condition,
-        rank=rank,
         settings={
             **collect_model_settings(problem, method, {"rows": "decimated"}, keys, found),
             "lowpass_hz": lowpass_hz,
@@ -207,10 +189,7 @@ def fit_sources(
             "decided": [],
             "sources": table,
         },
-        warnings=tuple(dict.fromkeys(warnings)),
         timings=watch.total(),
-        verdict=reach_verdict(reasons, len(sources)),
-        robot_files=carry_robot_files(problem.robot),
         provenance=date_provenance({n: fact.digest for n, fact in zip(names, facts, strict=True)}),
         findings=tuple(told),
     )

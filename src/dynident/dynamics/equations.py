@@ -58,7 +58,7 @@ class Observed:
     static : bool
         Whether it is of poses that were held, each joint approached from some side.
     missing : tuple of str
-        Sensors in the chain without a wrench.
+        Sensors in the chain without a signal.
     """
 
     equations: Equations = "full"
@@ -79,9 +79,9 @@ class Observed:
             found[first : robot.dof] = False
         for joint, _ in self.locked:
             found[first + joint] = False
-        for row, limb in zip(range(robot.dof, robot.equations, 6), robot.limbs, strict=True):
-            if limb.contacts[0].name in self.missing:
-                found[row : row + 6] = False
+        for gauge, rows in robot.sensed:
+            if gauge.name in self.missing:
+                found[rows] = False
         return found
 
 

@@ -21,7 +21,6 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
-from dynident.dynamics.limbs import carry_limb
 from dynident.dynamics.packing import build_packing
 from dynident.dynamics.parameters import (
     Attached,
@@ -280,7 +279,7 @@ class Idim:
 
     def without_sensors(self, theta: Array) -> tuple[Idim, Array]:
         """The model of the robot alone, and a full set without all that is of sensors."""
-        if not self.sensors and not self.robot.limbs:
+        if not self.sensors and not self.robot.sensed:
             return self, theta
         kept = np.ones(len(theta), dtype=bool)
         kept[10 * self.robot.bodies : self.inertial] = False
@@ -429,15 +428,16 @@ class Idim:
             if sensor not in self.sensors:
                 continue
             J = np.zeros((*wrench.shape, self.rows))
-            for name, contact, limb in self.structure.gauged:
-                if name == sensor.contact and limb is None:
+            for name, contact, felt in self.structure.gauged:
+                if name == sensor.contact and felt is None:
                     J[:, :, : self.tree.dof] = evaluate_levers(
                         self.tree, self.robot, contact, motion[0]
                     )
-                elif name == sensor.contact and limb is not None:
-                    q, _, _ = carry_limb(self.tree, self.robot, limb.robot, motion)
-                    levers = evaluate_levers(limb.tree, limb.robot, contact, q)
-                    J[:, :, limb.rows] = levers[:, :, :6]
+                elif name == sensor.contact and felt is not None:
+                    levers = evaluate_levers(
+                        felt.tree, felt.robot, contact, felt.carried(motion)[0]
+                    )
+                    J[:, :, felt.rows] = levers[:, :, felt.taken]
             contact = next(c for name, c, _ in self.structure.gauged if name == sensor.contact)
             found[sensor, False] = J
             if "orientation" in contact.estimate:
@@ -468,10 +468,9 @@ class Idim:
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
             if conditions.bend is not None:
                 self._bend(packing, out, conditions.bend)
-        for limb, own in zip(self.structure.limbs, packing.limbs, strict=True):
+        for felt, own in zip(self.structure.felt, packing.felts, strict=True):
             if np.any(own >= 0):
-                carried = carry_limb(self.tree, self.robot, limb.robot, (q, dq, ddq))
-                fill_regressor(limb.tree, own, *carried, out)
+                fill_regressor(felt.tree, own, *felt.carried((q, dq, ddq)), out)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         tables: dict[int, Array] = {}
@@ -704,10 +703,11 @@ class Idim:
             s = slice(a, a + STRETCH)
             motion = q[s], dq[s], ddq[s]
             tau[s, : self.tree.dof] = evaluate_inverse_dynamics(self.tree, phi, *motion)
-            for limb in self.structure.limbs:
-                carried = carry_limb(self.tree, self.robot, limb.robot, motion)
-                wrench = evaluate_inverse_dynamics(limb.tree, phi[limb.bodies], *carried)
-                tau[s, limb.rows] = wrench[:, :6]
+            for felt in self.structure.felt:
+                every = evaluate_inverse_dynamics(
+                    felt.tree, phi[felt.bodies], *felt.carried(motion)
+                )
+                tau[s, felt.rows] = every[:, felt.taken]
             here = conditions.rows(s)
             if loaded:
                 here = replace(here, load=self.compute_loads(tau[s]))

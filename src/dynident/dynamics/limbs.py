@@ -1,13 +1,15 @@
-"""Wrenches at force/torque sensors in the chain: the rows of what each holds, beside all others.
+"""What sensors in the chain feel: rows beside the equations of motion.
 
-The notes on FloBaRoID cut a limb at its sensor. Its six rows are those of the base of the limb as
-a floating robot, which the carrier moves; its bodies are the carrier's own, so that one set of
-parameters answers for joints and sensors alike.
+Of a force/torque sensor they are the wrench of what it holds. The notes on FloBaRoID cut a limb
+there: its six rows are those of the base of the limb as a floating robot, which the carrier moves;
+its bodies are the carrier's own, so that one set of parameters answers for joints and sensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,41 +17,65 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import transform_body
 from dynident.dynamics.contacts import evaluate_seat_motion
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.robot.model import Robot
+from dynident.robot.model import Contact, Gauge, Robot
+
+Motion = tuple[Array, Array, Array]
+"""q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof)."""
 
 
 @dataclass(frozen=True)
-class Limb:
-    """What a sensor holds, as kernels read it.
+class Felt:
+    """What a sensor feels, as kernels read it: some rows of a robot that is moved.
 
     Attributes
     ----------
+    gauge : Gauge
     robot : Robot
-        It by itself, with the sensor as its base and first contact.
+        What it holds, or the whole.
     bodies : ndarray of int
-        Places of its own among those of the whole robot.
+        Places of the tree's own among those of the whole robot.
+    taken : tuple of int
+        Which rows of the tree.
     rows : slice
-        Of the wrench on its base, in the axes of the link that the sensor holds.
+        Where these are among all rows.
+    carry : callable, optional
+        Makes the motion of the whole robot that of the tree, which has it anyway without.
+    contacts : tuple of Contact
+        Whose wrenches make the right-hand side; the sensor's own signal where there are none.
     """
 
+    gauge: Gauge
     robot: Robot
     tree: Tree
     bodies: Integers
+    taken: tuple[int, ...]
     rows: slice
+    carry: Callable[[Motion], Motion] | None = None
+    contacts: tuple[Contact, ...] = ()
+
+    def carried(self, motion: Motion) -> Motion:
+        """The motion of the tree."""
+        return motion if self.carry is None else self.carry(motion)
 
 
-def list_limbs(robot: Robot) -> tuple[Limb, ...]:
-    """The limbs of a robot whose sensors are fitted."""
-    found = []
-    for first, limb in zip(range(robot.dof, robot.equations, 6), robot.limbs, strict=True):
-        bodies = np.array([robot.links.index(name) for name in limb.links])
-        found.append(Limb(limb, build_tree(limb), bodies, slice(first, first + 6)))
-    return tuple(found)
+def feel_wrench(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> Felt:
+    """The wrench on the base of a limb, in the axes of the link that the sensor holds."""
+    limb = robot.limbs[gauge.place]
+    bodies = np.array([robot.links.index(name) for name in limb.links])
+    carry = partial(carry_limb, tree, robot, limb)
+    return Felt(gauge, limb, build_tree(limb), bodies, (*range(6),), rows, carry, limb.contacts)
 
 
-def carry_limb(
-    tree: Tree, robot: Robot, limb: Robot, motion: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array]:
+SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], Felt]] = {"wrench": feel_wrench}
+"""Kinds of sensors in the chain: what the rows of one are, of a tree and its robot."""
+
+
+def list_felt(tree: Tree, robot: Robot) -> tuple[Felt, ...]:
+    """What the sensors in a robot's chain feel."""
+    return tuple(SENSED[gauge.kind](tree, robot, gauge, rows) for gauge, rows in robot.sensed)
+
+
+def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
     """The motion of a limb as a floating robot, as the motion of its carrier makes it.
 
     Its base is where nobody knows, turned as its own axes are: no wrench depends on that.
@@ -59,7 +85,7 @@ def carry_limb(
     tree, robot
         Of the carrier.
     motion : tuple of ndarray
-        Of the carrier: q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof).
+        Of the carrier.
     """
     assert limb.seat is not None
     felt = evaluate_seat_motion(tree, robot, limb.seat, motion)

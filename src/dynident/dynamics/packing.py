@@ -29,12 +29,13 @@ def build_packing(
             for i in range(10):
                 if 10 * b + i in position:
                     entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
-    for s, limb in enumerate(structure.limbs):
-        for b, whole in enumerate(limb.bodies):
-            for k, i in product(range(6), range(10)):
-                if 10 * whole + i in position:
-                    entered = entries[limb.rows.start + k]
-                    entered.append((position[10 * whole + i], (b, k, i, s)))
+    for s, felt in enumerate(structure.felt):
+        places = {row: felt.rows.start + at for at, row in enumerate(felt.taken)}
+        for b, whole in enumerate(felt.bodies):
+            for k, i in product(range(felt.tree.path_length[b]), range(10)):
+                taken = int(felt.tree.path[b, k])
+                if taken in places and 10 * whole + i in position:
+                    entries[places[taken]].append((position[10 * whole + i], (b, k, i, s)))
     first = tree.dof - structure.robot.n
     for d, column in enumerate(drive_columns):
         if inertial + d in position:
@@ -48,9 +49,9 @@ def build_packing(
         new = bodies[first + of] - own[first + to]
         own[first + to] |= new
         entries[first + to] += [(c, ()) for c in new]
-    slot, *limbs = (
+    slot, *felts = (
         np.full((each.bodies, each.path.shape[1], 10), -1)
-        for each in (tree, *(limb.tree for limb in structure.limbs))
+        for each in (tree, *(felt.tree for felt in structure.felt))
     )
     drive, joints, empty, width = [], [], [], 0
     for row in entries:
@@ -60,7 +61,7 @@ def build_packing(
             if len(where) == 3:
                 slot[where] = width
             elif len(where) == 4:
-                limbs[where[3]][where[:3]] = width
+                felts[where[3]][where[:3]] = width
             elif where:
                 drive.append((drive_columns[where[0]], where[1], width))
             else:
@@ -82,5 +83,5 @@ def build_packing(
     special = tuple(each for each in drive if not structure.is_plain(each[0]))
     return Packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
-        np.array(empty, dtype=np.int64), tuple(limbs),
+        np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip

@@ -255,7 +255,7 @@ class Packing:
         torque, or its own.
     empty : ndarray of int
         Slots that bodies reach in no other way.
-    limbs : tuple of ndarray of int, shapes (limb's bodies, longest path, 10)
+    felts : tuple of ndarray of int, shapes (a tree's bodies, longest path, 10)
         As `slot`, for the rows of each sensor in the chain.
     """
 
@@ -267,4 +267,4 @@ class Packing:
     width: int
     bent: tuple[tuple[int, int, Integers, Integers], ...]
     empty: Integers
-    limbs: tuple[Integers, ...] = ()
+    felts: tuple[Integers, ...] = ()

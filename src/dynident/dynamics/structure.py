@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics import build_tree
 from dynident.dynamics.equations import Sensor
-from dynident.dynamics.limbs import Limb, Rest, list_limbs, list_rests
+from dynident.dynamics.limbs import Felt, Rest, list_felt, list_rests
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -55,9 +55,9 @@ class Structure:
         return build_tree(self.robot)
 
     @cached_property
-    def limbs(self) -> tuple[Limb, ...]:
-        """What sensors in the chain hold, whose wrenches are rows behind those of the tree."""
-        return list_limbs(self.robot)
+    def felt(self) -> tuple[Felt, ...]:
+        """What sensors in the chain feel: rows behind those of the tree."""
+        return list_felt(self.tree, self.robot)
 
     @cached_property
     def rests(self) -> tuple[Rest, ...]:
@@ -162,7 +162,7 @@ class Structure:
 
     @property
     def rows(self) -> int:
-        """Number of rows an instant: the equations of motion, then six a sensor in the chain."""
+        """Number of rows an instant: see `Robot.equations`."""
         return self.robot.equations
 
     @property
@@ -187,11 +187,11 @@ class Structure:
         return (*columns, *self.sensor_columns)
 
     @cached_property
-    def gauged(self) -> tuple[tuple[str, Contact, Limb | None], ...]:
-        """Contacts by name, with the limb on whose wrench they act; None is the tree."""
+    def gauged(self) -> tuple[tuple[str, Contact, Felt | None], ...]:
+        """Contacts by name, with the sensor on whose rows they act; None is the tree."""
         return (
             *((contact.name, contact, None) for contact in self.robot.contacts),
-            *((each.name, each, limb) for limb in self.limbs for each in limb.robot.contacts),
+            *((each.name, each, felt) for felt in self.felt for each in felt.contacts),
         )
 
     @cached_property

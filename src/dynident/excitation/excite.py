@@ -230,9 +230,10 @@ def refuse_contradictions(
             f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
             f"sensor = {robot.seat.frame!r}"
         )
-    if robot.limbs:
+    if robot.sensed:
+        gauge, _ = robot.sensed[0]
         raise InputError(
-            f"{robot.name}: the wrench at {robot.limbs[0].base_link} is designed for by sensor and "
+            f"{robot.name}: the {gauge.kind} at {gauge.name} is designed for by sensor and "
             "sensor_sigma of [excitation]; leave sensor out of [robot]"
         )
     if aim.sensor is None and aim.sensor_sigma is not None:

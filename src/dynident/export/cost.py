@@ -13,11 +13,9 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
+from dynident.export.formats import Format
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-
-HAS_PLACE = {"URDF": ("fv", "fc"), "MJCF": ("Ia", "fv", "fc", "Iam", "fvm", "fcm")}
-"""Symbols of the drives' parameters that model files have a place for."""
 
 
 def describe_export_cost(
@@ -26,7 +24,7 @@ def describe_export_cost(
     loop: Simulation,
     whole: Model,
     near: Model,
-    kind: str,
+    form: Format,
 ) -> tuple[str, ...]:
     """The note on errors of free simulations of the whole model, and of what a file has of it.
 
@@ -38,21 +36,22 @@ def describe_export_cost(
         As it was fitted.
     near : Model
         As simulators are given it.
-    kind : {"URDF", "MJCF"}
+    form : Format
+        One that holds links.
 
     Returns
     -------
     tuple of str
         None where all of the model is in the file.
     """
-    theta = near.theta.copy()
+    theta, held = near.theta.copy(), form.holds or ()
     for k, parameter in enumerate(near.idim.parameters):
-        if k >= near.idim.inertial and parameter.symbol not in HAS_PLACE[kind]:
+        if k >= near.idim.inertial and parameter.symbol not in held:
             theta[k] = 0.0
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
     ours = simulate_overall_error(base, logs, loop, whole)
-    words = f"what the {kind} has no place for costs in free simulations of the fitted logs"
+    words = f"what the {form.name} has no place for costs in free simulations of the fitted logs"
     try:
         theirs = simulate_overall_error(base, logs, loop, Model(near.idim, theta))
     except ComputationError as error:
@@ -68,7 +67,8 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
     ----------
     names : sequence of str
         Of all that was fitted to positions.
-    kind : {"URDF", "MJCF"}
+    kind : str
+        The format.
     """
     own = {*idim.names, *(shape.name for shape in idim.shape_parameters)}
     found = [name for name in names if name not in own]

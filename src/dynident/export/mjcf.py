@@ -585,6 +585,7 @@ def render_identified_mjcf(
         Of the smoothed sign that friction was identified with: friction loss gets its softness
         [rad/s or m/s].
     """
+    idim, theta = idim.without_sensors(theta)
     robot, kept = idim.robot, ("Ia", "fv", "fc")
     armature, damping, friction = (select_drive_values(idim, theta, symbol) for symbol in kept)
     of_motor = ("Iam", "fvm", "fcm")

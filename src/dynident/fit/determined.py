@@ -58,7 +58,7 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     for kind in kinds:
         if kind not in EQUATIONS:
             raise InputError(f"rows {kind!r} are not known{suggest_nearest(kind, EQUATIONS)}")
-        if kind == "base" and not robot.floating and not robot.limbs:
+        if kind == "base" and not robot.floating and not robot.sensed:
             raise InputError(
                 "rows 'base' are of a floating base, or a sensor's; add --floating, or --sensor"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -49,80 +49,8 @@ def serialise_result(result: Result, folder: Path | None = None) -> dict[str, An
     Numbers that are not finite become null, as JSON has no word for them.
     """
     folder = Path() if folder is None else folder
-    estimate = result.estimate
-    certificate = estimate.certificate
-    document = {
-        "schema": SCHEMA,
-        "free_simulation": serialise_free_simulations(result),
-        "method": result.method,
-        "settings": serialise_settings(result, folder),
-        "provenance": {
-            **asdict(result.provenance),
-            "robot": {file.name: file.sha256 for file in result.robot_files.files},
-        },
-        "verdict": asdict(result.verdict),
-        "findings": [serialise_finding(found) for found in result.findings],
-        "warnings": list(result.warnings),
-        "covariance": estimate.covariance.name,
-        "covariance_matrix": list_lower_triangle(estimate.covariance.matrix),
-        "fitted_covariance": None
-        if estimate.fitted is None
-        else list_lower_triangle(estimate.fitted.matrix),
-        "prior_weight": find_prior_weight(estimate),
-        "base_count": result.base.count,
-        "rigid_body_count": result.base.rigid_body_count,
-        "essential_count": None if result.essential is None else len(result.essential),
-        "robot": serialise_robot(result.robot),
-        "equations": [
-            {**asdict(each), "base_count": count}
-            for each, count in zip(result.base.observed, result.base.counts, strict=True)
-        ],
-        "borne_kg": dict(result.borne),
-        "parameters": serialise_parameters(result),
-        "shape": serialise_shapes(estimate.shape),
-        "sensors": [row._asdict() for row in list_sensor_parameters(result)],
-        "fitted": serialise_fitted(estimate.fitted),
-        "track": serialise_track(estimate.track),
-        "standard": serialise_links(result),
-        "joints": [
-            {
-                "name": name,
-                **serialise_drive(result.drive_parameters(j)),
-                "std": serialise_drive(dict(std)),
-            }
-            for j, (name, std) in enumerate(
-                zip(result.robot.joint_names, list_drive_errors(result), strict=True)
-            )
-        ],
-        "fit": {
-            "torque": result.torque_source,
-            "identification": [serialise_figure(f, result.robot) for f in result.identification],
-            "nominal": [serialise_figure(f, result.robot) for f in result.nominal],
-            "validation": [
-                serialise_validation(figures, result.robot) for figures in result.validation
-            ],
-        },
-        "floor": [serialise_floor(found) for found in result.floor],
-        "whiteness": [
-            {"name": group.name, "p_value": group.whiteness.p_value} for group in result.residuals
-        ],
-        "consistent": result.consistent,
-        "min_pseudo_inertia_eigenvalue": result.smallest_eigenvalue,
-        "certificate": None if certificate is None else asdict(certificate),
-        "active_constraints": list(estimate.active),
-        "restriction": serialise_restriction(estimate.restriction),
-        "tests": [asdict(test) for test in estimate.tests],
-        "singular_values": None
-        if estimate.singular_values is None
-        else estimate.singular_values.tolist(),
-        "simulation": [serialise_simulation(figure) for figure in result.simulated],
-        "iterations": estimate.iterations,
-        "converged": True,  # an estimate that is none is an error
-        "message": estimate.message,
-        "rank": result.rank,
-        "condition_number": result.condition_number,
-        "timings": result.timings,
-    }
+    document = {"schema": SCHEMA, **{key: tell(result) for key, tell in DOCUMENT.items()}}
+    document["settings"] = serialise_settings(result, folder)
     cleaned: dict[str, Any] = replace_nonfinite(document)
     return {**cleaned, "state": serialise_state(result, folder)}
 
@@ -356,6 +284,77 @@ def serialise_validation(figures: ValidationFigures, robot: Robot) -> dict[str, 
         "entries": [serialise_figure(f, robot) for f in figures.entries],
         "nominal": [serialise_figure(f, robot) for f in figures.nominal],
     }
+
+
+DOCUMENT: dict[str, Callable[[Result], Any]] = {
+    "free_simulation": serialise_free_simulations,
+    "method": lambda r: r.method,
+    "provenance": lambda r: {
+        **asdict(r.provenance),
+        "robot": {file.name: file.sha256 for file in r.robot_files.files},
+    },
+    "verdict": lambda r: asdict(r.verdict),
+    "findings": lambda r: [serialise_finding(found) for found in r.findings],
+    "warnings": lambda r: list(r.warnings),
+    "covariance": lambda r: r.estimate.covariance.name,
+    "covariance_matrix": lambda r: list_lower_triangle(r.estimate.covariance.matrix),
+    "fitted_covariance": lambda r: (
+        None if r.estimate.fitted is None else list_lower_triangle(r.estimate.fitted.matrix)
+    ),
+    "prior_weight": lambda r: find_prior_weight(r.estimate),
+    "base_count": lambda r: r.base.count,
+    "rigid_body_count": lambda r: r.base.rigid_body_count,
+    "essential_count": lambda r: None if r.essential is None else len(r.essential),
+    "robot": lambda r: serialise_robot(r.robot),
+    "equations": lambda r: [
+        {**asdict(each), "base_count": count}
+        for each, count in zip(r.base.observed, r.base.counts, strict=True)
+    ],
+    "borne_kg": lambda r: dict(r.borne),
+    "parameters": serialise_parameters,
+    "shape": lambda r: serialise_shapes(r.estimate.shape),
+    "sensors": lambda r: [row._asdict() for row in list_sensor_parameters(r)],
+    "fitted": lambda r: serialise_fitted(r.estimate.fitted),
+    "track": lambda r: serialise_track(r.estimate.track),
+    "standard": serialise_links,
+    "joints": lambda r: [
+        {
+            "name": name,
+            **serialise_drive(r.drive_parameters(j)),
+            "std": serialise_drive(dict(std)),
+        }
+        for j, (name, std) in enumerate(zip(r.robot.joint_names, list_drive_errors(r), strict=True))
+    ],
+    "fit": lambda r: {
+        "torque": r.torque_source,
+        "identification": [serialise_figure(f, r.robot) for f in r.identification],
+        "nominal": [serialise_figure(f, r.robot) for f in r.nominal],
+        "validation": [serialise_validation(figures, r.robot) for figures in r.validation],
+    },
+    "floor": lambda r: [serialise_floor(found) for found in r.floor],
+    "whiteness": lambda r: [
+        {"name": group.name, "p_value": group.whiteness.p_value} for group in r.residuals
+    ],
+    "consistent": lambda r: r.consistent,
+    "min_pseudo_inertia_eigenvalue": lambda r: r.smallest_eigenvalue,
+    "certificate": lambda r: (
+        None if r.estimate.certificate is None else asdict(r.estimate.certificate)
+    ),
+    "active_constraints": lambda r: list(r.estimate.active),
+    "restriction": lambda r: serialise_restriction(r.estimate.restriction),
+    "tests": lambda r: [asdict(test) for test in r.estimate.tests],
+    "singular_values": lambda r: (
+        None if r.estimate.singular_values is None else r.estimate.singular_values.tolist()
+    ),
+    "simulation": lambda r: [serialise_simulation(figure) for figure in r.simulated],
+    "iterations": lambda r: r.estimate.iterations,
+    "converged": lambda r: True,  # an estimate that is none is an error
+    "message": lambda r: r.estimate.message,
+    "rank": lambda r: r.rank,
+    "condition_number": lambda r: r.condition_number,
+    "timings": lambda r: r.timings,
+}
+"""What result.json tells of a result beside its settings and its state, key by key."""
 
 
 def replace_nonfinite(value: Any) -> Any:

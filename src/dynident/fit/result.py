@@ -29,11 +29,11 @@ from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.cost import describe_export_cost, describe_loop_omissions
-from dynident.export.mjcf import list_model_files, render_identified_mjcf
+from dynident.export.formats import Format, find_format
+from dynident.export.mjcf import list_model_files
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.terms import make_simulable, sort_joint_terms
-from dynident.export.urdf import render_standard_urdf
 from dynident.fit.figures import (
     FitFigure,
     PositionSeries,
@@ -345,41 +345,52 @@ class Result:
                 values[parameter.symbol] = float(self.theta[index]) if given else None
         return values
 
-    def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as a URDF, and notes on what has no place in one."""
-        self._refuse_unreal("URDF")
-        model, said = self.simulable
-        whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
-        theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
-        document, notes = render_standard_urdf(whole, theta)
-        return document, (*said, *notes, *self._costs("URDF"))
-
-    def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as an MJCF, and notes on what has no place in one.
+    def render_file(self, format: str, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as a file, and notes on what has no place in one.
 
         Parameters
         ----------
+        format : str
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
         folder : Path, optional
             Where it will stand, so that it finds its meshes; beside the robot's own when left
             out.
-        """
-        self._refuse_unreal("MJCF")
-        model, said = self.simulable
-        document, notes = render_identified_mjcf(model.idim, model.theta, folder, self.width)
-        return document, (*said, *notes, *self._costs("MJCF"))
 
-    def _costs(self, kind: str) -> tuple[str, ...]:
+        Raises
+        ------
+        InputError
+            For links that cannot exist, where the format has any; for what it cannot express.
+        """
+        form = find_format(format)
+        if form.holds is None:
+            return form.render(self.idim, self.theta, folder, self.width)
+        self._refuse_unreal(form.name)
+        model, said = self.simulable
+        whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
+        theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
+        document, notes = form.render(whole, theta, folder, self.width)
+        return document, (*said, *notes, *self._costs(form))
+
+    def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as a URDF; see `render_file`."""
+        return self.render_file("urdf")
+
+    def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
+        """The identified model as an MJCF; see `render_file`."""
+        return self.render_file("mjcf", folder)
+
+    def _costs(self, form: Format) -> tuple[str, ...]:
         """What is not in a file and what that costs, where positions were fitted."""
         fitted = self.estimate.fitted
         if fitted is None:
             return ()
         near, _ = self.simulable
-        words = describe_loop_omissions(self.idim, fitted.names, kind)
+        words = describe_loop_omissions(self.idim, fitted.names, form.name)
         try:
             logs = self.samples
         except InputError as error:
             return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
-        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind)
+        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, form)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:
@@ -428,31 +439,36 @@ class Result:
             for log in (*self.samples, *self.held_out)
         )
 
-    def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the URDF, whole or not at all; returns the notes of `model_urdf`.
+    def export(self, path: str | Path, format: str, anyway: bool = False) -> tuple[str, ...]:
+        """Write the model as a file, whole or not at all; returns the notes of `render_file`.
 
         Parameters
         ----------
+        path : str or Path
+        format : str
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
         anyway : bool
             Also of a refuted result.
+
+        Raises
+        ------
+        InputError
+            See `render_file`; when it cannot be written, or is an input.
+        ComputationError
+            Of a refuted result.
         """
-        self.require_trust("a URDF", anyway)
-        document, notes = self.model_urdf()
+        self.require_trust(find_format(format).what, anyway)
+        document, notes = self.render_file(format, Path(path).parent)
         self._write(Path(path), document)
         return notes
+
+    def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
+        """Write the URDF; see `export`."""
+        return self.export(path, "urdf", anyway)
 
     def to_mjcf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the MJCF, whole or not at all; returns the notes of `model_mjcf`.
-
-        Parameters
-        ----------
-        anyway : bool
-            Also of a refuted result.
-        """
-        self.require_trust("an MJCF", anyway)
-        document, notes = self.model_mjcf(Path(path).parent)
-        self._write(Path(path), document)
-        return notes
+        """Write the MJCF; see `export`."""
+        return self.export(path, "mjcf", anyway)
 
     def _write(self, path: Path, document: bytes) -> None:
         """Write one file, but not over those that the robot came from."""
@@ -496,7 +512,7 @@ class Result:
         anyway : bool
             Also of a refuted result.
         """
-        self.require_trust("code", anyway)
+        self.require_trust("C code", anyway)
         self._write(Path(path), c_code(self.model, name, width).encode())
 
     def controller_model(

@@ -30,7 +30,6 @@ from dynident.dynamics.equations import (
     stack_contact_jacobians,
 )
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.limbs import carry_limb
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
@@ -162,7 +161,7 @@ class GeneralisedSamples(Samples):
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
     """Whether the log's rows are the torques of a fixed robot's joints."""
-    return not (robot.floating or robot.contacts or robot.limbs or log.locked)
+    return not (robot.floating or robot.contacts or robot.sensed or log.locked)
 
 
 def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
@@ -191,7 +190,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
-    missing = add_limb_wrenches(idim, log, (q, dq, ddq), tau)
+    missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
@@ -245,25 +244,33 @@ def put_base_before(tau: Array, first: int) -> Array:
     return np.hstack([np.zeros((len(tau), first)), tau]) if first else tau
 
 
-def add_limb_wrenches(
+def put_felt_signals(
     idim: Idim, log: Samples, motion: tuple[Array, Array, Array], tau: Array
 ) -> tuple[str, ...]:
-    """Put the wrenches of sensors in the chain into their rows; the names of those without one."""
+    """Put what sensors in the chain say into their rows; the names of those without a signal."""
     missing = []
-    for limb in idim.structure.limbs:
-        sensor, *beyond = limb.robot.contacts
-        if sensor.name not in log.wrenches:
-            missing.append(sensor.name)
+    for felt in idim.structure.felt:
+        name = felt.gauge.name
+        if name not in log.wrenches:
+            missing.append(name)
             continue
-        for contact in beyond:
+        for contact in felt.contacts[1:]:
             if contact.name not in log.wrenches:
                 raise InputError(
                     f"{log.name}: no wrench of {contact.name} (fx_{contact.name} ...), which acts "
-                    f"beyond sensor {sensor.name}; leave that out of robot.sensor"
+                    f"beyond sensor {name}; leave that out of robot.sensor"
                 )
-        q, _, _ = carry_limb(idim.tree, idim.robot, limb.robot, motion)
-        found = add_wrenches(limb.tree, limb.robot, log, (sensor, *beyond), q, oriented=False)
-        tau[:, limb.rows] = found[:, :6]
+        if not felt.contacts:
+            if log.wrenches[name].shape[1] != len(felt.taken):
+                raise InputError(
+                    f"{log.name}: sensor {name} has {log.wrenches[name].shape[1]} columns, but "
+                    f"{len(felt.taken)} rows"
+                )
+            tau[:, felt.rows] = log.wrenches[name]
+            continue
+        q, _, _ = felt.carried(motion)
+        found = add_wrenches(felt.tree, felt.robot, log, felt.contacts, q, oriented=False)
+        tau[:, felt.rows] = found[:, felt.taken]
     return tuple(missing)
 
 
@@ -330,9 +337,9 @@ def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
         return "full"
     if kind is None:
         kind = "base" if log.torque == "none" else "null-space" if unmeasured else "full"
-        if not (robot.floating or robot.limbs) and kind == "base":
+        if not (robot.floating or robot.sensed) and kind == "base":
             kind = "joints"
-    if kind == "base" and not (robot.floating or robot.limbs):
+    if kind == "base" and not (robot.floating or robot.sensed):
         raise InputError(
             f"{log.name}: equations = 'base' are of a robot that is read as floating, or has a "
             "sensor in its chain"

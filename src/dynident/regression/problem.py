@@ -395,8 +395,9 @@ def refuse_combinations(problem: Problem, what: str) -> None:
 
 def refuse_sensors(robot: Robot, what: str) -> None:
     """Refuse sensors in the chain, of which `what` knows nothing."""
-    if robot.limbs:
+    if robot.sensed:
+        gauge, _ = robot.sensed[0]
         raise InputError(
-            f"{robot.name}: {what} nothing of the wrench at {robot.limbs[0].base_link}; leave "
+            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave "
             "sensor out of [robot], or take wls or pc-idim-ls"
         )

@@ -31,7 +31,7 @@ from dynident.regression.generalised import (
     find_segment_null_space,
     list_free_groups,
 )
-from dynident.robot.model import WRENCH, Robot
+from dynident.robot.model import WRENCH_ROWS, Robot
 
 CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
@@ -176,14 +176,14 @@ def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
 
     Wrenches are in the axes of the base link, or of that which a sensor holds, about its origin.
     """
-    base = [RowGroup(f"base {part}", "N" if part[0] == "f" else "Nm") for part in WRENCH]
+    base = [RowGroup(f"base {part}", unit) for part, unit in WRENCH_ROWS]
     joints = [
         RowGroup(joint.name, "N" if joint.kind == "prismatic" else "Nm") for joint in robot.joints
     ]
     felt = [
-        RowGroup(f"{limb.contacts[0].name} {part}", "N" if part[0] == "f" else "Nm")
-        for limb in robot.limbs
-        for part in WRENCH
+        RowGroup(f"{gauge.name} {part}".rstrip(), unit)
+        for gauge, _ in robot.sensed
+        for part, unit in gauge.parts
     ]
     return (*(base if robot.floating else ()), *joints, *felt)
 

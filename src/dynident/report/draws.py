@@ -19,15 +19,12 @@ from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
-from dynident.export.mjcf import is_mjcf, render_identified_mjcf
-from dynident.export.urdf import render_standard_urdf
+from dynident.export.formats import EXPORTS, Format, choose_own_format, list_model_formats
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
 HEAD = "draws.yaml"
 """The file that tells of the others."""
-OWN = re.compile(r"draw_\d+\.(urdf|xml|yaml)|draws\.npz")
-"""Names of the others: those of an earlier set go."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +112,18 @@ class Draws:
         Parameters
         ----------
         format : str, optional
-            Name in `FORMATS`; as the robot's own file by default.
+            Of `list_draw_formats`; as the robot's own file by default.
         """
-        folder = Path(directory)
-        chosen = format or ("mjcf" if is_mjcf(self.base.idim.robot) else "urdf")
-        if chosen not in FORMATS:
-            raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, FORMATS)}")
-        found, notes = FORMATS[chosen](self, folder)
+        folder, known = Path(directory), list_draw_formats()
+        chosen = format or choose_own_format(self.base.idim.robot)
+        if chosen not in known:
+            raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, known)}")
+        if chosen in FORMATS:
+            found, notes = FORMATS[chosen](self)
+        else:
+            found, notes = convert_draws_to_models(self, folder, EXPORTS[chosen])
         contents = {HEAD: self.describe(tuple(found)).encode(), **found}
-        write_files({folder / name: content for name, content in contents.items()}, OWN.fullmatch)
+        write_files({folder / name: content for name, content in contents.items()}, is_draw_file)
         return notes
 
     def describe(self, files: Sequence[str] = ()) -> str:
@@ -176,27 +176,12 @@ def name_draw_files(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
         yield k, f"draw_{k:0{digits}d}.{suffix}"
 
 
-def convert_draws_to_urdf(draws: Draws, folder: Path) -> Files:
-    """One URDF a draw."""
-    return collect_models(draws, "urdf", lambda each: render_standard_urdf(draws.base.idim, each))
-
-
-def convert_draws_to_mjcf(draws: Draws, folder: Path) -> Files:
-    """One MJCF a draw."""
-    alone, width = draws.base.idim.without_sensors, draws.width
-    return collect_models(
-        draws, "xml", lambda each: render_identified_mjcf(*alone(each), folder, width)
-    )
-
-
-def collect_models(
-    draws: Draws, suffix: str, render: Callable[[Array], tuple[bytes, tuple[str, ...]]]
-) -> Files:
+def convert_draws_to_models(draws: Draws, folder: Path, form: Format) -> Files:
     """One model file a draw; what of the loop has no place in one is in the notes."""
     files: dict[str, bytes] = {}
     notes: list[str] = []
-    for k, name in name_draw_files(draws, suffix):
-        files[name], own = render(draws.theta[k])
+    for k, name in name_draw_files(draws, form.suffix):
+        files[name], own = form.render(draws.base.idim, draws.theta[k], folder, draws.width)
         notes += own
     if draws.loop:
         loop = ", ".join(draws.loop)
@@ -204,7 +189,7 @@ def collect_models(
     return files, tuple(dict.fromkeys(notes))
 
 
-def convert_draws_to_npz(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_npz(draws: Draws) -> Files:
     """All draws as arrays."""
     buffer = io.BytesIO()
     np.savez(
@@ -217,7 +202,7 @@ def convert_draws_to_npz(draws: Draws, folder: Path) -> Files:
     return {"draws.npz": buffer.getvalue()}, ()
 
 
-def convert_draws_to_yaml(draws: Draws, folder: Path) -> Files:
+def convert_draws_to_yaml(draws: Draws) -> Files:
     """One file of plain values a draw."""
     files = {}
     for k, name in name_draw_files(draws, "yaml"):
@@ -226,13 +211,22 @@ def convert_draws_to_yaml(draws: Draws, folder: Path) -> Files:
     return files, ()
 
 
-FORMATS: dict[str, Callable[[Draws, Path], Files]] = {
-    "urdf": convert_draws_to_urdf,
-    "mjcf": convert_draws_to_mjcf,
+FORMATS: dict[str, Callable[[Draws], Files]] = {
     "npz": convert_draws_to_npz,
     "yaml": convert_draws_to_yaml,
 }
-"""Files of draws by format, and of the folder in which they will stand."""
+"""Files of draws by format, beside model files."""
+
+
+def list_draw_formats() -> tuple[str, ...]:
+    """Names of all formats of draws."""
+    return (*list_model_formats(), *FORMATS)
+
+
+def is_draw_file(name: str) -> bool:
+    """Whether a file is named like one of a set of draws."""
+    suffixes = "|".join([*(form.suffix for form in list_model_formats().values()), "yaml"])
+    return re.fullmatch(rf"draw_\d+\.({suffixes})|draws\.npz", name) is not None
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.core.files import read_file, refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
-from dynident.export.mjcf import is_mjcf, list_model_files
+from dynident.estimators.estimate import Estimate
+from dynident.export.formats import EXPORTS, choose_own_format
+from dynident.export.mjcf import list_model_files
+from dynident.fit.facts import LogFacts
 from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
-from dynident.fit.provenance import Provenance, restore_robot_files
+from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
+from dynident.fit.reasons import list_torque_reasons
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
 from dynident.fit.tables import (
@@ -25,11 +31,17 @@ from dynident.fit.tables import (
     tabulate_drive_values,
     tabulate_links,
 )
-from dynident.fit.verdict import ANYWAY, REFUTED
+from dynident.fit.verdict import ANYWAY, REFUTED, Reason, reach_verdict
+from dynident.fit.warnings import (
+    warn_of_disbelief,
+    warn_of_nonpassive_drives,
+    warn_of_sensor_errors,
+    warn_of_weak_excitation,
+)
+from dynident.regression.problem import Problem
 from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
-from dynident.report.html import render_result_page
-from dynident.report.text import summarise_result
+from dynident.report.sections import render_result_page, summarise_result
 from dynident.report.views import Plots
 
 if TYPE_CHECKING:
@@ -223,7 +235,8 @@ class Fit(Result):
         """The contents of the files of `save`, and notes on them."""
         text = to_json(serialise_result(self, folder))
         contents = {folder / OUTPUTS[0]: text.encode()}
-        model = "model.xml" if is_mjcf(self.robot) else "model.urdf"
+        own = choose_own_format(self.robot)
+        model = f"model.{EXPORTS[own].suffix}"
         repair = "dynident export --repair writes the nearest consistent one"
         notes: tuple[str, ...] = ()
         if self.phi is None:
@@ -234,13 +247,64 @@ class Fit(Result):
             notes = (f"{words}; {repair}",)
         elif self.verdict.state == REFUTED and not anyway:
             notes = (f"the result is refuted, so {model} takes {ANYWAY}",)
-        elif model == "model.xml":
-            contents[folder / model], notes = self.model_mjcf(folder)
         else:
-            contents[folder / model], notes = self.model_urdf()
+            contents[folder / model], notes = self.render_file(own, folder)
         if report:
             contents[folder / "report.html"] = self.render_page()
         return contents, notes
+
+
+def conclude_fit(
+    problem: Problem,
+    fitted: Problem,
+    found: Estimate,
+    theta: Array,
+    facts: Sequence[LogFacts],
+    *,
+    against: Sequence[Reason] | None = None,
+    foreign: Sequence[Reason] = (),
+    rest: bool = False,
+    logs_apart: int,
+    noticed: Sequence[str] = (),
+    beside: Sequence[str] = (),
+    last: Sequence[str] = (),
+    **measured: Any,
+) -> Fit:
+    """The fit of an estimate: how well it is determined, what speaks against it, and warnings.
+
+    `fitted` has the rows, or their factors. What speaks `against` it is `list_torque_reasons`
+    unless given, what speaks against its logs `foreign`. Some warnings are `noticed` before those
+    of the estimate, some are `beside` them. `measured` are the other fields of the fit.
+    """
+    factors, kept = fitted.factors, None if found.essential is None else found.essential.kept
+    system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
+    condition, rank, _ = system.condition()
+    if against is None:
+        against = list_torque_reasons(
+            problem, found, system, facts, measured["findings"], measured["identification"],
+            measured["nominal"], measured["validation"], rest,
+        )  # fmt: skip
+    warnings = [
+        *problem.robot.warnings,
+        *noticed,
+        *found.warnings,
+        *beside,
+        *(() if found.fitted is not None else warn_of_weak_excitation(fitted, system, found)),
+        *warn_of_disbelief(problem, found),
+        *warn_of_sensor_errors(problem, theta),
+        *warn_of_nonpassive_drives(problem, theta),
+        *last,
+    ]
+    return Fit(
+        base=problem.base,
+        estimate=found,
+        condition_number=condition,
+        rank=rank,
+        warnings=tuple(dict.fromkeys(warnings)),
+        verdict=reach_verdict([*against, *foreign], logs_apart),
+        robot_files=carry_robot_files(problem.robot),
+        **measured,
+    )
 
 
 def select_compared_state(result: Result) -> dict[str, Any]:

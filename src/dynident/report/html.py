@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
 from dynident.core.templates import load_templates
 from dynident.core.text import format_count
@@ -18,29 +17,22 @@ from dynident.core.words import (
     format_percent,
     format_with_error,
 )
-from dynident.fit.figures import PositionSeries, Series, list_efforts
+from dynident.fit.figures import list_efforts
 from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
-    list_base_parameters,
     list_correlated_pairs,
     list_regrouped_drives,
 )
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
-from dynident.plots.charts import Chart
-from dynident.plots.coverage import chart_spectra
-from dynident.plots.curves import chart_positions, chart_torques
 from dynident.plots.friction import chart_friction
 from dynident.plots.ground import chart_contact_forces, chart_footholds
 from dynident.plots.page import render_chart
-from dynident.plots.parameters import chart_precision
-from dynident.plots.residuals import chart_autocorrelation
-from dynident.regression.rows import list_position_groups, list_torque_groups
+from dynident.regression.rows import list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
-from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.comparison import (
     LEGEND,
     Candidate,
@@ -53,7 +45,6 @@ from dynident.report.comparison import (
 from dynident.report.text import (
     build_error_columns,
     choose_headline,
-    describe_certificate,
     describe_consistency,
     describe_decisions,
     describe_excitation,
@@ -68,11 +59,7 @@ from dynident.report.text import (
     list_floor_words,
     list_free_errors,
     tabulate_drives,
-    tabulate_sensors,
 )
-
-if TYPE_CHECKING:
-    pass
 
 NAMED = 8
 """Groups of rows that a statement names."""
@@ -85,8 +72,6 @@ POINTS = 2000
 ROUNDING = 1e-15
 PAIRS = 12
 """Of parameters whose correlation is told."""
-PREDICTED = "Torque of {}: measured, predicted, parts and residual"
-SIMULATED = "Position of {}: measured and simulated, and their difference"
 FORCES = "Contact forces over time, and their sum against the weight"
 FOOTHOLDS = "Path of the base and footholds from above"
 """What charts show."""
@@ -124,125 +109,6 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
     words: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
-
-
-def render_result_page(
-    result: Result,
-    series: Sequence[Series],
-    positions: Sequence[PositionSeries] = (),
-    gone: str = "",
-) -> str:
-    """A result as a self-contained page.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        Logs whose torques are drawn, one figure a joint: `Result.series`. Those that only a law
-        computes of positions that were fitted are not.
-    positions : sequence of PositionSeries, optional
-        Logs whose positions are drawn likewise: `Result.simulate_positions`.
-    gone : str, optional
-        Why nothing is drawn of the logs.
-
-    Returns
-    -------
-    str
-        HTML without references to other files; its script enlarges charts, which are whole
-        without it.
-    """
-    from dynident.report.bodies import render_bodies
-
-    rows = list_base_parameters(result)
-    channels = list_torque_groups(result.robot)
-    first, last = result.robot.dof - result.robot.n, result.robot.dof
-    joints = list_position_groups(result.robot)[first:]
-    series = () if result.encoder_only else series
-    fitted = [s for s in series if s.name in list_fitted_logs(result)]
-    return (
-        load_templates("dynident.report")
-        .get_template("template.html.j2")
-        .render(
-            title=result.robot.name,
-            subtitle=f"dynamic model identified by {result.method} from "
-            + format_count(len(list_fitted_logs(result)), "log"),
-            verdict=list_result_statements(result),
-            free=build_free_error_table(result),
-            fitted=build_fitted_table(result),
-            facts=list_facts(result),
-            errors=build_error_table(result),
-            error_title=ERROR_TITLES[result.torque_source],
-            torque=result.torque_source,
-            positions=[
-                (
-                    format_log_title(result, s.name),
-                    render_joints(chart_positions(joints, s), SIMULATED),
-                )
-                for s in positions
-            ],
-            gone=gone,
-            ground=[] if gone else plot_ground_support(result),
-            torques=[
-                (
-                    format_log_title(result, s.name),
-                    render_joints(chart_torques(channels, s), PREDICTED),
-                )
-                for s in series
-            ],
-            friction_plot=render_chart(
-                chart_friction(channels[first:last], fitted),
-                "Friction of each joint against its speed: measured and model",
-            )
-            if fitted
-            else "",
-            coverage=""
-            if gone
-            else render_chart(
-                Chart(tuple(show_coverage(result, result.samples)), columns=3, together=True),
-                "Speed of each joint against its position, with their limits",
-            ),
-            spectrum=""
-            if not fitted
-            else render_chart(
-                chart_spectra(channels, fitted[0]),
-                "Amplitude densities of torques and residuals",
-            ),
-            residual_plot=""
-            if result.of_factors
-            else render_chart(
-                chart_autocorrelation(select_plotted_residuals(result)),
-                "Residual autocorrelation of each joint",
-            ),
-            residuals=build_residual_table(result),
-            precision_plot=render_chart(
-                chart_precision([row for row in rows if row.essential]),
-                "Relative standard deviation of each base parameter",
-            ),
-            forest=render_chart(
-                Chart((show_parameters(result),)), "Base parameters beside the robot file's"
-            ),
-            parameters=build_parameter_table(rows),
-            pairs=build_correlation_table(result),
-            weak=sum(row.weak for row in rows),
-            eliminated=sum(not row.essential for row in rows),
-            unidentifiable=result.base.unidentifiable,
-            standard=build_link_table(result),
-            bodies=render_bodies(result, None if gone else result.samples[0]),
-            drives=build_drive_table(result),
-            drives_note=describe_regrouped_drives(result),
-            sensors=build_sensor_table(result),
-            certificate=describe_certificate(result),
-            active=result.estimate.active,
-            gyrations=describe_gyrations(result.estimate.gyrations),
-            settings=tuple(flatten_settings(result.settings)),
-            estimate=result.estimate,
-            median_ratio=compare_std_with_literature(rows),
-        )
-    )
-
-
-def render_joints(charts: Sequence[tuple[str, Chart]], words: str) -> list[tuple[str, str]]:
-    """Names of joints, and their charts as elements of a page."""
-    return [(joint, render_chart(chart, words.format(joint))) for joint, chart in charts]
 
 
 def render_comparison_page(found: Comparison) -> str:
@@ -663,12 +529,6 @@ def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
             footholds = render_chart(chart_footholds(own), FOOTHOLDS) if own.stances else ""
             found.append((format_log_title(result, log.name), forces, footholds))
     return found
-
-
-def build_sensor_table(result: Result) -> Table | None:
-    """What was estimated of sensors of forces."""
-    names, columns = tabulate_sensors(result)
-    return build_column_table("sensor", names, columns, ("unit",)) if names else None
 
 
 def flatten_settings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -30,9 +30,8 @@ from dynident.fit.figures import (
     FitFigure,
     JointError,
     compute_effort_percent,
-    list_efforts,
 )
-from dynident.fit.floor import UNKNOWN, describe_floor
+from dynident.fit.floor import describe_floor
 from dynident.fit.parameters import (
     find_body_errors,
     list_base_parameters,
@@ -82,35 +81,6 @@ class ErrorColumn(NamedTuple):
             ("effort %", [*shares, ""]),
         ]
         return found if efforts else found[:2]
-
-
-def summarise_result(result: Result, full: bool = False) -> str:
-    """A result in lines of at most 80 columns: its answer on a screen, what to think of it last.
-
-    In `full` base parameters, shapes, tests, proofs, and all columns, warnings and reasons, too.
-    """
-    floor = [words for words in list_floor_words(result) if full or words != UNKNOWN]
-    sections = [
-        format_free_errors(result.robot.joint_names, list_free_errors(result)),
-        format_header(result, full),
-        format_fitted_values(result),
-        format_base_parameters(result, full),
-        format_drives(result, full),
-        format_shape_parameters(result) if full else [],
-        format_sensors(result),
-        format_links(result, full),
-        [
-            *format_torque_errors(
-                build_error_columns(result),
-                result.torque_source,
-                list_efforts(result.robot) if full else {},
-            ),
-            *(line for words in floor for line in format_entry("floor", words)),
-        ],
-        format_quality(result, full),
-        format_verdict(result, full),
-    ]
-    return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
 def list_free_errors(result: Result) -> list[tuple[str, tuple[FreeError, ...]]]:
@@ -404,9 +374,10 @@ def describe_observed(observed: Observed, robot: Robot) -> str:
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
         words += f", {', '.join(names)} locked"
-    felt = {limb.contacts[0].name for limb in robot.limbs} - {*observed.missing}
-    if felt and observed.equations != "joints":
-        words += f", wrench at {', '.join(sorted(felt))}"
+    felt = [gauge for gauge, _ in robot.sensed if gauge.name not in observed.missing]
+    for kind in dict.fromkeys(gauge.kind for gauge in felt if observed.equations != "joints"):
+        names = sorted(gauge.name for gauge in felt if gauge.kind == kind)
+        words += f", {kind} at {', '.join(names)}"
     if observed.equations == "null-space":
         sets = ["+".join(each) or "no contact" for each in observed.free]
         words += f" of {', '.join(sets)}"
@@ -461,21 +432,20 @@ def format_drives(result: Result, full: bool) -> list[str]:
     return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
 
-def format_shape_parameters(result: Result) -> list[str]:
+def tabulate_shapes(result: Result) -> tuple[Sequence[str], list[Column]]:
     """Parameters that the torque is not linear in; a dash where one was held."""
     found = result.estimate.shape
     if found is None:
-        return []
+        return (), []
     units = [find_shape_unit(each, result) for each in result.idim.shape_parameters]
-    columns = [
+    return found.names, [
         ("value", [format_number(value, 4) for value in found.values]),
         ("std", ["-" if np.isnan(std) else format_number(std, 2) for std in found.std]),
         ("unit", units),
     ]
-    return format_table("shape", found.names, columns)
 
 
-def tabulate_sensors(result: Result) -> tuple[list[str], list[Column]]:
+def tabulate_sensors(result: Result) -> tuple[Sequence[str], list[Column]]:
     """What was estimated of sensors of forces: names, and columns of text."""
     rows = list_sensor_parameters(result)
     return [row.name for row in rows], [
@@ -483,12 +453,6 @@ def tabulate_sensors(result: Result) -> tuple[list[str], list[Column]]:
         ("std", [format_number(row.std, 2) for row in rows]),
         ("unit", [row.unit for row in rows]),
     ]
-
-
-def format_sensors(result: Result) -> list[str]:
-    """What was estimated of sensors of forces."""
-    names, columns = tabulate_sensors(result)
-    return format_table("sensor", names, columns) if names else []
 
 
 def find_shape_unit(shape: ShapeParameter, result: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,7 @@ EQUATIONS: tuple[Equations, ...] = ("full", "joints", "base", "null-space")
 """Of motion, that a log states: base wrench and joint torques; one of both; or what is free of the
 contacts' wrenches."""
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+WRENCH_ROWS = tuple((part, "N" if part[0] == "f" else "Nm") for part in WRENCH)
 """Components of a wrench."""
 Unknown = Literal["bias", "orientation"]
 """Of a sensor of forces, that can be estimated."""
@@ -121,6 +123,28 @@ class Contact:
 
 
 @dataclass(frozen=True)
+class Gauge:
+    """A sensor in the chain, which adds rows of its own behind the equations of motion.
+
+    Attributes
+    ----------
+    kind : str
+        Name in `SENSED` of `dynamics/limbs.py`, which says what its rows are of the model.
+    name : str
+        Of its signal in logs, and of its rows' groups.
+    parts : tuple of (str, str)
+        What each of its rows is called behind the name, and its unit.
+    place : int
+        The joint that it is at, or the limb that it holds, from 0.
+    """
+
+    kind: str
+    name: str
+    parts: tuple[tuple[str, str], ...]
+    place: int
+
+
+@dataclass(frozen=True)
 class Robot:
     """A tree of rigid bodies on a fixed or free-flying base.
 
@@ -155,6 +179,8 @@ class Robot:
     limbs : tuple of Robot
         What force/torque sensors in the chain hold, whose wrenches are fitted beside all else: the
         `carrier` of each is this robot. `nominal` has their `parts` behind the bodies.
+    gauges : tuple of Gauge
+        Other sensors in the chain.
     """
 
     name: str
@@ -171,6 +197,7 @@ class Robot:
     carrier: Robot | None = None
     seat: Contact | None = None
     limbs: tuple[Robot, ...] = ()
+    gauges: tuple[Gauge, ...] = ()
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -189,8 +216,17 @@ class Robot:
 
     @property
     def equations(self) -> int:
-        """Number of rows an instant: one a velocity, then six a sensor in the chain."""
-        return self.dof + 6 * len(self.limbs)
+        """Number of rows an instant: one a velocity, then those of sensors in the chain."""
+        return self.dof + sum(len(gauge.parts) for gauge, _ in self.sensed)
+
+    @property
+    def sensed(self) -> tuple[tuple[Gauge, slice], ...]:
+        """Sensors in the chain, and where their rows are."""
+        wrenches = (limb.contacts[0].name for limb in self.limbs)
+        held = (Gauge("wrench", name, WRENCH_ROWS, k) for k, name in enumerate(wrenches))
+        every = (*held, *self.gauges)
+        stops = accumulate((len(gauge.parts) for gauge in every), initial=self.dof)
+        return tuple((gauge, slice(*ends)) for gauge, ends in zip(every, pairwise(stops)))
 
     @property
     def bodies(self) -> int:
@@ -205,9 +241,9 @@ class Robot:
     @property
     def bare(self) -> Robot:
         """The robot without sensors in its chain."""
-        if not self.limbs:
+        if not self.sensed:
             return self
-        return replace(self, limbs=(), nominal=self.nominal[: self.bodies])
+        return replace(self, limbs=(), gauges=(), nominal=self.nominal[: self.bodies])
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -160,17 +160,25 @@ def read_fit_log(
 
     Its files are side by side. It has to have torque where the fit's method needs it, by default.
     """
-    study = find_study(fit)
+    study, needed = find_study(fit), fit.method not in TORQUE_FREE if torque is None else torque
     if study is not None and study.log:
-        section = relocate_log_section(study.log[0], files, layout.keys)
-        known = study.prepare.model_dump()
+        return read_other_log(study, fit.robot, files, layout, needed)
+    return read_other_log(asdict(fit.preparation), fit.robot, files, layout, needed)
+
+
+def read_other_log(
+    known: Study | Mapping[str, Any], robot: Robot, files: Sequence[str], layout: Layout,
+    torque: bool,
+) -> Samples:  # fmt: skip
+    """A log, laid out and prepared as the first of a study, or prepared as is known."""
+    if isinstance(known, Study) and known.log:
+        section = relocate_log_section(known.log[0], files, layout.keys)
     else:
         told = {"files": tuple(files), "use": "validate", **layout.keys}
         section = validate_data(LogSection, told, "command line: log")
-        known = asdict(fit.preparation)
-    prepare = validate_data(PrepareSection, {**known, **layout.prepare}, "command line")
-    needed = fit.method not in TORQUE_FREE if torque is None else torque
-    return read_study_samples(section, fit.robot, prepare, needed)
+    found = known.prepare.model_dump() if isinstance(known, Study) else known
+    prepare = validate_data(PrepareSection, {**found, **layout.prepare}, "command line")
+    return read_study_samples(section, robot, prepare, torque)
 
 
 def relocate_log_section(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_entry, format_number, format_table
-from dynident.dynamics.base import base_parameters
+from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
+from dynident.robot import load_robot
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
 from dynident.study.engines import ENGINES, build_drive
 from dynident.study.fits import (
@@ -29,9 +33,10 @@ from dynident.study.fits import (
     build_study_loop,
     find_study,
     read_fit_log,
+    read_other_log,
     rebuild_loop,
 )
-from dynident.study.study import read_study_samples
+from dynident.study.study import Study, load_study_robot, read_study_samples
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
@@ -128,53 +133,141 @@ def combine_joint_rms(rms: Array) -> float:
     return float(np.sqrt(np.mean(rms**2)))
 
 
+@dataclass(frozen=True, eq=False)
+class Player:
+    """What is replayed.
+
+    Attributes
+    ----------
+    near : callable
+        What other engines are given of it, and what that is not.
+    find_loop : callable
+        The law along a log.
+    """
+
+    base: BaseParameters
+    model: Model
+    near: Callable[[], tuple[Model, tuple[str, ...]]]
+    find_loop: Callable[[Samples], Simulation]
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self.base.idim.robot
+
+
+def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> Player:
+    """A robot's file as it is: its inertials, armature, damping and friction."""
+    if not robot.has_nominal:
+        raise InputError(f"the file of {robot.name} has no inertials to replay")
+    idim = build_idim(robot, "coulomb-viscous-symmetric")
+    model = Model(idim, join_nominal_parameters(idim))
+    return Player(base_parameters(idim), model, lambda: (model, ()), find_loop)
+
+
+def play_study(study: Study, robot: Robot) -> Player:
+    """A robot's file under the law of a study."""
+    if study.controller is None:
+        raise InputError(f"{robot.name}: has no [controller], whose law a replay takes")
+    return play_file(robot, lambda log: build_study_loop(study, robot, [log]))
+
+
+def play_own_file(fit: Fit) -> Player:
+    """The file of a fit's robot, under the law as the study tells it."""
+    study, known = find_study(fit), fit.simulation
+    if study is not None and study.controller is not None:
+        return play_study(study, fit.robot)
+    assert known is not None  # rebuild_loop refuses fits without
+    return play_file(fit.robot, lambda log: known)
+
+
+def choose_player(
+    source: Fit | Study, file: str | None
+) -> tuple[Player, Callable[[], Player] | None]:
+    """What is replayed, of another file where there is one, and what makes that beside it."""
+    if isinstance(source, Study):
+        update = {} if file is None else {"file": file}
+        section = source.robot.model_copy(update=update)
+        return play_study(
+            source, load_study_robot(source.model_copy(update={"robot": section}))
+        ), None
+    law, own = partial(rebuild_loop, source), source.robot
+    if file is None:
+        player = Player(source.base, source.model, lambda: source.simulable, law)
+        return player, partial(play_own_file, source)
+    robot = load_robot(
+        file, floating=own.floating, gravity=own.gravity, locked=dict(own.locked) or None
+    )
+    if robot.joint_names != own.joint_names:
+        raise InputError(
+            f"{file}: has the joints {', '.join(robot.joint_names)}, the result's robot "
+            f"{', '.join(own.joint_names)}"
+        )
+    return play_file(robot, law), None
+
+
 @limit_to_one_thread
 def replay(
-    fit: Fit,
+    source: Fit | Study,
     log: Recording | Samples | Sequence[str],
     engine: str = OURS,
     layout: Layout = AS_FITTED,
+    robot: str | None = None,
 ) -> Replay:
-    """Simulate a fit under a log's law in an engine, and in ours.
+    """Simulate a fit, or a robot's file as it is, under a log's law in an engine, and in ours.
 
     Parameters
     ----------
-    fit : Fit
-        That knows its controller.
+    source : Fit or Study
+        That knows its controller; the robot's file of a study is simulated.
     log : Recording, Samples or sequence of str
-        With the law's targets; or its files, in the layout of the first log of the fit's study.
+        With the law's targets; or its files, in the layout of the first log of the study.
     engine : {"dynident", "mujoco", "pinocchio"}
     layout : Layout
         Of files.
+    robot : str, optional
+        File of another robot, which is simulated instead.
 
     Raises
     ------
     InputError
         For unknown engines and those that are not installed, results without consistent links, logs
-        without targets, and laws that other engines cannot have.
+        without targets, and laws that other engines cannot have; for another robot with other
+        joints.
     ComputationError
         When the model cannot be simulated.
     """
     check_engine(engine)
-    if isinstance(log, Samples | Recording):
-        samples = log if isinstance(log, Samples) else fit.prepare(log)
-        return replay_samples(fit, samples, log.name, engine)
-    samples = read_fit_log(fit, log, layout, torque=False)
-    return replay_samples(fit, samples, ",".join(log), engine)
+    chosen = choose_player(source, robot)
+    if not isinstance(log, Samples | Recording):
+        if isinstance(source, Fit):
+            samples = read_fit_log(source, log, layout, torque=False)
+        else:
+            samples = read_other_log(source, chosen[0].robot, log, layout, torque=False)
+        return replay_samples(*chosen, samples, ",".join(log), engine)
+    if isinstance(log, Recording):
+        if isinstance(source, Fit):
+            log = source.prepare(log)
+        else:
+            log = prepare(log, **source.prepare.model_dump(exclude_none=True))
+    return replay_samples(*chosen, log, log.name, engine)
 
 
 @limit_to_one_thread
-def replay_own_logs(fit: Fit, engine: str = OURS) -> list[Replay]:
-    """The same on the logs that the fit's study holds out, or else on those that it fits."""
+def replay_own_logs(
+    source: Fit | Study, engine: str = OURS, robot: str | None = None
+) -> list[Replay]:
+    """The same on the logs that the study holds out, or else on those that it fits."""
     check_engine(engine)
-    study = find_study(fit)
+    study = source if isinstance(source, Study) else find_study(source)
     if study is None:
-        raise InputError(f"{fit.robot.name}: was identified without a study; give a log to replay")
+        raise InputError("the result was made without a study; give a log to replay")
+    chosen = choose_player(source, robot)
     sections = [section for section in study.log if section.use == "validate"] or study.log
     return [
         replay_samples(
-            fit,
-            read_study_samples(section, fit.robot, study.prepare, torque=False),
+            *chosen,
+            read_study_samples(section, chosen[0].robot, study.prepare, torque=False),
             ",".join(section.files),
             engine,
         )
@@ -189,19 +282,20 @@ def check_engine(engine: str) -> None:
         raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
 
 
-def replay_samples(fit: Fit, samples: Samples, name: str, engine: str) -> Replay:
+def replay_samples(
+    player: Player, beside: Callable[[], Player] | None, samples: Samples, name: str, engine: str
+) -> Replay:
     """The same on a log that was read."""
-    robot = fit.robot
-    simulation = rebuild_loop(fit, samples)
+    robot, model = player.robot, player.model
+    simulation = player.find_loop(samples)
     samples = fill_missing_torque(samples, simulation)
-    model = fit.model
-    exported, said = (model, ()) if engine == OURS else fit.simulable
+    exported, said = (model, ()) if engine == OURS else player.near()
     if engine != OURS:
         said += describe_found_law(simulation)
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
-    problem = Problem.of(fit.base, samples)
+    problem = Problem.of(player.base, samples)
     for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
@@ -216,7 +310,7 @@ def replay_samples(fit: Fit, samples: Samples, name: str, engine: str) -> Replay
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
     rms = np.sqrt(squares / count)
-    nominal, reason = measure_nominal_error(fit, samples)
+    nominal, reason = measure_file_error(beside, samples)
     return Replay(
         name,
         engine,
@@ -253,25 +347,23 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     return (f"of the law, and no part of the model: {', '.join(found)}",)
 
 
-def measure_nominal_error(fit: Fit, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
-    """Error of the robot's file as it is, under the law as the study tells it, and why it has none.
-
-    Its inertials, armature, damping and friction, and nothing of what was fitted.
-    """
-    robot, study = fit.robot, find_study(fit)
-    if not robot.has_nominal:
-        return None, (f"the file of {robot.name} has no inertials to replay",)
-    told = study is not None and study.controller is not None
-    simulation = build_study_loop(study, robot, [log]) if told and study else fit.simulation
-    assert simulation is not None  # rebuild_loop refuses fits without
-    idim = build_idim(robot, "coulomb-viscous-symmetric")
-    problem = Problem.of(base_parameters(idim), log)
-    squares, count = np.zeros(robot.n), 0
+def measure_file_error(
+    beside: Callable[[], Player] | None, log: Samples
+) -> tuple[Array | None, tuple[str, ...]]:
+    """Error of a robot's file as it is, and why it has none."""
+    if beside is None:
+        return None, ()
     try:
-        for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
-            motion = rollout(loop, join_nominal_parameters(idim))
+        player = beside()
+    except InputError as error:
+        return None, (str(error),)
+    problem, count = Problem.of(player.base, log), 0
+    squares = np.zeros(player.robot.n)
+    try:
+        for start, stop, loop in build_auxiliary_model(problem, player.find_loop(log)).loops[0]:
+            motion = rollout(loop, player.model.theta)
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:
-        return None, (f"the file of {robot.name} as it is cannot be replayed: {error}",)
+        return None, (f"the file of {player.robot.name} as it is cannot be replayed: {error}",)
     return np.sqrt(squares / count), ()

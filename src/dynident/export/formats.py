@@ -1,0 +1,96 @@
+"""Kinds of files that an identified model is written as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy.typing as npt
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.text import suggest_nearest
+from dynident.dynamics.idim import Idim
+from dynident.dynamics.whole import Model
+from dynident.export.c_code import c_code
+from dynident.export.mjcf import is_mjcf, render_identified_mjcf
+from dynident.export.urdf import render_standard_urdf
+from dynident.robot.model import Robot
+
+Rendered = tuple[bytes, tuple[str, ...]]
+"""A file, and notes on what has no place in it."""
+
+
+class Render(Protocol):
+    """What writes standard parameters as a file: see `render_identified_mjcf`."""
+
+    def __call__(
+        self, idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None, /
+    ) -> Rendered:
+        """Write links that sensors hold as bodies of their own, where it can."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file.
+
+    Attributes
+    ----------
+    what : str
+        "a URDF".
+    help : str
+        Of its flag.
+    suffix : str
+    render : Render
+    holds : tuple of str, optional
+        Symbols of the drives' parameters that it has a place for beside links, which have to exist
+        then. None of what gives the torques of the whole model, which asks for neither.
+    """
+
+    what: str
+    help: str
+    suffix: str
+    render: Render
+    holds: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Without its article."""
+        return self.what.partition(" ")[2]
+
+
+def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
+    """A URDF, in which a link that a sensor holds has its own inertial."""
+    return render_standard_urdf(idim, theta)
+
+
+def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
+    """C99 with the exact sign of Coulomb friction."""
+    return c_code(Model(idim, theta)).encode(), ()
+
+
+MOTORS = ("Ia", "fv", "fc", "Iam", "fvm", "fcm")
+EXPORTS = {
+    "urdf": Format("a URDF", "The URDF to write.", "urdf", render_urdf_file, ("fv", "fc")),
+    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_identified_mjcf, MOTORS),
+    "c": Format("C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file),
+}
+"""By name, which is that of the flag of ``dynident export``, too."""
+
+
+def find_format(name: str) -> Format:
+    """The one of a name."""
+    if name not in EXPORTS:
+        raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
+    return EXPORTS[name]
+
+
+def list_model_formats() -> dict[str, Format]:
+    """Those that hold links."""
+    return {name: form for name, form in EXPORTS.items() if form.holds is not None}
+
+
+def choose_own_format(robot: Robot) -> str:
+    """The name of that which a robot's own file has, a URDF where it came from no such file."""
+    return "mjcf" if is_mjcf(robot) else "urdf"

@@ -1,0 +1,324 @@
+"""What a fit's report has, part by part: on its page, and in its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynident.consistency.gyration import describe_gyrations
+from dynident.core.templates import load_templates
+from dynident.core.text import format_count
+from dynident.core.words import format_entry, format_table
+from dynident.fit.figures import PositionSeries, Series, list_efforts
+from dynident.fit.floor import UNKNOWN
+from dynident.fit.parameters import list_base_parameters
+from dynident.fit.result import Result
+from dynident.plots.charts import Chart
+from dynident.plots.coverage import chart_spectra
+from dynident.plots.curves import chart_positions, chart_torques
+from dynident.plots.friction import chart_friction
+from dynident.plots.page import render_chart
+from dynident.plots.parameters import chart_precision
+from dynident.plots.residuals import chart_autocorrelation
+from dynident.regression.rows import list_position_groups, list_torque_groups
+from dynident.report.charts import show_coverage, show_parameters
+from dynident.report.html import (
+    ERROR_TITLES,
+    build_column_table,
+    build_correlation_table,
+    build_drive_table,
+    build_error_table,
+    build_fitted_table,
+    build_free_error_table,
+    build_link_table,
+    build_parameter_table,
+    build_residual_table,
+    compare_std_with_literature,
+    describe_regrouped_drives,
+    flatten_settings,
+    format_log_title,
+    list_facts,
+    list_result_statements,
+    plot_ground_support,
+    select_plotted_residuals,
+)
+from dynident.report.text import (
+    Column,
+    build_error_columns,
+    describe_certificate,
+    format_base_parameters,
+    format_drives,
+    format_fitted_values,
+    format_free_errors,
+    format_header,
+    format_links,
+    format_quality,
+    format_torque_errors,
+    format_verdict,
+    list_fitted_logs,
+    list_floor_words,
+    list_free_errors,
+    tabulate_sensors,
+    tabulate_shapes,
+)
+
+PREDICTED = "Torque of {}: measured, predicted, parts and residual"
+SIMULATED = "Position of {}: measured and simulated, and their difference"
+FRICTION = "Friction of each joint against its speed: measured and model"
+MOTION = "Speed of each joint against its position, with their limits"
+SPECTRA = "Amplitude densities of torques and residuals"
+CORRELATION = "Residual autocorrelation of each joint"
+PRECISION = "Relative standard deviation of each base parameter"
+BESIDE = "Base parameters beside the robot file's"
+SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
+SENSORS = (
+    "What was estimated beside the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
+    "bias, rx, ry, rz the angles by which its axes are turned from the stated ones. Behind an @: "
+    "of that log alone."
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page is made of: a result, what is drawn of its logs, or why nothing is."""
+
+    result: Result
+    series: tuple[Series, ...]
+    positions: tuple[PositionSeries, ...]
+    gone: str
+
+    @property
+    def fitted(self) -> list[Series]:
+        """The series of logs that were fitted."""
+        return [s for s in self.series if s.name in list_fitted_logs(self.result)]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Attributes
+    ----------
+    title : str or callable
+        Or what tells it of a result.
+    fill : callable
+        The arguments of its macro, for a page.
+    lines : callable, optional
+        Its lines in the summary, in full or in short; none where it has nothing to say.
+    macro : str
+        In ``sections.html.j2``, its own unless given. What gives nothing is not shown.
+    """
+
+    title: str | Callable[[Result], str]
+    fill: Callable[[Page], Mapping[str, Any]]
+    lines: Callable[[Result, bool], list[str]] | None = None
+    macro: str = ""
+
+    def render(self, key: str, page: Page) -> tuple[str, str, str]:
+        """Its anchor, its title and its HTML."""
+        template = load_templates("dynident.report").get_template("sections.html.j2")
+        body = getattr(template.module, self.macro or key)(**self.fill(page))
+        title = self.title if isinstance(self.title, str) else self.title(page.result)
+        return key, title, str(body).strip()
+
+
+def make_table_section(
+    title: str,
+    stub: str,
+    tabulate: Callable[[Result], tuple[Sequence[str], Sequence[Column]]],
+    caption: str = "",
+    short: bool = False,
+) -> Section:
+    """A section of one table, the same on the page and in the summary, a `short` one, too.
+
+    `tabulate` gives labels of rows, none where there is nothing to show, and columns of text; over
+    the labels stands `stub`.
+    """
+
+    def fill(page: Page) -> dict[str, Any]:
+        labels, columns = tabulate(page.result)
+        table = build_column_table(stub, labels, columns, ("unit",)) if labels else None
+        return {"table": table, "caption": caption}
+
+    def format_lines(result: Result, full: bool) -> list[str]:
+        labels, columns = tabulate(result) if full or short else ((), ())
+        return format_table(stub, labels, columns) if labels else []
+
+    return Section(title, fill, format_lines, "table")
+
+
+def fill_free_errors(page: Page) -> dict[str, Any]:
+    """Errors of free simulations, positions, and what was fitted to them."""
+    joints = list_position_groups(page.result.robot)[page.result.robot.dof - page.result.robot.n :]
+    logs = [(s.name, chart_positions(joints, s)) for s in page.positions]
+    table, fitted = build_free_error_table(page.result), build_fitted_table(page.result)
+    return {"table": table, "fitted": fitted, "logs": plot_logs(page, logs, SIMULATED)}
+
+
+def format_free_and_fitted(result: Result, full: bool) -> list[str]:
+    """The same in lines, what was fitted first."""
+    errors = format_free_errors(result.robot.joint_names, list_free_errors(result))
+    fitted = format_fitted_values(result)
+    return [*fitted, *([""] if fitted and errors else []), *errors]
+
+
+def fill_torques(page: Page) -> dict[str, Any]:
+    """Torques of the logs over time."""
+    channels = list_torque_groups(page.result.robot)
+    logs = plot_logs(page, [(s.name, chart_torques(channels, s)) for s in page.series], PREDICTED)
+    return {"logs": logs, "torque": page.result.torque_source}
+
+
+def plot_logs(
+    page: Page, logs: Sequence[tuple[str, Sequence[tuple[str, Chart]]]], words: str
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Titles of logs, and by joint their charts as elements of a page."""
+    return [
+        (
+            format_log_title(page.result, log),
+            [(joint, render_chart(chart, words.format(joint))) for joint, chart in charts],
+        )
+        for log, charts in logs
+    ]
+
+
+def format_errors(result: Result, full: bool) -> list[str]:
+    """Errors of torques in lines, and what of the torques no model explains."""
+    efforts = list_efforts(result.robot) if full else {}
+    lines = format_torque_errors(build_error_columns(result), result.torque_source, efforts)
+    floor = [words for words in list_floor_words(result) if full or words != UNKNOWN]
+    return [*lines, *(line for words in floor for line in format_entry("floor", words))]
+
+
+def fill_friction(page: Page) -> dict[str, Any]:
+    """Friction against speed."""
+    robot = page.result.robot
+    channels = list_torque_groups(robot)[robot.dof - robot.n : robot.dof]
+    chart = render_chart(chart_friction(channels, page.fitted), FRICTION) if page.fitted else ""
+    return {"chart": chart, "torque": page.result.torque_source}
+
+
+def fill_motion(page: Page) -> dict[str, Any]:
+    """Which positions and speeds the fitted logs have."""
+    panels = () if page.gone else tuple(show_coverage(page.result, page.result.samples))
+    return {"chart": render_chart(Chart(panels, columns=3, together=True), MOTION)}
+
+
+def fill_residuals(page: Page) -> dict[str, Any]:
+    """Autocorrelation, spectrum and size of what is left."""
+    result, plot, spectrum = page.result, "", ""
+    if not result.of_factors:
+        plot = render_chart(chart_autocorrelation(select_plotted_residuals(result)), CORRELATION)
+    if page.fitted:
+        channels = list_torque_groups(result.robot)
+        spectrum = render_chart(chart_spectra(channels, page.fitted[0]), SPECTRA)
+    return {"plot": plot, "spectrum": spectrum, "table": build_residual_table(result)}
+
+
+def fill_links(page: Page) -> dict[str, Any]:
+    """The links' parameters, and ellipsoids of them."""
+    from dynident.report.bodies import render_bodies
+
+    bodies = render_bodies(page.result, None if page.gone else page.result.samples[0])
+    return {"table": build_link_table(page.result), "bodies": bodies}
+
+
+def fill_parameters(page: Page) -> dict[str, Any]:
+    """Base parameters with their errors."""
+    result, rows = page.result, list_base_parameters(page.result)
+    kept = [row for row in rows if row.essential]
+    return {
+        "precision": render_chart(chart_precision(kept), PRECISION),
+        "forest": render_chart(Chart((show_parameters(result),)), BESIDE),
+        "table": build_parameter_table(rows),
+        "pairs": build_correlation_table(result),
+        "weak": sum(row.weak for row in rows),
+        "eliminated": len(rows) - len(kept),
+        "unidentifiable": result.base.unidentifiable,
+    }
+
+
+SECTIONS = {
+    "free": Section("Free simulation", fill_free_errors, format_free_and_fitted),
+    "torques": Section("Torques", fill_torques),
+    "errors": Section(
+        lambda result: ERROR_TITLES[result.torque_source],
+        lambda page: {"table": build_error_table(page.result), "torque": page.result.torque_source},
+        format_errors,
+    ),
+    "ground": Section(
+        "Ground", lambda page: {"logs": [] if page.gone else plot_ground_support(page.result)}
+    ),
+    "friction": Section("Friction", fill_friction),
+    "motion": Section("Motion", fill_motion),
+    "residuals": Section("Residuals", fill_residuals),
+    "links": Section("Links", fill_links, format_links),
+    "sensors": make_table_section("Force sensors", "sensor", tabulate_sensors, SENSORS, short=True),
+    "shapes": make_table_section("Shapes", "shape", tabulate_shapes, SHAPES),
+    "drives": Section(
+        "Drives",
+        lambda page: {
+            "table": build_drive_table(page.result),
+            "regrouped": describe_regrouped_drives(page.result),
+        },
+        format_drives,
+    ),
+    "parameters": Section("Base parameters", fill_parameters, format_base_parameters),
+    "proof": Section(
+        "Certificate",
+        lambda page: {
+            "certificate": describe_certificate(page.result),
+            "gyrations": describe_gyrations(page.result.estimate.gyrations),
+            "estimate": page.result.estimate,
+        },
+    ),
+    "facts": Section("Facts", lambda page: {"facts": list_facts(page.result)}, format_header),
+    "settings": Section(
+        "Settings", lambda page: {"settings": [*flatten_settings(page.result.settings)]}
+    ),
+    "formulas": Section(
+        "Formulas",
+        lambda page: {
+            "result": page.result,
+            "median_ratio": compare_std_with_literature(list_base_parameters(page.result)),
+            "error_title": ERROR_TITLES[page.result.torque_source],
+        },
+    ),
+}
+"""In the order of the page. The summary has them from the last to the first, as a terminal shows
+the end of what it was given; the verdict opens the one and ends the other."""
+
+
+def render_result_page(
+    result: Result,
+    series: Sequence[Series],
+    positions: Sequence[PositionSeries] = (),
+    gone: str = "",
+) -> str:
+    """A result as a page that refers to no other file, with its logs or why they are gone."""
+    drawn = () if result.encoder_only else tuple(series)
+    page = Page(result, drawn, tuple(positions), gone)
+    bodies = [section.render(key, page) for key, section in SECTIONS.items()]
+    logs = format_count(len(list_fitted_logs(result)), "log")
+    return (
+        load_templates("dynident.report")
+        .get_template("template.html.j2")
+        .render(
+            title=result.robot.name,
+            subtitle=f"dynamic model identified by {result.method} from {logs}",
+            verdict=list_result_statements(result),
+            gone=gone,
+            sections=[section for section in bodies if section[-1]],
+        )
+    )
+
+
+def summarise_result(result: Result, full: bool = False) -> str:
+    """A result in lines of at most 80 columns: its answer on a screen, what to think of it last.
+
+    In `full` base parameters, shapes, tests, proofs, and all columns, warnings and reasons, too.
+    """
+    parts = [each.lines(result, full) for each in reversed(SECTIONS.values()) if each.lines]
+    parts += [format_quality(result, full), format_verdict(result, full)]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
