@@ -13,6 +13,7 @@ from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count
 from dynident.readers import Table
+from dynident.readers.presets import find_layout
 from dynident.recording.clock import MOST_CUT
 from dynident.robot.model import Joint, Robot
 
@@ -213,6 +214,9 @@ def refuse_missing_column(
         wanted = repr(likely[0]) if alone else f"[{own[0]!r}, ..., {own[-1]!r}]"
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
+    layout = find_layout(names, joints, tables[0].topic is not None)
+    if layout is not None and layout.columns:
+        hint += f"; they look like {layout.preset.called}: dynident init writes a study of it"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"
