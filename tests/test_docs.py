@@ -34,7 +34,7 @@ FENCE = re.compile(
     r"(?P<body>.*?)^(?P=fence)[ ]*$",
     re.M | re.S,
 )
-MARK = re.compile(r"^(?:% |<!-- )(runnable|file)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
+MARK = re.compile(r"^(?:% |<!-- )(runnable|file|needs)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
 LINK = re.compile(r"(?<!`)(?:\[[^\]]*\]\((?!https?:)([^)\s]+)\)|\{download\}`[^<`]*<([^>`]+)>`)")
 DOCUMENTED_COMMAND = re.compile(r"^(?:\$ )?(?:.*/bin/)?dynident (?!.*\.{3})(.+)$", re.M)
 IMPORTED = re.compile(r"(?<![\w/.-])dynident(?:_papers)?(?:\.\w+)+(?![\w/])")
@@ -50,7 +50,17 @@ class Block:
     body: str
     file: str | None = None
     runnable: bool = False
+    needs: str | None = None
     code: int = 0
+
+
+@cache
+def can_import(name: str | None) -> bool:
+    """Whether a module is installed, and what it needs itself."""
+    try:
+        return name is not None and import_module(name) is not None
+    except ImportError:
+        return False
 
 
 def blocks(path: Path) -> Iterator[Block]:
@@ -62,7 +72,8 @@ def blocks(path: Path) -> Iterator[Block]:
             info=match["info"].strip(),
             body=match["body"],
             file=marks.get("file"),
-            runnable="runnable" in marks,
+            runnable="runnable" in marks or can_import(marks.get("needs")),
+            needs=marks.get("needs"),
             code=int(marks.get("runnable") or 0),
         )
 
@@ -244,7 +255,7 @@ def test_every_python_block_of_the_guide_runs() -> None:
         f"{identifier(page)}, line {block.line}"
         for page in TEXTS
         for block in blocks(page)
-        if block.info == "python" and not block.runnable and block.file is None
+        if block.info == "python" and not (block.runnable or block.needs or block.file)
     ]
     assert not idle
 
