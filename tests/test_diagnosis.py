@@ -867,7 +867,7 @@ def test_a_log_that_hardly_moves_is_doubtful(sound):
     q[:, 1:] = 0.3
     tau[:, 1:] = 1.0 + 1e-3 * np.random.default_rng(0).normal(size=tau[:, 1:].shape)
     found = verdict_of(replace(sound, q=q, tau=tau))
-    assert f"the logs tell only {found.rank} of {found.base.count}" in found.verdict.words
+    assert f"the logs determine only {found.rank} of {found.base.count}" in found.verdict.words
     assert 2 * found.rank < found.base.count
 
 

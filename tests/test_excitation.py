@@ -1010,7 +1010,7 @@ def test_warnings_say_what_is_not_watched():
     slow = excite(ROBOT, **{**QUICK, "acceleration": 1e-9, "iterations": 1, "starts": 1})
     assert slow.design.certificate.ok
     count = slow.prediction.base.count
-    assert re.search(rf"tells nothing of \d+ of {count} parameters", " ".join(slow.warnings))
+    assert re.search(rf"does not excite \d+ of {count} parameters", " ".join(slow.warnings))
     assert not any("motion" in each for each in plain().warnings)
     short = excite(ROBOT, sigma=30.0, **{**QUICK, "duration": 1.0, "iterations": 10, "starts": 1})
     known = np.count_nonzero(short.prediction.nominal)

@@ -301,12 +301,12 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     log.unlink()
     assert run(command) == 0
     far = json.loads(capfd.readouterr().out)
-    assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
+    assert "fv, fc and off stand alone, because the log cannot be read again" in far["notes"][0]
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
     assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     said = capfd.readouterr().err
-    assert "what that costs is not said, for its logs cannot be read: " in said
+    assert "the cost of that is not known, because its logs cannot be read: " in said
     assert "costs in free" not in said
 
 

@@ -66,7 +66,9 @@ def base(
     ] = None,
     log: Annotated[
         list[str] | None,
-        typer.Option("--log", help="And what its motion tells; repeat it, a,b for side by side."),
+        typer.Option(
+            "--log", help="Also what its motion determines; repeatable, a,b for side by side."
+        ),
     ] = None,
     bandwidth: BandwidthOption = None,
     study: Annotated[

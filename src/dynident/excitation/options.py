@@ -118,7 +118,7 @@ class Bounds(Options):
     torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
     base_wrench: Annotated[
         Annotated[tuple[Number, Number, Number, Number, Number, Number], Usual] | None,
-        "three forces and three moments that the base, a table or a vehicle, bears [N, Nm]",
+        "three forces and three moments that the base, a table or a vehicle, can carry [N, Nm]",
     ] = None
     lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
     upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
@@ -192,7 +192,7 @@ class Budget(Options):
     starts: Annotated[Count, "random motions from which the search begins"] = 4
     time: Annotated[
         Positive,
-        "after which no further step is begun; what is being proved then has half as long again, "
+        "after which no further step is started; a proof under way then has half as long again, "
         "5 s at least [s]",
     ] = 60.0
     iterations: Annotated[Count, "from each start, at most"] = 300

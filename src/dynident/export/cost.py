@@ -75,7 +75,7 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
     if not found:
         return ()
     return (
-        f"not in the {kind}, but in result.json and in draws as npz or yaml, for it is of the "
+        f"not in the {kind}, but in result.json and in draws as npz or yaml, because it is of the "
         f"loop: {', '.join(found)}",
     )
 

@@ -250,7 +250,7 @@ class Result:
             motion = [(log.q, log.dq, log.ddq) for log in self.samples]
         except InputError as error:
             return model, (
-                f"fv, fc and off stand alone, for the log cannot be read again: {error}",
+                f"fv, fc and off stand alone, because the log cannot be read again: {error}",
             )
         return make_simulable(model, motion, self.width)
 
@@ -378,7 +378,10 @@ class Result:
         try:
             logs = self.samples
         except InputError as error:
-            return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
+            return (
+                *words,
+                f"the cost of that is not known, because its logs cannot be read: {error}",
+            )
         costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind)
         return (*words, *costs)
 

@@ -213,7 +213,7 @@ def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> 
         words = f"there are only {rows} rows for {count} combinations of parameters"
         found.append(Reason(DOUBTFUL, words))
     if rank < TOLD * count:
-        words = f"the logs tell only {rank} of {count} combinations of parameters"
+        words = f"the logs determine only {rank} of {count} combinations of parameters"
         found.append(Reason(DOUBTFUL, words))
     return found
 
@@ -250,8 +250,8 @@ def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
     if first_stage_f >= least:
         return []
     words = (
-        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): where they tell "
-        "little the bias that they should remove remains, and intervals cover less than they say"
+        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): the bias "
+        "that they should remove remains in part, and intervals cover less than they say"
     )
     return [Reason(DOUBTFUL, words)]
 

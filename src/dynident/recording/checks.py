@@ -83,7 +83,8 @@ def refuse_unequal_rows(tables: Sequence[Table]) -> None:
         if (other.topic or first.topic) and other.path != first.path:
             called = other.path if other.topic else first.path
             raise InputError(
-                f"{called}: has topics with a clock each, and cannot stand beside another file; "
+                f"{called}: has topics with a clock each, and cannot be put side by side with "
+                "another file; "
                 "stack = 'time' puts them one after another"
             )
         if other.topic is None and other.samples != first.samples:

@@ -384,7 +384,8 @@ def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
     barred = [
         (
             "beside",
-            f"{name_candidate(best, found.choice)} errs less, but its result is {best.verdict}",
+            f"{name_candidate(best, found.choice)} has the smaller error, but its result is "
+            f"{best.verdict}",
         )
     ] * (best not in select_best_verdicts(found.candidates))
     failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]

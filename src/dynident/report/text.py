@@ -368,7 +368,7 @@ def describe_decisions(result: Result) -> list[str]:
         found.append(f"{each['what']}{value}: {each['words']}; {gain}")
     usual = [f"{each['what']} {each['value']}" for each in decided if not each["gain_percent"]]
     if usual:
-        found.append(f"{', '.join(usual)} as usual: nothing else pays")
+        found.append(f"{', '.join(usual)} as usual: no alternative is clearly better")
     return found
 
 

@@ -247,7 +247,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
     if simulation.mount is not None:
-        found.append("a mount that gives way, rigid in other engines")
+        found.append("a compliant mount, rigid in other engines")
     if not found:
         return ()
     return (f"of the law, and no part of the model: {', '.join(found)}",)
@@ -273,5 +273,5 @@ def measure_nominal_error(fit: Fit, log: Samples) -> tuple[Array | None, tuple[s
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:
-        return None, (f"the file of {robot.name} as it is cannot be replayed: {error}",)
+        return None, (f"the file of {robot.name} cannot be replayed unchanged: {error}",)
     return np.sqrt(squares / count), ()
