@@ -292,7 +292,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     said = capfd.readouterr().err
     assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
-    assert "for it is of the loop: delay" in said
+    assert "because it is of the loop: delay" in said
     (cost,) = (line for line in said.splitlines() if "costs in free" in line)
     found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+), by all of it ([0-9.]+)", cost)
     more, theirs, whole = map(float, found.groups())
