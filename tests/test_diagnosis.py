@@ -807,15 +807,15 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
     found = verdict_of(sound, [replace(other, name="other", dq=None, ddq=None)])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
-    assert "in all of which the same wrong unit" in found.verdict.reserve
-    assert "\n\nverdict     trusted by logs that agree" in found.summary()
+    assert "the same wrong torque unit" in found.verdict.reserve
+    assert "\n\nverdict     trusted on the evidence of logs that agree" in found.summary()
 
 
 def test_trust_in_one_log_alone_says_so(sound):
     found = verdict_of(sound)
     assert found.verdict.state == TRUSTED
     assert "give a held-out log" in found.verdict.reserve
-    assert "\n\nverdict     trusted by one log alone, in which" in found.summary()
+    assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))

@@ -293,8 +293,8 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     said = capfd.readouterr().err
     assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
     assert "because it is of the loop: delay" in said
-    (cost,) = (line for line in said.splitlines() if "costs in free" in line)
-    found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+), by all of it ([0-9.]+)", cost)
+    (cost,) = (line for line in said.splitlines() if "changes the error of free" in line)
+    found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+) instead of ([0-9.]+)", cost)
     more, theirs, whole = map(float, found.groups())
     assert more == pytest.approx(theirs - whole, abs=0.1)
     assert more > 0.0
@@ -307,7 +307,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     said = capfd.readouterr().err
     assert "the cost of that is not known, because its logs cannot be read: " in said
-    assert "costs in free" not in said
+    assert "changes the error of free" not in said
 
 
 @pytest.mark.long
@@ -333,7 +333,7 @@ def test_what_was_found_of_the_law_is_said():
     assert describe_found_law(plain) == ()
     tuned = plain.told({"gain2": 1.1, "bias2": BIAS[1], "delay": DELAY})
     assert describe_found_law(tuned) == (
-        "of the law, and no part of the model: a delay of the targets of 8.30 ms, drive gains, "
+        "of the control law, not of the model: a delay of the targets of 8.30 ms, drive gains, "
         "encoder biases",
     )
 

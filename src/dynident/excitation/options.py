@@ -128,7 +128,7 @@ class Bounds(Options):
     ] = 0.2
     share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
-    collision: Annotated[bool, "watch the robot's own links, drawn in its URDF"] = True
+    collision: Annotated[bool, "check distances of the robot's own links, drawn in its URDF"] = True
     floor: Annotated[
         Height,
         "height in the base frame of the plane under the robot, which no link passes [m]; true: "
@@ -138,7 +138,7 @@ class Bounds(Options):
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
     srdf: Annotated[
-        File | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
+        File | None, "SRDF whose <disable_collisions> pairs of links are not checked either"
     ] = None
     initial: Annotated[
         PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"

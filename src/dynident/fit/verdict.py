@@ -58,13 +58,14 @@ class Reason:
 
 
 ONE_LOG = (
-    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load may go "
+    "on the evidence of one log, in which a wrong torque unit, encoder zero, rate or load would go "
     "unnoticed: give a held-out log"
 )
 """What trust in a result rests on that no second log was asked about."""
 SEVERAL_LOGS = (
-    "by logs that agree, in all of which the same wrong unit or gain of torques or zero of an "
-    "encoder may go unnoticed: compare a mass that is known"
+    "on the evidence of logs that agree; the same wrong torque unit, gain or encoder zero in all "
+    "of "
+    "them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
 

@@ -250,7 +250,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
         found.append("a compliant mount, rigid in other engines")
     if not found:
         return ()
-    return (f"of the law, and no part of the model: {', '.join(found)}",)
+    return (f"of the control law, not of the model: {', '.join(found)}",)
 
 
 def measure_nominal_error(fit: Fit, log: Samples) -> tuple[Array | None, tuple[str, ...]]:
