@@ -550,7 +550,7 @@ def format_regroupings(base: BaseParameters, texts: Sequence[str]) -> str:
     lines = [line for name, text in pairs for line in format_entry(name, text)]
     note = (
         f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
-        f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"
+        f"{base.rigid_body_count} are named after a link's; friction {base.idim.friction}"
     )
     lines += ["", *format_entry("count", note)]
     if base.unidentifiable:

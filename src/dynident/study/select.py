@@ -106,7 +106,7 @@ def describe_deviations(found: Selection) -> str:
         )
     return (
         f"{'; '.join(words)}: predicted, a tenth, half and nine tenths of the base parameters "
-        f"are below. Poorly known by what was chosen: {len(found.missing)}"
+        f"are below. Poorly determined by the chosen rows: {len(found.missing)}"
     )
 
 
