@@ -283,7 +283,8 @@ def recommend_candidate(
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
         gain = format_percent_with_std(*found.held_out.beyond(best.held_out, kind))
-        reason = f"{name_candidate(best, found)} improves by {gain} %{on}, too little for more parameters"
+        better = name_candidate(best, found)
+        reason = f"{better} improves by {gain} %{on}, too little for more parameters"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
         gain = format_percent_with_std(*next_best.held_out.beyond(found.held_out, kind))
