@@ -34,10 +34,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
+from dynident.engines import ENGINES
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.pinocchio import build_pinocchio_model
-from dynident.study.engines import ENGINES
 from dynident.study.replay import combine_joint_rms, replay
 
 ROBOTS = {

@@ -618,7 +618,7 @@ def main() -> None:
     picture(shown, FIGURES / "montecarlo.png")
     parts = [
         head,
-        "```{image} figures/montecarlo.png\n:alt: bias over sigma of every parameter\n```",
+        "![bias over sigma of every parameter](figures/montecarlo.png)",
         "### In short, without Coulomb friction",
         "\n".join([VERDICTS, *verdicts]),
         "### Without Coulomb friction",

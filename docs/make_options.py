@@ -131,7 +131,7 @@ EXPLAINED = {
     "targets": "sim-to-real.md#the-loop",
     "links": "sim-to-real.md#what-is-fitted",
     "loop": "sim-to-real.md#what-is-fitted",
-    "mount": "sim-to-real.md#a-stand-that-gives-way",
+    "mount": "sim-to-real.md#a-compliant-stand",
     "gains": "payload.md#gains-of-the-drives",
 }
 """Where the guide says more of an option."""

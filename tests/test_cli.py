@@ -2042,7 +2042,7 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
             ["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "x.toml"],
             ("--fix", "study"),
         ),
-        (["doctor", "s.toml", "--fix", "a_directory/x.toml"], ("beside",)),
+        (["doctor", "s.toml", "--fix", "a_directory/x.toml"], ("in the folder of s.toml",)),
         (["doctor", "s.toml", "--fix", "s.toml"], ("s.toml",)),
         (["doctor", "no.toml"], ("no.toml",)),
     ],

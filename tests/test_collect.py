@@ -205,7 +205,7 @@ def test_what_needs_rows_is_refused_in_one_line(logs, tmp_path):
         ("prepare", "bandwidth", 4.0, r"another model, preparation or version \(\[prepare\]"),
         ("prepare", "period", 2.0, "average over logs"),
         ("robot", "friction", "stribeck", "has shapes"),
-        ("robot", "friction", "load", "bears loads"),
+        ("robot", "friction", "load", "depends on loads"),
         ("robot", "friction", "viscous", r"\[robot\] differ"),
     ):
         own = getattr(study, section).model_copy(update={key: value})

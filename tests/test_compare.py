@@ -240,7 +240,9 @@ def test_doubtful_results_come_last(place):
         compared(place / "cube-root.toml"), candidates=(plain, replace(root, verdict="doubtful"))
     )
     assert found.choice is plain
-    assert "beside      cube-root errs less, but its result is doubtful" in found.summary()
+    assert (
+        "beside      cube-root has the smaller error, but its result is doubtful" in found.summary()
+    )
 
 
 def test_held_out_logs_are_scored_on_one_fit(place):

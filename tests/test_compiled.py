@@ -117,7 +117,7 @@ def test_without_any_directory_functions_are_compiled_at_every_start(
         first, second = (compiled.make_compiler(nogil=True)(sourceless()) for _ in range(2))
     assert first(3) == second(3) == 6
     assert [r.getMessage().partition(";")[0] for r in caplog.records] == [
-        "no directory can be written, so functions are compiled anew at every start"
+        "no directory can be written, so functions are compiled again at every start"
     ]
 
 

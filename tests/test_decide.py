@@ -364,9 +364,12 @@ def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd)
     argv = ["identify", str(place / "root.toml"), "-o", str(tmp_path / "out")]
     assert run([*argv, "--write-study", str(written)]) == 0
     text = " ".join(capfd.readouterr().out.split())
-    assert "decided friction cube-root: another law than coulomb-viscous pays on 2 of 2" in text
+    assert (
+        "decided friction cube-root: another model than coulomb-viscous is clearly better on 2 of 2"
+        in text
+    )
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "another law than coulomb-viscous pays on 2 of 2 joints" in page
+    assert "another model than coulomb-viscous is clearly better on 2 of 2 joints" in page
     assert run(["identify", str(written), "--json"]) == 0
     once = json.loads(capfd.readouterr().out)
     assert once["settings"]["decided"] == []

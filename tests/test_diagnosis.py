@@ -807,15 +807,15 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
     found = verdict_of(sound, [replace(other, name="other", dq=None, ddq=None)])
     assert found.verdict.state == TRUSTED
     assert found.verdict.reasons == ()
-    assert "in all of which the same wrong unit" in found.verdict.reserve
-    assert "\n\nverdict     trusted by logs that agree" in found.summary()
+    assert "the same wrong torque unit" in found.verdict.reserve
+    assert "\n\nverdict     trusted on the evidence of logs that agree" in found.summary()
 
 
 def test_trust_in_one_log_alone_says_so(sound):
     found = verdict_of(sound)
     assert found.verdict.state == TRUSTED
     assert "give a held-out log" in found.verdict.reserve
-    assert "\n\nverdict     trusted by one log alone, in which" in found.summary()
+    assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
@@ -867,7 +867,7 @@ def test_a_log_that_hardly_moves_is_doubtful(sound):
     q[:, 1:] = 0.3
     tau[:, 1:] = 1.0 + 1e-3 * np.random.default_rng(0).normal(size=tau[:, 1:].shape)
     found = verdict_of(replace(sound, q=q, tau=tau))
-    assert f"the logs tell only {found.rank} of {found.base.count}" in found.verdict.words
+    assert f"the logs determine only {found.rank} of {found.base.count}" in found.verdict.words
     assert 2 * found.rank < found.base.count
 
 

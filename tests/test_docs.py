@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,23 +19,30 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest
+import toy
 from test_architecture import ROOMS
+from test_report import identified
 
 from dynident.cli import run
+from dynident.dynamics.idim import build_idim
+from dynident.friction.models import FRICTIONS
 
 TOP = Path(__file__).parents[1]
 DOCS = TOP / "docs"
 PAGES = sorted(
     p for p in DOCS.rglob("*.md") if not {"_build", "figures"} & set(p.relative_to(DOCS).parts)
 )
-TEXTS = [TOP / "README.md", TOP / "CHANGELOG.md", *PAGES]
+TEXTS = [
+    *(TOP / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")),
+    *PAGES,
+]
 
 FENCE = re.compile(
     r"(?P<marks>(?:^(?:% [^\n]*|<!-- [^\n]* -->)\n)*)^(?P<fence>`{3,})(?P<info>[^\n`]*)\n"
     r"(?P<body>.*?)^(?P=fence)[ ]*$",
     re.M | re.S,
 )
-MARK = re.compile(r"^(?:% |<!-- )(runnable|file)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
+MARK = re.compile(r"^(?:% |<!-- )(runnable|file|needs)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
 LINK = re.compile(r"(?<!`)(?:\[[^\]]*\]\((?!https?:)([^)\s]+)\)|\{download\}`[^<`]*<([^>`]+)>`)")
 DOCUMENTED_COMMAND = re.compile(r"^(?:\$ )?(?:.*/bin/)?dynident (?!.*\.{3})(.+)$", re.M)
 IMPORTED = re.compile(r"(?<![\w/.-])dynident(?:_papers)?(?:\.\w+)+(?![\w/])")
@@ -50,7 +58,17 @@ class Block:
     body: str
     file: str | None = None
     runnable: bool = False
+    needs: str | None = None
     code: int = 0
+
+
+@cache
+def can_import(name: str | None) -> bool:
+    """Whether a module is installed, and what it needs itself."""
+    try:
+        return name is not None and import_module(name) is not None
+    except ImportError:
+        return False
 
 
 def blocks(path: Path) -> Iterator[Block]:
@@ -62,7 +80,8 @@ def blocks(path: Path) -> Iterator[Block]:
             info=match["info"].strip(),
             body=match["body"],
             file=marks.get("file"),
-            runnable="runnable" in marks,
+            runnable="runnable" in marks or can_import(marks.get("needs")),
+            needs=marks.get("needs"),
             code=int(marks.get("runnable") or 0),
         )
 
@@ -258,7 +277,7 @@ def test_every_python_block_of_the_guide_runs() -> None:
         f"{identifier(page)}, line {block.line}"
         for page in TEXTS
         for block in blocks(page)
-        if block.info == "python" and not block.runnable and block.file is None
+        if block.info == "python" and not (block.runnable or block.needs or block.file)
     ]
     assert not idle
 
@@ -461,6 +480,32 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
         elsewhere = {"--help"} | of_options
         for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - elsewhere:
             assert option in section, f"dynident {command} {option}"
+
+
+def test_the_glossary_has_every_symbol_and_every_keyword_of_the_summary() -> None:
+    robot = toy.arm(2)
+    symbols = {"Iam", "fvm", "fcm"}  # of coupled drives; other symbols have an m there, too
+    for name in FRICTIONS:
+        model = build_idim(robot, name)
+        symbols |= {parameter.symbol for parameter in model.parameters}
+        symbols |= {shape.symbol for shape in FRICTIONS[name].shape}
+    assert not symbols - words("glossary.md")
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    defined = {word for line in re.findall(r"^(.+)\n: ", text, re.M) for word in line.split(", ")}
+    fit = identified()
+    printed = fit.summary(full=True)
+    keys = {key.split()[0] for key in re.findall(r"^\w[\w ]*?(?=  )", printed, re.M)}
+    assert {"method", "rows", "verdict", "certificate"} <= keys
+    names = {*fit.robot.joint_names, *fit.robot.links, *fit.base.names, "overall"}
+    missing = {k for k in keys - names if not any(d.startswith(k) for d in defined)}
+    assert not {k for k in missing if not k.isdecimal()}
+
+
+def test_the_citation_is_of_this_version() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = (TOP / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {project['version']}\n" in cited
+    assert f"\nlicense: {project['license']}\n" in cited
 
 
 def test_result_page_names_every_key(desk: Path) -> None:

@@ -581,7 +581,7 @@ def test_no_robot_goes_through_the_plane_of_its_base():
         excite(robot, **given, **low)
     under = excite(robot, floor=False, **given, **low)
     assert under.lowest.height < -0.1
-    assert "floor       not watched; lowest point" in summarise_excitation(under)
+    assert "floor       not checked; lowest point" in summarise_excitation(under)
     found = excite(robot, floor=-0.6, **given, **low)
     kept = {each.where: each for each in found.design.certificate.kept if each.what == "clearance"}
     assert {where.split(" and ")[1] for where in kept} == {"floor"}
@@ -629,7 +629,7 @@ def test_a_floor_is_named_once_and_a_robot_without_shapes_is_told():
     with pytest.raises(InputError, match="an obstacle is called floor"):
         excite(robot, obstacles=[drawn], floor=-0.1, **few)
     (said,) = (each for each in plain().warnings if "floor" in each)
-    assert said.startswith("the floor is not watched: ")
+    assert said.startswith("the floor is not checked: ")
     assert plain().lowest is None
     assert not any("floor" in each for each in excite(ROBOT, floor=False, **QUICK).warnings)
     with pytest.raises(InputError, match="robot has no URDF"):
@@ -1010,7 +1010,7 @@ def test_warnings_say_what_is_not_watched():
     slow = excite(ROBOT, **{**QUICK, "acceleration": 1e-9, "iterations": 1, "starts": 1})
     assert slow.design.certificate.ok
     count = slow.prediction.base.count
-    assert re.search(rf"tells nothing of \d+ of {count} parameters", " ".join(slow.warnings))
+    assert re.search(rf"does not excite \d+ of {count} parameters", " ".join(slow.warnings))
     assert not any("motion" in each for each in plain().warnings)
     short = excite(ROBOT, sigma=30.0, **{**QUICK, "duration": 1.0, "iterations": 10, "starts": 1})
     known = np.count_nonzero(short.prediction.nominal)

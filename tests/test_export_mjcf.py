@@ -23,8 +23,9 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.idim import build_idim
-from dynident.export.mjcf import is_mjcf, render_identified_mjcf, render_mjcf
+from dynident.export.mjcf import render_identified_mjcf, render_mjcf
 from dynident.robot import Robot, load_robot
+from dynident.robot.mjcf import is_mjcf
 
 
 def check_round_trip(robot: Robot, phi: Array, document: bytes, folder: Path) -> Robot:

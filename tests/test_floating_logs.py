@@ -401,7 +401,7 @@ WRONG_BASES: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
     "upside down": (
         lambda c: reordered(without(c, "base_v", "base_w", "base_a", "base_d")),
         'columns = { base_orientation = ["Qw", "Qx", "Qy", "Qz"] }',
-        "stands on its head; check quaternion",
+        "is upside down; check quaternion",
     ),
     "the inverse": (
         lambda c: c | {f"base_q{k}": -c[f"base_q{k}"] for k in "xyz"},
@@ -522,23 +522,29 @@ WRONG_CONTACTS: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
         contacts('axes = "world"'),
         r'degrees off against its weight; with axes = "frame"',
     ),
-    "no contact": (silent, "", r"nothing bears the robot, which does not fall; .*\[\[contact\]\]"),
+    "no contact": (
+        silent,
+        "",
+        r"nothing supports the robot, which does not fall; .*\[\[contact\]\]",
+    ),
     "all feet in the air": (
         silent,
         contacts(),
-        "none of FL, FR, HL, HR bears by the log, but the robot does not fall; raise contact_speed",
+        "none of FL, FR, HL, HR is in contact by the log, but the robot does not fall; raise "
+        "contact_speed",
     ),
     "no wrench": (
         lambda c: (
             c | {name: 0.0 * own for name, own in c.items() if name[:2] in ("fx", "fy", "fz")}
         ),
         contacts(),
-        "FL, FR, HL, HR bear nothing of the robot, which does not fall",
+        "FL, FR, HL, HR carry none of the robot, which does not fall",
     ),
     "flying": (
         lambda c: silent(c) | {f"contact_{foot}": np.ones(len(c["time"])) for foot in FOOT},
         contacts(),
-        r"FL is said to bear \(contact_FL\) while its frame moves at .* m/s; check the column",
+        r"FL is marked as in contact \(contact_FL\) while its frame moves at .* m/s; check the "
+        r"column",
     ),
     "a moment at a time": (
         lambda c: silent(c) | {f"contact_{foot}": np.arange(len(c["time"])) % 2.0 for foot in FOOT},
@@ -614,9 +620,9 @@ def test_columns_of_no_contact_are_noted(tmp_path: Path, whole: Columns) -> None
 @pytest.mark.long
 def test_feet_that_slide_are_noted(tmp_path: Path, whole: Columns) -> None:
     found = fitted(tmp_path, whole)
-    assert any("FL, FR, HL, HR bear at up to 0." in note for note in found.warnings)
+    assert any("FL, FR, HL, HR slide under load at up to 0." in note for note in found.warnings)
     calm = fitted(tmp_path, whole, "contact_speed = 0.2")
-    assert not any("bear at up to" in note for note in calm.warnings)
+    assert not any("slide under load at up to" in note for note in calm.warnings)
 
 
 def test_a_base_that_never_turns_is_noted(tmp_path: Path, made: Made) -> None:
@@ -668,7 +674,7 @@ def test_a_locked_joint_that_moves_is_refused(
 ) -> None:
     written(tmp_path, whole)
     path = study(tmp_path, 'files = "log.csv"\nlocked = { FL_HAA = 0.0 }')
-    assert re.search("FL_HAA is said to be locked at 0, but", refused(tmp_path, capsys, path))
+    assert re.search("FL_HAA is stated as locked at 0, but", refused(tmp_path, capsys, path))
     path = study(tmp_path, 'files = "log.csv"\nlocked = { FL_HA = 0.0 }')
     found = refused(tmp_path, capsys, path)
     assert re.search("there is no joint 'FL_HA'; did you mean 'FL_HAA'", found)

@@ -523,7 +523,7 @@ def test_what_is_made_for_joints_alone_refuses_sensors(arm, folder):
     loop = Simulation(
         pd(900.0, 60.0, n=3), references=(quintic(RATE, [[0.0] * 3] * 2, [0.0, 8.0]),)
     )
-    with pytest.raises(InputError, match="a simulated loop tells nothing of the wrench at fore"):
+    with pytest.raises(InputError, match="a simulated loop predicts nothing of the wrench at fore"):
         di.identify(Problem(whole, di.prepare(log, 10.0)), "cloe", simulation=loop, doctor=False)
     study = folder / "simulated.toml"
     study.write_text(

@@ -218,8 +218,9 @@ def test_refused_bags(tmp_path, monkeypatch):
     )
     beside = tmp_path / "log.csv"
     beside.write_text("q_a\n1\n")
-    assert "has topics with a clock each, and cannot stand beside another file" in refusal(
-        [path, beside], ROBOT
+    assert (
+        "has topics with a clock each, and cannot be put side by side with another file"
+        in refusal([path, beside], ROBOT)
     )
     (tmp_path / "folder").mkdir()
     assert "unknown log format" in refusal(tmp_path / "folder", ROBOT)

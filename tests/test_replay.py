@@ -250,7 +250,7 @@ def test_a_designed_trajectory_of_a_stick_figure_is_played():
     text = render_replay_page(found)
     assert "A stick figure" in text
     assert data_of(text)["nearest"] is None
-    assert "Distances are not watched" in text
+    assert "Distances are not checked" in text
 
 
 # ------------------------------------------------------------------------------ distances

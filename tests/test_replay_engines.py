@@ -23,14 +23,14 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.whole import Model
+from dynident.engines import ENGINES
+from dynident.engines.drive import Drive, EngineMotion, build_drive
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.export.resistance import make_resistance
 from dynident.friction.elements import spring
 from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import rollout
-from dynident.study import engines
-from dynident.study.engines import ENGINES, Drive, build_drive
 from dynident.study.replay import describe_found_law
 
 WIDTH = np.full(3, 0.1)
@@ -46,7 +46,7 @@ def engine(name: str):
     return ENGINES[name]
 
 
-def simulated(run_in, model: Model, loop: Loop) -> engines.Motion:
+def simulated(run_in, model: Model, loop: Loop) -> EngineMotion:
     return run_in(model, build_drive(loop), model)
 
 
@@ -133,7 +133,7 @@ def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
     model = Model(loop.idim, theta)
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
-        monkeypatch.setattr(engines, "LONGEST_STEP", step)
+        monkeypatch.setattr("dynident.engines.drive.LONGEST_STEP", step)
         errors.append(rms(simulated(ENGINES["pinocchio"], model, loop).q - fine))
     assert 1.6 < errors[0] / errors[1] < 2.5
     assert 1.6 < errors[1] / errors[2] < 2.5
@@ -287,29 +287,29 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     command = ["replay", str(result), str(z1[1]), "--engine", "pinocchio", "--json"]
     assert run(command) == 0
     near = json.loads(capfd.readouterr().out)
-    assert "nearest along the fitted motion to what is not there (fcs1, fcc1" in near["notes"][0]
+    assert "motion, friction that has no place there (fcs1, fcc1" in near["notes"][0]
     (plugged,) = (words for words in near["notes"] if "(a plugin)" in words)
     ours = near["overall_rms_mrad"]["dynident"]
     assert float(plugged.rsplit(" ", 1)[1]) == pytest.approx(ours, rel=0.1)
     assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     said = capfd.readouterr().err
     assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
-    assert "for it is of the loop: delay" in said
-    (cost,) = (line for line in said.splitlines() if "costs in free" in line)
-    found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+), by all of it ([0-9.]+)", cost)
+    assert "because it is of the loop: delay" in said
+    (cost,) = (line for line in said.splitlines() if "changes the error of free" in line)
+    found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+) instead of ([0-9.]+)", cost)
     more, theirs, whole = map(float, found.groups())
     assert more == pytest.approx(theirs - whole, abs=0.1)
     assert more > 0.0
     log.unlink()
     assert run(command) == 0
     far = json.loads(capfd.readouterr().out)
-    assert "fv, fc and off stand alone, for the log cannot be read again" in far["notes"][0]
+    assert "fv, fc and off stand alone, because the log cannot be read again" in far["notes"][0]
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
     assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
     said = capfd.readouterr().err
-    assert "what that costs is not said, for its logs cannot be read: " in said
-    assert "costs in free" not in said
+    assert "the cost of that is not known, because its logs cannot be read: " in said
+    assert "changes the error of free" not in said
 
 
 @pytest.mark.long
@@ -335,7 +335,7 @@ def test_what_was_found_of_the_law_is_said():
     assert describe_found_law(plain) == ()
     tuned = plain.told({"gain2": 1.1, "bias2": BIAS[1], "delay": DELAY})
     assert describe_found_law(tuned) == (
-        "of the law, and no part of the model: a delay of the targets of 8.30 ms, drive gains, "
+        "of the control law, not of the model: a delay of the targets of 8.30 ms, drive gains, "
         "encoder biases",
     )
 

@@ -409,7 +409,7 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     shown = capsys.readouterr()
     assert shown.err.splitlines()[-1] == f"written to {fixed}"
     assert max(map(len, shown.out.splitlines())) <= 80
-    for word in ("chosen", "told a row", "cond. all", "std %"):
+    for word in ("chosen", "information a row", "cond. all", "std %"):
         assert word in shown.out
     text = fixed.read_text()
     assert "# of a day's work" in text
@@ -464,5 +464,5 @@ def test_bad_studies_are_refused_in_a_line(study, capsys, old, new, words):
 def test_the_copy_has_to_stand_beside_the_study(study, tmp_path, capsys):
     (tmp_path / "sub").mkdir()
     assert run(["select", str(study), "--fix", str(tmp_path / "sub" / "a.toml")]) == 2
-    assert "has to stand beside" in capsys.readouterr().err
+    assert "has to be in the folder of" in capsys.readouterr().err
     assert run(["select", str(study), "--fix", str(study)]) == 2

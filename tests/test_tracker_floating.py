@@ -168,9 +168,13 @@ def test_what_a_sample_lacks_is_named():
     (samples, sigma), base = stream(), null_space()
     tracker = Tracker(base, sigma, 500.0)
     sample = [each[0].copy() for each in samples]
-    with pytest.raises(InputError, match="'XX' bears unmeasured, but is no contact"):
+    with pytest.raises(
+        InputError, match="'XX' carries load that is not measured, but is no contact"
+    ):
         tracker.update(*sample, ["XX"])
-    with pytest.raises(InputError, match="'FL' bears unmeasured, but is no contact"):
+    with pytest.raises(
+        InputError, match="'FL' carries load that is not measured, but is no contact"
+    ):
         Tracker(base_parameters(made().idim), sigma, 500.0).update(*sample, ["FL"])
     sample[2][4] = np.nan
     with pytest.raises(InputError, match="sample 1: base_dwy is nan"):

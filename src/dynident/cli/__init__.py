@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "select": Command(
         "dynident.cli.select",
-        "Choose what tells the most of logs from ordinary work.",
+        "Choose the most informative parts of logs from ordinary work.",
         "dynident select work.toml --fix selected.toml",
     ),
     "excite": Command(

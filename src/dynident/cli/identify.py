@@ -163,7 +163,7 @@ def choose_factors(
         )
     stated = {key: value for key, value in keys.items() if value is not None}
     if stated.pop("decide", "nothing") != "nothing":
-        raise InputError(f"{folder}: --decide takes rows, which factors have not; leave it out")
+        raise InputError(f"{folder}: --decide takes rows, which factors do not have; leave it out")
     section = validate_data(IdentifySection, stated, "command line")
     options = section.model_dump(exclude_unset=True, exclude_none=True)
     return lambda progress: identify_factors(folder, progress=progress, **options)

@@ -27,9 +27,11 @@ def init(
     """Write a first study: logs at a glance, what is wrong with them, a part held out."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
+    from dynident.core.words import format_entry
     from dynident.study.begin import (
         hold_some_out,
         read_bare_logs,
+        recognise_layouts,
         render_first_study,
     )
     from dynident.study.doctor import doctor
@@ -38,6 +40,9 @@ def init(
     refuse_outputs([output], given.list_inputs(chosen))
     if output.exists():
         raise InputError(f"{output}: is there already; choose another name with -o")
+    chosen, layouts = recognise_layouts(chosen)
+    for key, words in (line for layout in layouts for line in layout.words):
+        typer.echo("\n".join(format_entry(key, words)))
     robot, logs = read_bare_logs(chosen)
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
@@ -47,6 +52,6 @@ def init(
             reports = doctor(chosen, progress)
         typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
     study = hold_some_out(chosen, logs)
-    write_files({output: render_first_study(study, output.parent, reports).encode()})
+    write_files({output: render_first_study(study, output.parent, reports, layouts).encode()})
     say_written(output)
     typer.echo(f"next: dynident identify {output} -o out", err=True)

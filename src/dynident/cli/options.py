@@ -322,7 +322,7 @@ def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
     from dynident.core.files import refuse_outputs
 
     if fix.parent.resolve() != study.parent.resolve():
-        raise InputError(f"{fix}: has to stand beside {study}, whose file names it keeps")
+        raise InputError(f"{fix}: has to be in the folder of {study}, whose file names it keeps")
     refuse_outputs([fix], [*inputs, study])
 
 

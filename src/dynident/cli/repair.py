@@ -46,8 +46,8 @@ def repair(
     from dynident.consistency.constraints import TotalMass
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.export.mjcf import list_model_files
     from dynident.robot import load_robot
+    from dynident.robot.mjcf import list_model_files
 
     if friction is not None and table is None:
         raise InputError("--friction is of --table")

@@ -35,7 +35,7 @@ def select(
     told: LogFlags,
     options: dict[str, Any],
 ) -> None:
-    """Choose what tells the most of logs from ordinary work, and say what motion is missing."""
+    """Choose the most informative parts of logs from ordinary work, and say what is missing."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
     from dynident.study import select as selecting

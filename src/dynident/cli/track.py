@@ -199,7 +199,7 @@ def describe_event(noticed: Noticed) -> str:
     event = noticed.event
     what = {
         "load": "another load than before",
-        "released": "no load beside the model's any more",
+        "released": "no load besides the model's any more",
     }[event.kind]
     return (
         f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "

@@ -218,7 +218,7 @@ def refuse_what_needs_rows(method: str, given: Mapping[str, Any]) -> None:
         )
     for name in given:
         if name in OF_ROWS:
-            words = f"{name} takes the samples of logs, which factors have not: leave it out"
+            words = f"{name} takes the samples of logs, which factors do not have: leave it out"
             raise OptionError(name, words)
 
 

@@ -121,7 +121,8 @@ def nearest_consistent(
     if np.any(given[empty] != 0.0):
         link = next(robot.links[k] for k in empty if np.any(given[k] != 0.0))
         raise InputError(
-            f"{robot.name}: {link} has moments but no positive mass, so that no metric tells what "
+            f"{robot.name}: {link} has moments but no positive mass, so that no metric defines "
+            "what "
             "is near it; give it a mass first"
         )
     if empty and (constraints or not belief.bodies):

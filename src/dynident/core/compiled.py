@@ -298,7 +298,7 @@ def use_temporary_cache() -> bool:
         place = make_private_directory()
     except OSError:
         NOTES.warning(
-            "no directory can be written, so functions are compiled anew at every start; set "
+            "no directory can be written, so functions are compiled again at every start; set "
             "NUMBA_CACHE_DIR to one that can"
         )
         return False

@@ -39,7 +39,9 @@ def choose_bandwidth(
     """
     assumed = max(problem.samples[0].bandwidth)
     blocks = factor_blocks(problem, BLOCKS)
-    nothing = Decision(BANDWIDTH, f"{assumed:g}", 0.0, "as assumed: a lower one does not pay")
+    nothing = Decision(
+        BANDWIDTH, f"{assumed:g}", 0.0, "as assumed: a lower one is not clearly better"
+    )
     if any(np.min(block.counts) < 1 for block in blocks):
         return replace(nothing, words=f"some joint has no rows in one of {BLOCKS} blocks of time")
     neutral = [log.filters for log in problem.samples]

@@ -119,7 +119,7 @@ def choose_columns(
         names = [wide.base.idim.robot.joint_names[j] for j in sorted(springs)]
         error = float(np.sum(choose_laws(wide, folds, sprung).errors))
         return (describe_springs(names, before, after),), error
-    none = Decision(ELEMENTS, NONE, 0.0, "a spring pays at no joint")
+    none = Decision(ELEMENTS, NONE, 0.0, "no joint is clearly better with a spring")
     found = tuple(each for each in (none, laws.decision) if each.what in what)
     return found, float(np.sum(laws.errors))
 
@@ -172,7 +172,9 @@ def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
     last = folds.measure(fits)
     gain = compute_gain_percent(np.sum(first, axis=1), np.sum(last, axis=1))
     paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
-    words = f"another law than {DEFAULT_FRICTION} pays on {paid} of {len(menus)} joints"
+    words = (
+        f"another model than {DEFAULT_FRICTION} is clearly better on {paid} of {len(menus)} joints"
+    )
     return Laws(Decision(FRICTION, value, gain, words), frozenset(standing), last)
 
 

@@ -50,7 +50,7 @@ def choose_outliers(
         Its value is a list for each log of ranges, in samples of its files, or `KEPT`.
     """
     usual = Decision(
-        OUTLIERS, KEPT, 0.0, "leaving rows out that the others contradict does not pay"
+        OUTLIERS, KEPT, 0.0, "leaving out rows that the others contradict is not clearly better"
     )
     blocks = label_blocks(problem, BLOCKS)
     before = Folds.of(factor_parts(problem, blocks, BLOCKS), admitted, sigma)

@@ -40,7 +40,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
     Decision
         Its value is a number.
     """
-    usual = Decision(PRIOR_WEIGHT, f"{WEIGHT:g}", 0.0, "another weight does not pay")
+    usual = Decision(PRIOR_WEIGHT, f"{WEIGHT:g}", 0.0, "another weight is not clearly better")
     blocks = factor_blocks(problem, BLOCKS)
     if any(np.min(block.counts) < 1 for block in blocks):
         return replace(usual, words=f"some joint has no rows in one of {BLOCKS} blocks of time")

@@ -34,7 +34,7 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
     """
     fastest = find_fastest_joints(problem)
     gates = [tuple(round_up(share * speed) for speed in fastest) for share in SHARES]
-    nothing = Decision(STANDSTILL, "0", 0.0, "leaving slow rows out does not pay")
+    nothing = Decision(STANDSTILL, "0", 0.0, "leaving out slow rows is not clearly better")
     parts = factor_speeds(problem, gates)
     every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
     folds = Folds.of(every, admitted, sigma)

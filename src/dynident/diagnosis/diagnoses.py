@@ -554,7 +554,7 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
         torque[j, j] = factor
         yield Suspicion(
             "torque scale of a joint",
-            f"the torque of {name} is {1.0 / factor:.3g} times what the others ask for",
+            f"the torque of {name} is {1.0 / factor:.3g} times what the others predict",
             replace(Reading.plain(case.n), torque=torque),
             freedom=1,
             advice=f"check the gain, the unit and the reduction of {name}",

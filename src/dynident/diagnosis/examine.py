@@ -359,7 +359,7 @@ def find_torque_scale(log: str, problem: LeastSquares) -> Iterator[Finding]:
         yield Finding(
             log,
             "torque scale",
-            f"the torques are {times:.3g} times what the robot file's inertials ask for",
+            f"the torques are {times:.3g} times what the robot file's inertials predict",
             "check their unit, gains and the side of the reduction, and the unit of time",
             error,
             error,

@@ -200,7 +200,7 @@ def suspect_scales(case: TrackingCase) -> Iterator[Otherwise]:
     for diagnosis, whose, size, read in told:
         # bodies that push instead of pull are no question of gains
         if 0.0 < size < 1.0 / limit.SCALED or size > limit.SCALED:
-            what = f"{whose} {size:.2g} times what the robot file's inertials ask for"
+            what = f"{whose} {size:.2g} times what the robot file's inertials predict"
             yield suspect_advised(diagnosis, what, CHECK, read)
 
 

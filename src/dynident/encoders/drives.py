@@ -121,7 +121,8 @@ class Fitting(Options):
     ] = None
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
-        "axes of the base that give way to springs and dampers, which are fitted too, links being "
+        "axes along which the base is mounted on springs and dampers, which are fitted too, links "
+        "being "
         "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
     constraints: Annotated[

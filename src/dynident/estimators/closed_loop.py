@@ -117,9 +117,7 @@ class Simulation(Options):
     bias: Annotated[
         tuple[float, ...] | None, InPython(), "what the encoders read at zero [rad or m]"
     ] = None
-    mount: Annotated[Mount | None, InPython(), "what the base stands on, where that gives way"] = (
-        None
-    )
+    mount: Annotated[Mount | None, InPython(), "the compliant mount of the base"] = None
 
     def loop(self, idim: Idim, reference: Reference, **more: Any) -> Loop:
         """The loop along a reference; `more` is what else a `Loop` has.
@@ -511,7 +509,7 @@ def build_auxiliary_model(
             raise InputError(
                 f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
             )
-        refuse_sensors(problem.robot, "a simulated loop tells")
+        refuse_sensors(problem.robot, "a simulated loop predicts")
         refuse_unknown_forces(log)
         external, base = log.external, log.base_motion
         if simulation.external is not None:
@@ -600,7 +598,7 @@ def refuse_unknown_forces(log: GeneralisedSamples) -> None:
     free = sorted({name for names in log.sets for name in names})
     if free:
         raise InputError(
-            f"{log.name}: nothing measures what {', '.join(free)} bears, and so the loop cannot be "
+            f"{log.name}: the load on {', '.join(free)} is not measured, so the loop cannot be "
             "simulated: take wls, ml or pc-idim-ls, or ref-iv"
         )
     if log.observed.equations == "base":

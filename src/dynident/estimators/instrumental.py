@@ -248,12 +248,12 @@ def describe_reference_origin(problem: Problem) -> str:
 
 
 def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
-    """A warning where the reference tells little of some combination of parameters."""
+    """A warning where the reference hardly excites some combination of parameters."""
     system = found.rows.instrument_factors.weighted(found.sigma)
     if system.correlation > WEAK:
         return ()
     return (
-        f"the reference tells little of {describe_weak_combination(problem, system.projected)} "
+        f"the reference hardly excites {describe_weak_combination(problem, system.projected)} "
         f"(correlation {system.correlation:.1g} of regressors): error bars are up to "
         f"{1.0 / max(system.correlation, 1.0 / UNEXCITED):.0f} times those of least squares; "
         "take a longer log, or ml",
@@ -384,10 +384,12 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
     # Kolesar 2024), or the instruments are refused
     if strength < LEAST_F and own.overidentified:
         weak = (
-            f"weak instruments: of {describe_weak_combination(rows, system.projected)} they tell "
-            f"little (first-stage F {strength:.1f} by Kleibergen and Paap, "
+            f"weak instruments: {describe_weak_combination(rows, system.projected)} is hardly "
+            "determined "
+            f"(first-stage F {strength:.1f} by Kleibergen and Paap, "
             f"{compute_first_stage_f(system):.1f} if rows were independent; below {LEAST_F:g}): "
-            "the estimate leans towards least squares, and its error bars are too short; take a "
+            "the estimate is biased towards least squares, and its error bars are too short; take "
+            "a "
             "controller or a reference that is nearer to the robot's, a longer log, or ml",
         )
     return replace(

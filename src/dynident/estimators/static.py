@@ -42,8 +42,8 @@ def static(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     single = [name for name, own in pairs if not (own.max() > 0.0 > own.min())]
     if single:
         raise ComputationError(
-            f"{', '.join(single)}: all poses were approached from one side, which does not tell "
-            "friction and offset apart; approach them from both"
+            f"{', '.join(single)}: all poses were approached from one side, which does not "
+            "separate friction from offset; approach them from both"
         )
     found = wls(problem, bars=bars)
     return replace(found, message=f"{len(sides)} poses by side of approach; {found.message}")

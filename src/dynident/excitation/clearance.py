@@ -198,7 +198,7 @@ def build_clearance(
     ignore : sequence of (str, str)
         Pairs of links, or of a link and an obstacle, that are not watched.
     srdf : Path, optional
-        Whose disabled pairs of links are not watched either; those of other robots' links, or
+        Whose disabled pairs of links are not checked either; those of other robots' links, or
         without shapes, say nothing.
     least : float
         That will be asked for: a shape that is nearer to an obstacle whatever the motion is

@@ -121,7 +121,7 @@ def invert_information(M: Array) -> tuple[Array, float]:
     try:
         factor = cho_factor(M, lower=True)
     except np.linalg.LinAlgError:
-        raise ComputationError("the motion tells nothing of some parameters") from None
+        raise ComputationError("the motion does not excite some parameters") from None
     logdet = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
     return cho_solve(factor, np.eye(len(M))), logdet
 

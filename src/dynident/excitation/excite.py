@@ -288,7 +288,7 @@ def describe_untold_parameters(prediction: Prediction, where: str) -> list[str]:
     ]
     if missed:
         return [
-            f"the motion tells nothing of {len(missed)} of {len(prediction.names)} parameters"
+            f"the motion does not excite {len(missed)} of {len(prediction.names)} parameters"
             f"{where} ({', '.join(missed[:5])}{' ...' * (len(missed) > 5)}): search longer, or "
             "allow it more speed and acceleration"
         ]

@@ -125,7 +125,7 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
     if bounds.base_wrench is not None:
         if not robot.has_nominal:
             raise InputError(
-                f"{robot.name}: the file has no inertials to tell the wrench on its base"
+                f"{robot.name}: the file has no inertials to predict the wrench on its base"
             )
         strong = np.concatenate([strong, (1.0 - bounds.margin) * np.array(bounds.base_wrench)])
     return Limits(

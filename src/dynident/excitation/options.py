@@ -118,7 +118,7 @@ class Bounds(Options):
     torque: Annotated[Positives | None, "largest torques, instead of the file's [Nm or N]"] = None
     base_wrench: Annotated[
         Annotated[tuple[Number, Number, Number, Number, Number, Number], Usual] | None,
-        "three forces and three moments that the base, a table or a vehicle, bears [N, Nm]",
+        "three forces and three moments that the base, a table or a vehicle, can carry [N, Nm]",
     ] = None
     lower: Annotated[PerJoint | None, "lowest positions, instead of the file's [rad or m]"] = None
     upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
@@ -128,7 +128,7 @@ class Bounds(Options):
     ] = 0.2
     share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
-    collision: Annotated[bool, "watch the robot's own links, drawn in its URDF"] = True
+    collision: Annotated[bool, "check distances of the robot's own links, drawn in its URDF"] = True
     floor: Annotated[
         Height,
         "height in the base frame of the plane under the robot, which no link passes [m]; true: "
@@ -138,7 +138,7 @@ class Bounds(Options):
         tuple[Pair, ...], "pairs of links, or of a link and an obstacle, that may touch"
     ] = ()
     srdf: Annotated[
-        File | None, "SRDF whose <disable_collisions> pairs of links are not watched either"
+        File | None, "SRDF whose <disable_collisions> pairs of links are not checked either"
     ] = None
     initial: Annotated[
         PerJoint | None, "position at which the trajectory begins; free unless given [rad or m]"
@@ -192,7 +192,7 @@ class Budget(Options):
     starts: Annotated[Count, "random motions from which the search begins"] = 4
     time: Annotated[
         Positive,
-        "after which no further step is begun; what is being proved then has half as long again, "
+        "after which no further step is started; a proof under way then has half as long again, "
         "5 s at least [s]",
     ] = 60.0
     iterations: Annotated[Count, "from each start, at most"] = 300

@@ -91,7 +91,7 @@ def build_sensor(
     """
     found = locate_cut(robot, link)
     if found.seat.body == 0:
-        raise InputError(f"{found.path}: {link} does not move, a sensor at it tells nothing new")
+        raise InputError(f"{found.path}: {link} does not move, a sensor at it adds nothing")
     model, place = insert_sensor_joints(robot, found, load)
     first = model.n - 6 - len(found.numbers)
     names = split_friction_names(friction)

@@ -75,7 +75,7 @@ def choose_surroundings(
     """
     srdf = None if bounds.srdf is None else Path(bounds.srdf)
     if srdf is not None and not bounds.collision:
-        raise InputError(f"{srdf}: tells which own links are not watched, but collision is false")
+        raise InputError(f"{srdf}: says which own links are not checked, but collision is false")
     own = any(obstacle.name == FLOOR for obstacle in obstacles)
     if own and not isinstance(bounds.floor, bool):
         raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")
@@ -85,7 +85,7 @@ def choose_surroundings(
         if bounds.collision or obstacles or not isinstance(bounds.floor, bool):
             raise
         if bounds.floor:
-            warnings.append(f"the floor is not watched: {str(error).partition('; ')[0]}")
+            warnings.append(f"the floor is not checked: {str(error).partition('; ')[0]}")
         return Surroundings()
     around = tuple(obstacles)
     if bounds.floor is not False and not own:
@@ -95,6 +95,6 @@ def choose_surroundings(
     )
     if clearance is not None and clearance.touching:
         pairs = ", ".join(pair.name for pair in clearance.touching)
-        warnings.append(f"these touch wherever the robot is, and are not watched: {pairs}")
+        warnings.append(f"these touch wherever the robot is, and are not checked: {pairs}")
     watched = clearance is not None and len(clearance.pairs) > 0
     return Surroundings(around, drawing, clearance if watched else None)

@@ -51,13 +51,18 @@ def describe_export_cost(
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
     ours = simulate_overall_error(base, logs, loop, whole)
-    words = f"what the {form.name} has no place for costs in free simulations of the fitted logs"
+    words = (
+        f"what the {form.name} cannot hold changes the error of free simulations of the fitted "
+        "logs by"
+    )
     try:
         theirs = simulate_overall_error(base, logs, loop, Model(near.idim, theta))
     except ComputationError as error:
-        return (f"{words} more than can be said: {error}",)
-    return (f"{words} {theirs - ours:+.2g} mrad: {format_number(theirs, 3)}, by all of it "
-            f"{format_number(ours, 3)}",)  # fmt: skip
+        return (f"{words} more than can be computed: {error}",)
+    return (
+        f"{words} {theirs - ours:+.2g} mrad: {format_number(theirs, 3)} instead of "
+        f"{format_number(ours, 3)}",
+    )
 
 
 def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
@@ -75,7 +80,7 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
     if not found:
         return ()
     return (
-        f"not in the {kind}, but in result.json and in draws as npz or yaml, for it is of the "
+        f"not in the {kind}, but in result.json and in draws as npz or yaml, because it is of the "
         f"loop: {', '.join(found)}",
     )
 

@@ -14,8 +14,9 @@ from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.export.c_code import c_code
-from dynident.export.mjcf import is_mjcf, render_identified_mjcf
+from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.urdf import render_standard_urdf
+from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
 
 Rendered = tuple[bytes, tuple[str, ...]]

@@ -36,13 +36,13 @@ from dynident.robot.mjcf import (
     Model,
     Placed,
     assemble_joints,
+    is_mjcf,
     read_body_inertias,
     read_gravity,
     read_model,
 )
-from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element, read_document
+from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element
 from dynident.robot.model import Joint, Robot
-from dynident.robot.urdf import parse_xml
 
 ADJUSTING = ("settotalmass", "boundmass", "boundinertia", "balanceinertia")
 """What the compiler may do to inertials; a file that states them all goes without."""
@@ -80,23 +80,6 @@ class Motor:
 def name_motor(joint: str) -> str:
     """Name of the tendon that stands for a joint's motor."""
     return f"motor_{joint}"
-
-
-def is_mjcf(robot: Robot) -> bool:
-    """Whether a robot came from an MJCF."""
-    path = robot.source
-    return (
-        path is not None
-        and path.suffix.lower() == ".xml"
-        and parse_xml(path).getroot().tag == "mujoco"
-    )
-
-
-def list_model_files(robot: Robot) -> tuple[Path, ...]:
-    """The file that a robot came from, and those that it includes."""
-    if robot.source is None or not is_mjcf(robot):
-        return () if robot.source is None else (robot.source,)
-    return (robot.source, *read_document(robot.source).includes.values())
 
 
 def render_mjcf(

@@ -85,11 +85,11 @@ def make_simulable(
         own = np.array([value[j] for value in values.values()])
         found = fit_nearest_friction(columns, columns @ own + y)
         left = np.linalg.norm(columns @ (found - own) - y) / np.linalg.norm(y)
-        words.append(f"{idim.robot.joint_names[j]} ({100.0 * left:.2g} % of it left)")
+        words.append(f"{idim.robot.joint_names[j]} ({100.0 * left:.2g} % of it not covered)")
         for value, new in zip(values.values(), found, strict=True):
             value[j] = new
     return replace_friction(model, values), (
-        f"fv, fc and off are nearest along the fitted motion to what is not there "
+        f"fv, fc and off approximate, along the fitted motion, friction that has no place there "
         f"({', '.join(terms.left)}) at {', '.join(words)}",
     )
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dynident.core.errors import InputError
 from dynident.core.version import VERSION
-from dynident.export.mjcf import list_model_files
 from dynident.recording.prepare import Samples
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 
 

@@ -30,7 +30,6 @@ from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.cost import describe_export_cost, describe_loop_omissions
 from dynident.export.formats import Format, find_format
-from dynident.export.mjcf import list_model_files
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.terms import make_simulable, sort_joint_terms
@@ -50,6 +49,7 @@ from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 
 
@@ -250,7 +250,7 @@ class Result:
             motion = [(log.q, log.dq, log.ddq) for log in self.samples]
         except InputError as error:
             return model, (
-                f"fv, fc and off stand alone, for the log cannot be read again: {error}",
+                f"fv, fc and off stand alone, because the log cannot be read again: {error}",
             )
         return make_simulable(model, motion, self.width)
 
@@ -389,7 +389,10 @@ class Result:
         try:
             logs = self.samples
         except InputError as error:
-            return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
+            return (
+                *words,
+                f"the cost of that is not known, because its logs cannot be read: {error}",
+            )
         costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, form)
         return (*words, *costs)
 

@@ -30,7 +30,8 @@ def put_element(element: Attached) -> dict[str, Any]:
     """An element as what it was made of."""
     if element.origin is None:
         raise InputError(
-            f"the element of joint {element.joint + 1} cannot be stored, for it was not made by "
+            f"the element of joint {element.joint + 1} cannot be stored, because it was not made "
+            "by "
             "dynident.dynamics.parameters.attach, nor by an [[element]] of a study"
         )
     kind, given, before = element.origin

@@ -158,14 +158,14 @@ def format_told_parameters(found: Told, logs: str) -> str:
     """What logs tell: the combinations with what their noise makes of them, and what is unseen."""
     title = f"{found.count} of {format_count(found.base.count, 'base parameter')}"
     table = format_table(
-        "told", list(found.names), [("std", [format_number(value, 2) for value in found.std])]
+        "determined", list(found.names), [("std", [format_number(value, 2) for value in found.std])]
     )
     pairs = zip(found.names, found.regroupings, strict=True)
     lines = [*table, ""]
     lines += [line for name, text in pairs if text != name for line in format_entry(name, text)]
     if found.unseen:
         lines += format_entry("not seen", ", ".join(found.unseen))
-    return "\n".join([*lines, *format_entry("told", f"{title}, by the motion of {logs}")])
+    return "\n".join([*lines, *format_entry("determined", f"{title}, by the motion of {logs}")])
 
 
 def serialise_told_parameters(found: Told) -> dict[str, Any]:

@@ -58,13 +58,14 @@ class Reason:
 
 
 ONE_LOG = (
-    "by one log alone, in which a wrong unit of torques, zero of an encoder, rate or load may go "
+    "on the evidence of one log, in which a wrong torque unit, encoder zero, rate or load would go "
     "unnoticed: give a held-out log"
 )
 """What trust in a result rests on that no second log was asked about."""
 SEVERAL_LOGS = (
-    "by logs that agree, in all of which the same wrong unit or gain of torques or zero of an "
-    "encoder may go unnoticed: compare a mass that is known"
+    "on the evidence of logs that agree; the same wrong torque unit, gain or encoder zero in all "
+    "of "
+    "them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
 
@@ -213,7 +214,7 @@ def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> 
         words = f"there are only {rows} rows for {count} combinations of parameters"
         found.append(Reason(DOUBTFUL, words))
     if rank < TOLD * count:
-        words = f"the logs tell only {rank} of {count} combinations of parameters"
+        words = f"the logs determine only {rank} of {count} combinations of parameters"
         found.append(Reason(DOUBTFUL, words))
     return found
 
@@ -250,8 +251,8 @@ def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
     if first_stage_f >= least:
         return []
     words = (
-        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): where they tell "
-        "little the bias that they should remove remains, and intervals cover less than they say"
+        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): the bias "
+        "that they should remove remains in part, and intervals cover less than they say"
     )
     return [Reason(DOUBTFUL, words)]
 

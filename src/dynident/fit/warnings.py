@@ -124,7 +124,8 @@ def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
     idim, notes = problem.idim, []
     if idim.structure.stated:
         notes.append(
-            f"{', '.join(idim.structure.stated)}: no motion of these logs can tell them from other "
+            f"{', '.join(idim.structure.stated)}: no motion of these logs can separate them from "
+            "other "
             "parameters, so they are held at what [[contact]] states; let the base turn"
         )
     angles: dict[str, Array] = {}

@@ -344,7 +344,7 @@ def identify_load(
     rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
     own = base.matrix[:, 10 * body : 10 * body + 10]
     if not np.any(own):
-        raise ComputationError(f"no torque tells of a load on {link}")
+        raise ComputationError(f"no torque shows a load on {link}")
     # the size of the load sets the scale of what is believed of it
     lengths = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
     first = fit_load_columns(rest, own, UNTOLD * lengths)
@@ -384,7 +384,8 @@ def identify_load(
     weak = np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit
     if np.any(weak):
         warnings.append(
-            "the log hardly tells all of the load: turn the wrist to other directions of gravity, "
+            "the log hardly determines the whole load: turn the wrist to other directions of "
+            "gravity, "
             "and faster"
         )
     moved, more = find_load_changes(problem, beta, covariance, sigma, kappa, own, unit, body,

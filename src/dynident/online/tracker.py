@@ -350,7 +350,8 @@ class Tracker:
         odd = next((name for name in bearing if name not in known), None)
         if odd is not None:
             raise InputError(
-                f"{odd!r} bears unmeasured, but is no contact of base parameters of a null space"
+                f"{odd!r} carries load that is not measured, but is no contact of base parameters "
+                "of a null space"
             )
         q, first = self._parts[0][None], 0
         for contact in self._contacts:

@@ -13,6 +13,7 @@ from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count
 from dynident.readers import Table
+from dynident.readers.presets import find_layout
 from dynident.recording.clock import MOST_CUT
 from dynident.robot.model import Joint, Robot
 
@@ -82,7 +83,8 @@ def refuse_unequal_rows(tables: Sequence[Table]) -> None:
         if (other.topic or first.topic) and other.path != first.path:
             called = other.path if other.topic else first.path
             raise InputError(
-                f"{called}: has topics with a clock each, and cannot stand beside another file; "
+                f"{called}: has topics with a clock each, and cannot be put side by side with "
+                "another file; "
                 "stack = 'time' puts them one after another"
             )
         if other.topic is None and other.samples != first.samples:
@@ -213,6 +215,9 @@ def refuse_missing_column(
         wanted = repr(likely[0]) if alone else f"[{own[0]!r}, ..., {own[-1]!r}]"
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
+    layout = find_layout(names, joints, tables[0].topic is not None)
+    if layout is not None and layout.columns:
+        hint += f"; they look like {layout.preset.called}: dynident init writes a study of it"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"

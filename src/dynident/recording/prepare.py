@@ -80,7 +80,7 @@ class Preparation(Options):
         Odd | None, "odd window of a median filter that precedes, against outliers of the position"
     ] = None
     torque_median: Annotated[
-        Odd | None, "odd window of medians by which outliers of the torque are told and left out"
+        Odd | None, "odd window of medians by which outliers of the torque are found and left out"
     ] = None
     derivatives: Annotated[
         Literal["differences", "measured"],

@@ -326,7 +326,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
                     f"{name}: currents left out: none is negative, so they have no sign"
                 )
                 continue
-            warnings.append(f"{name}: currents taken as torques, for every drive's gain is 1")
+            warnings.append(f"{name}: currents taken as torques, because every drive's gain is 1")
         if len(spots) != len(here):
             told = f"the robot has {len(here)} joints ({', '.join(here)})"
             told += _explain_missing_joints(robot, spots)

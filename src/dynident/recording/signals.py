@@ -203,7 +203,7 @@ def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, f
         off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
         if off > ASIDE:
             raise InputError(
-                f"{name}: {joint} is said to be locked at {value:g}, but the log has it {off:.3g} "
+                f"{name}: {joint} is stated as locked at {value:g}, but the log has it {off:.3g} "
                 "away from there"
             )
     return found

@@ -383,8 +383,9 @@ def split_by_contacts(
             continue
         if log.base is not None and not np.any(log.base.twist[:, :3]) and not log.base.still:
             raise InputError(
-                f"{log.name}: nothing says when {contact.name} bears: no contact_{contact.name}, "
-                "and without the base's position and orientation nobody knows its speed"
+                f"{log.name}: nothing says when {contact.name} is in contact: no "
+                f"contact_{contact.name}, "
+                "and without the base's position and orientation its speed is not known"
             )
         velocity = np.empty((len(q), 3))
         for a in range(0, len(q), CHUNK):

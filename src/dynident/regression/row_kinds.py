@@ -79,5 +79,5 @@ class RowKind(Options):
     rows: Annotated[
         Kind,
         "what is fitted: `decimated` rows, `all` samples, or those of a `noise-model`; errors are "
-        "those of the decimated rows all the same",
+        "those of the decimated rows in any case",
     ] = "decimated"

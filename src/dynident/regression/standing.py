@@ -287,8 +287,8 @@ def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple
     if angle > 180.0 - TILTED:
         if base.oriented and is_upside_down(idim, log, some):
             raise InputError(
-                f"{begun} are above it and pull it down: by its orientation it stands on its "
-                "head; check quaternion"
+                f"{begun} are above it and pull it down: by its orientation the robot is "
+                "upside down; check quaternion"
             )
         also = "" if base.oriented else ", or check imu_a, which points upwards at rest"
         raise InputError(
@@ -306,14 +306,14 @@ def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple
     axes = find_better_axes(idim, log, some, left)
     if axes is not None:
         raise InputError(
-            f'{begun} do not bear it as the robot file asks for; with axes = "{axes}" in '
+            f'{begun} do not carry it as the robot file predicts; with axes = "{axes}" in '
             "[[contact]] they would"
         )
     mass = size / float(np.linalg.norm(lift))
     if robot.has_nominal and not 1.0 / HEAVY < mass / known < HEAVY:
         return (
-            f"{begun} bear {mass:.4g} kg, in the robot file it has {known:.4g}; check the unit of "
-            "forces, and whether something else bears it",
+            f"{begun} carry {mass:.4g} kg, in the robot file it has {known:.4g}; check the unit of "
+            "forces, and whether something else supports it",
         )
     if left > WRONG:
         return (
@@ -345,15 +345,16 @@ def describe_missing_support(
     """What is to be said of a robot that does not fall although nothing bears it."""
     contacts = [contact.name for contact in idim.robot.contacts]
     if not contacts:
-        return "nothing bears the robot, which does not fall; name in [[contact]] what does"
+        return "nothing supports the robot, which does not fall; name in [[contact]] what does"
     others = [name for name in contacts if name not in log.wrenches]
     if not others:
-        return f"{', '.join(contacts)} bear nothing of the robot, which does not fall; check fx ..."
+        return f"{', '.join(contacts)} carry none of the robot, which does not fall; check fx ..."
     hint = f"check contact_{others[0]}" if others[0] in log.touching else "raise contact_speed"
-    rest = " and what is measured bears nothing" if measured else ""
+    rest = " and what is measured carries nothing" if measured else ""
     return (
-        f"none of {', '.join(others)} bears by the log{rest}, but the robot does not fall; {hint}, "
-        "and name in [[contact]] whatever else bears it"
+        f"none of {', '.join(others)} is in contact by the log{rest}, but the robot does not "
+        f"fall; {hint}, "
+        "and name in [[contact]] whatever else supports it"
     )
 
 
@@ -475,7 +476,8 @@ def check_moving_contacts(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...
             continue
         if contact.name not in log.wrenches:
             raise InputError(
-                f"{log.name}: {contact.name} is said to bear (contact_{contact.name}) while its "
+                f"{log.name}: {contact.name} is marked as in contact (contact_{contact.name}) "
+                "while its "
                 f"frame moves at {speed:.2g} m/s; check the column, the frame of the contact and "
                 "the base's motion; where it does slide, raise contact_speed"
             )
@@ -483,7 +485,8 @@ def check_moving_contacts(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...
     if not sliding:
         return ()
     return (
-        f"{log.name}: {', '.join(sliding)} {'bears' if len(sliding) == 1 else 'bear'} at up to "
+        f"{log.name}: {', '.join(sliding)} {'slides' if len(sliding) == 1 else 'slide'} under "
+        "load at up to "
         f"{max(sliding.values()):.2g} m/s; unless contacts do slide, check the base's motion "
         "(quaternion, position) and their frames",
     )

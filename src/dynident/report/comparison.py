@@ -283,7 +283,8 @@ def recommend_candidate(
     simpler = [each for each in candidates if each.parameters < found.parameters]
     if found is not best:
         gain = format_percent_with_std(*found.held_out.beyond(best.held_out, kind))
-        reason = f"{name_candidate(best, found)} improves by {gain} %{on}: not worth it"
+        better = name_candidate(best, found)
+        reason = f"{better} improves by {gain} %{on}, too little for more parameters"
     elif simpler:
         next_best = min(simpler, key=lambda each: each.held_out.percent(kind)[0])
         gain = format_percent_with_std(*next_best.held_out.beyond(found.held_out, kind))
@@ -384,12 +385,13 @@ def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
     barred = [
         (
             "beside",
-            f"{name_candidate(best, found.choice)} errs less, but its result is {best.verdict}",
+            f"{name_candidate(best, found.choice)} has the smaller error, but its result is "
+            f"{best.verdict}",
         )
     ] * (best not in select_best_verdicts(found.candidates))
     failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]
     held = [
-        ("held", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")
+        ("fixed", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")
         for c in found.candidates
         if c.held
     ]

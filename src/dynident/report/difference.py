@@ -141,7 +141,7 @@ class Difference:
                 "that the differences in standard deviations are too small"
             )
         if self.other is None and (summed := list_sums_with_drives(self.one)):
-            found.append(f"of {', '.join(summed)} the file tells the bodies' share alone")
+            found.append(f"of {', '.join(summed)} the file states the bodies' share only")
         return tuple(found)
 
     def summary(self, full: bool = False) -> str:

@@ -150,7 +150,7 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
             )
         )
     else:
-        said.append(Statement("note", "Collisions not watched", "only the joints' limits are."))
+        said.append(Statement("note", "Collisions not checked", "only the joints' limits are."))
     watched = any(each.name == FLOOR for each in found.obstacles)
     said.append(Statement("good" if watched else "note", "Floor", f"{describe_floor(found)}."))
     known = int(np.sum(np.abs(prediction.nominal) > 0.0))

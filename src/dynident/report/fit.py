@@ -17,7 +17,6 @@ from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
 from dynident.estimators.estimate import Estimate
 from dynident.export.formats import EXPORTS, choose_own_format
-from dynident.export.mjcf import list_model_files
 from dynident.fit.facts import LogFacts
 from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
@@ -43,6 +42,7 @@ from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
 from dynident.report.sections import render_result_page, summarise_result
 from dynident.report.views import Plots
+from dynident.robot.mjcf import list_model_files
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -189,7 +189,7 @@ class Payload:
             drives = zip(gains.names, gains.values, gains.std, strict=True)
             lines += [f"  {n:16} {v:.4f} +- {s:.4f}" for n, v, s in drives]
         if self.load.drifted:
-            lines += wrap_text(f"beside the load: {', '.join(self.load.drifted)}", "changed     ")
+            lines += wrap_text(f"besides the load: {', '.join(self.load.drifted)}", "changed     ")
         for words in self.warnings:
             lines += wrap_text(words, "warning     ")
         if seen:

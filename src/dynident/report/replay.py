@@ -32,7 +32,7 @@ def render_replay_page(excitation: Excitation) -> str:
     step = float(times[-1] - times[0]) / (len(times) - 1)
     q, dq = trajectory.at(times), trajectory.at(times, 1)
     found = None if task.clearance is None else find_nearest_pairs(task.clearance, q)
-    notes = "Distances are not watched." if found is None else describe_steady_pairs(found)
+    notes = "Distances are not checked." if found is None else describe_steady_pairs(found)
     proved = describe_proved_distance(excitation)
     return render_scene_page(
         robot,

@@ -73,7 +73,7 @@ PRECISION = "Relative standard deviation of each base parameter"
 BESIDE = "Base parameters beside the robot file's"
 SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
 SENSORS = (
-    "What was estimated beside the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
+    "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
     "bias, rx, ry, rz the angles by which its axes are turned from the stated ones. Behind an @: "
     "of that log alone."
 )

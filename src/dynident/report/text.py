@@ -338,7 +338,7 @@ def describe_decisions(result: Result) -> list[str]:
         found.append(f"{each['what']}{value}: {each['words']}; {gain}")
     usual = [f"{each['what']} {each['value']}" for each in decided if not each["gain_percent"]]
     if usual:
-        found.append(f"{', '.join(usual)} as usual: nothing else pays")
+        found.append(f"{', '.join(usual)} as usual: no alternative is clearly better")
     return found
 
 
@@ -514,7 +514,7 @@ def format_regroupings(base: BaseParameters, texts: Sequence[str]) -> str:
     lines = [line for name, text in pairs for line in format_entry(name, text)]
     note = (
         f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
-        f"{base.rigid_body_count} keep a link's; friction {base.idim.friction}"
+        f"{base.rigid_body_count} are named after a link's; friction {base.idim.friction}"
     )
     lines += ["", *format_entry("count", note)]
     if base.unidentifiable:

@@ -213,7 +213,7 @@ def describe_periods(found: Excitation) -> str:
 
 
 def list_distances(found: Excitation) -> list[Kept]:
-    """What is proved of the distances that are watched, the pair that was nearest first."""
+    """What is proved of the distances that are checked, the pair that was nearest first."""
     kept = [each for each in found.design.certificate.kept if each.what == "clearance"]
     return sorted(kept, key=lambda each: each.seen)
 
@@ -236,7 +236,7 @@ def describe_limits(found: Excitation) -> str:
     near = f"closest: {worst.what} of {worst.where}, {describe_share(worst)}"
     apart = list_distances(found)
     if not apart:
-        return f"{said}; {near}; collisions not watched"
+        return f"{said}; {near}; collisions not checked"
     return f"{said}; {near}; {describe_distances(apart)}"
 
 
@@ -257,7 +257,7 @@ def find_floor_height(found: Excitation) -> float | None:
 def describe_floor(found: Excitation) -> str:
     """Where the floor is, what may touch it, and how near to it the robot comes."""
     height, lowest = find_floor_height(found), found.lowest
-    told = "not watched"
+    told = "not checked"
     if any(each.name == FLOOR for each in found.obstacles):
         where = "as drawn" if height is None else f"z = {format_number(height)} m of the base frame"
         told = f"{where}; only what is fixed to the base may touch it"

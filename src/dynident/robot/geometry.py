@@ -58,7 +58,7 @@ def load_link_points(robot: Robot, link: str) -> Array:
     if link in robot.links[robot.bodies :]:
         raise InputError(
             f"{robot.name}: {link!r} is the part of a body that a sensor holds, whose shape is not "
-            "told from the whole's; give the points of its hull"
+            "separated from the whole's; give the points of its hull"
         )
     advice = f"so the shape of {link} is not known; give the points of its hull"
     urdf = load_urdf_model(robot, advice)

@@ -25,7 +25,7 @@ from dynident.robot.mjcf_document import (
 )
 from dynident.robot.mjcf_inertia import read_body_inertia
 from dynident.robot.model import GRAVITY, Joint, Robot
-from dynident.robot.urdf import refuse_many_joints
+from dynident.robot.urdf import parse_xml, refuse_many_joints
 
 WORLD = "world"
 PARTS = (
@@ -511,3 +511,20 @@ def _find_carrying_joints(model: Model, locked: set[str]) -> dict[str, int]:
         numbers.append(number)
         found[body.name] = number
     return found
+
+
+def is_mjcf(robot: Robot) -> bool:
+    """Whether a robot came from an MJCF."""
+    path = robot.source
+    return (
+        path is not None
+        and path.suffix.lower() == ".xml"
+        and parse_xml(path).getroot().tag == "mujoco"
+    )
+
+
+def list_model_files(robot: Robot) -> tuple[Path, ...]:
+    """The file that a robot came from, and those that it includes."""
+    if robot.source is None or not is_mjcf(robot):
+        return () if robot.source is None else (robot.source,)
+    return (robot.source, *read_document(robot.source).includes.values())

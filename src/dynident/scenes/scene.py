@@ -484,7 +484,7 @@ class Nearest:
 
 
 def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
-    """The nearest of the pairs that are watched, at each of some positions.
+    """The nearest of the pairs that are checked, at each of some positions.
 
     Pairs whose distance hardly changes, links with a short one between them, would hide what
     comes near and goes: they are named once, unless there are no others.

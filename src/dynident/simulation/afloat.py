@@ -69,7 +69,8 @@ def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ..
         if contact.surface:
             if sole is None:
                 raise InputError(
-                    f"contact {contact.name!r} bears moments: give [ground] sole, its half length "
+                    f"contact {contact.name!r} transmits moments: give [ground] sole, its half "
+                    "length "
                     'and half width, or kind = "point"'
                 )
             points = np.hstack([CORNERS * np.array(sole), np.zeros((4, 1))])

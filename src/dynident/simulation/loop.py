@@ -158,7 +158,7 @@ class Loop:
             if idim.robot.floating:
                 raise InputError("model compensation needs a fixed base")
         if self.mount is not None and self.controller.compensation != "none":
-            raise InputError("a mount that gives way needs a controller without compensation")
+            raise InputError("a compliant mount needs a controller without compensation")
         if self.base is not None and not idim.robot.floating:
             raise InputError(f"{name}: a motion of the base is of a robot that floats")
         _ = self.steps

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
+from dynident.readers import read_tables
+from dynident.readers.presets import Layout, find_layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
@@ -59,6 +62,45 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
     return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
 
 
+def recognise_layouts(study: Study) -> tuple[Study, tuple[Layout, ...]]:
+    """A study whose logs have the columns and units of the recorders that wrote them.
+
+    Logs whose columns are stated are left alone, and so are stated units. Where torque is measured
+    behind the gears, drives have no rotor inertia.
+
+    Returns
+    -------
+    Study
+    tuple of Layout
+        Those that were recognised, each once.
+    """
+    free = study.robot.model_copy(update={"locked": {}})
+    joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
+    moving = load_study_robot(study).joint_names
+    logs, found = [], dict[str, Layout]()
+    for log in study.log:
+        tables = [table for file in log.files for table in read_tables(Path(file))]
+        names = [name for table in tables for name in table.titles]
+        layout = find_layout(names, joints, tables[0].topic is not None)
+        if layout is None or log.columns:
+            logs.append(log)
+            continue
+        columns = {
+            signal: own
+            if isinstance(own, str)
+            else tuple(name for joint, name in zip(joints, own, strict=True) if joint in moving)
+            for signal, own in layout.columns.items()
+        }
+        told = {"columns": columns or None, "units": {**layout.units, **(log.units or {})} or None}
+        logs.append(log.model_copy(update=told))
+        found[layout.preset.called] = layout
+    robot = study.robot
+    behind = any(each.effort is not None and each.effort.link_side for each in found.values())
+    if behind and robot.rotor is None:
+        robot = robot.model_copy(update={"rotor": False})
+    return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
+
+
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
     """A study with a part of its logs held out.
 
@@ -86,15 +128,22 @@ def cut_log(log: LogSection, recording: Recording) -> list[LogSection]:
     return [fitted, log.model_copy(update=held)]
 
 
-def render_first_study(study: Study, folder: Path, reports: Sequence[Report] | None) -> str:
+def render_first_study(
+    study: Study, folder: Path, reports: Sequence[Report] | None, layouts: Sequence[Layout] = ()
+) -> str:
     """Its text, with what repairs its logs, what was found in them, and what else it may state.
 
     Parameters
     ----------
+    layouts : sequence of Layout
+        Which were recognised.
     reports : sequence of Report, or None
         One a log, and one alone of a log that was cut; None of logs that were not examined.
     """
     head, text, more = ["# Made by dynident init.", "#"], render_study(study, folder), KEYS
+    for key, words in (line for layout in layouts for line in layout.words):
+        head += [f"# {line}" for line in format_entry(key, words)]
+    head += ["#"] if layouts else []
     if reports is None:
         head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
         head += ["# dynident doctor what is wrong with them."]

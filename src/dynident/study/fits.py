@@ -16,7 +16,6 @@ from dynident.core.errors import InputError
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque
-from dynident.export.mjcf import list_model_files
 from dynident.fit.figures import check_lowpass
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
@@ -28,6 +27,7 @@ from dynident.regression.standing import check_bearing
 from dynident.report.difference import Difference
 from dynident.report.fit import Fit, read_document, restore_fit
 from dynident.report.repair import describe_base_shift
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.study.study import (
     LogSection,

@@ -17,6 +17,8 @@ from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
+from dynident.engines import ENGINES
+from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples, prepare
@@ -26,7 +28,6 @@ from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
-from dynident.study.engines import ENGINES, build_drive
 from dynident.study.fits import (
     AS_FITTED,
     Layout,
@@ -341,10 +342,10 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
     if simulation.mount is not None:
-        found.append("a mount that gives way, rigid in other engines")
+        found.append("a compliant mount, rigid in other engines")
     if not found:
         return ()
-    return (f"of the law, and no part of the model: {', '.join(found)}",)
+    return (f"of the control law, not of the model: {', '.join(found)}",)
 
 
 def measure_file_error(
@@ -365,5 +366,5 @@ def measure_file_error(
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:
-        return None, (f"the file of {player.robot.name} as it is cannot be replayed: {error}",)
+        return None, (f"the file of {player.robot.name} cannot be replayed unchanged: {error}",)
     return np.sqrt(squares / count), ()

@@ -63,7 +63,7 @@ def format_selection(found: Selection) -> str:
         "chosen",
         f"{len(found.blocks)} of {format_count(found.offered, 'block')}, {found.rows} of "
         f"{found.rows_all} rows ({share:.3g} %); {format_count(found.repeats, 'repeat')} and "
-        f"{found.offered - rest} that tell little left out",
+        f"{found.offered - rest} that add little left out",
     )
     for log, name in enumerate(found.logs):
         rate = found.rates[log]
@@ -77,11 +77,11 @@ def format_selection(found: Selection) -> str:
         ("parameters", [str(len(chain.columns)) for chain in found.chains]),
         ("cond. all", [format_number(chain.condition_all, 3) for chain in found.chains]),
         ("chosen", [format_number(chain.condition, 3) for chain in found.chains]),
-        ("told a row", [f"{chain.information:.2f} x" for chain in found.chains]),
+        ("information a row", [f"{chain.information:.2f} x" for chain in found.chains]),
     ]
     lines += ["", *format_table("carried by", [chain.joint for chain in found.chains], columns)]
     lines += format_entry(
-        "told a row",
+        "information a row",
         "information of a chosen row over that of a row among all, geometric mean over parameters",
     )
     lines += ["", *format_entry("std %", describe_deviations(found))]
@@ -106,7 +106,7 @@ def describe_deviations(found: Selection) -> str:
         )
     return (
         f"{'; '.join(words)}: predicted, a tenth, half and nine tenths of the base parameters "
-        f"are below. Poorly known by what was chosen: {len(found.missing)}"
+        f"are below. Poorly determined by the chosen rows: {len(found.missing)}"
     )
 
 

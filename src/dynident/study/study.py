@@ -35,7 +35,6 @@ from dynident.decide.decision import Deciding
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
-from dynident.export.mjcf import list_model_files
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
@@ -58,6 +57,7 @@ from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import add_sensor, cut_off_limb
 from dynident.robot.load import LOADERS
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.robot.rotations import convert_rpy
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec

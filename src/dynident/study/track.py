@@ -43,7 +43,7 @@ from dynident.study.study import (
 
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
-NO_SIGMA = "a stream has no log that tells its sigma: give --sigma, or a result to start from"
+NO_SIGMA = "a stream has no log that determines its sigma: give --sigma, or a result to start from"
 GAP = 1.5
 """Periods between two stamps from which samples are missing."""
 

@@ -168,7 +168,7 @@ class Payload:
             if known[0] <= 0.0:
                 raise InputError(
                     f"constraint 'payload': the robot file has no inertials of {self.link}, so "
-                    "that an unknown payload cannot be told from it; give its mass"
+                    "that an unknown payload cannot be separated from it; give its mass"
                 )
             title = f"payload of {self.link}"
         else:
