@@ -54,7 +54,7 @@ def find_column_extremes(values: Array) -> tuple[Array, Array]:
     lowest, highest : ndarray, shape (columns,)
     """
     samples, columns = values.shape
-    whole = samples - samples % FOLD if values.flags.c_contiguous else 0
+    whole = samples - samples % FOLD if columns and values.flags.c_contiguous else 0
     if not whole:
         return values.min(axis=0), values.max(axis=0)
     wide, rest = values[:whole].reshape(-1, FOLD * columns), values[whole:]

@@ -394,7 +394,7 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
         one_way = np.min(tau) >= 0.0 or np.max(tau) <= 0.0
         if j not in case.bad or not (one_way and has_corner(np.abs(tau))):
             continue
-        sign = np.sign(log.dq[:: s.thin, j])
+        sign = np.sign(s.logged[1][:, j])
         for _ in range(limit.SIGNED):
             signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
             own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)

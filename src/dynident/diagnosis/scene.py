@@ -21,6 +21,7 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
 from dynident.dynamics.equations import mark_touched_equations
 from dynident.dynamics.parameters import Packing
+from dynident.filters.blocks import count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -80,6 +81,11 @@ class Instants:
     def rate(self) -> float:
         """Of the kept samples [Hz]."""
         return self.log.rate / self.thin
+
+    @cached_property
+    def positions(self) -> Array:
+        """Of the joints above the torque's cutoff, too, shape (kept samples, n)."""
+        return take_every((self.log.q,), self.thin)[0]
 
     @cached_property
     def steady(self) -> Booleans:
@@ -378,9 +384,9 @@ class Scene:
         return self.signals["tau"]
 
     @property
-    def logged(self) -> tuple[Array, Array, Array]:
+    def logged(self) -> tuple[Array, ...]:
         """The joints' q, dq and ddq above the torque's cutoff, too, shapes (kept samples, n)."""
-        return self.log.q[:: self.thin], self.log.dq[:: self.thin], self.log.ddq[:: self.thin]
+        return take_every((self.log.q, self.log.dq, self.log.ddq), self.thin)
 
     @property
     def tau(self) -> Array:
@@ -602,15 +608,14 @@ def take_scene(
     if robot.floating or log.wrenches or sets:  # which equations have in common
         cutoffs = (min(cutoffs),) * n
     thin = max(1, int(log.rate / (limit.THIN * max(cutoffs))))
-    raw = {label: getattr(log, label)[:, -n:] for label in JOINTS}
-    raw["tau"] = log.reference[:, -n:]
+    raw = {label: take_last_columns(getattr(log, label), n) for label in JOINTS}
+    raw["tau"] = take_last_columns(log.reference, n)
     if robot.floating and log.base is not None:
         raw |= {label: getattr(log.base, label) for label in BASE}
     raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}
-    signals = {
-        label: low_pass_columns(own, log, (cutoffs * own.shape[1])[: own.shape[1]], thin)
-        for label, own in raw.items()
-    }
+    each = [(cutoffs * own.shape[1])[: own.shape[1]] for own in raw.values()]
+    found = low_pass_signals([*raw.values()], log, each, thin)
+    signals = dict(zip(raw, found, strict=True))
     if "pose" in signals:
         turn = signals["pose"][:, 3:]
         turn /= np.maximum(np.linalg.norm(turn, axis=1, keepdims=True), TINY)
@@ -668,14 +673,31 @@ def trim_edges(samples: Samples) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in edges if start < stop]
 
 
+def take_last_columns(signal: Array, count: int) -> Array:
+    """Some columns; the signal itself where it has no others, as a long one is read by blocks."""
+    return signal if signal.shape[1] == count else signal[:, -count:]
+
+
 def low_pass_columns(
     signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int
 ) -> Array:
     """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
-    filtered = np.zeros_like(signal)
-    for start, stop in samples.runs:
-        filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
-    return np.ascontiguousarray(filtered[::thin])
+    return low_pass_signals([signal], samples, [cutoffs], thin)[0]
+
+
+def low_pass_signals(
+    signals: Sequence[Array], samples: Samples, cutoffs: Sequence[tuple[float, ...]], thin: int
+) -> list[Array]:
+    """The same of several signals of a log, each with its cutoffs."""
+    kept = -(-len(samples.measured) // thin)
+    found = [np.zeros((kept, signal.shape[1])) for signal in signals]
+    memory = max(count_memory(hz, samples.rate) for own in cutoffs for hz in own)
+    for own, wide, inner in cut_into_blocks(samples.runs, memory):
+        first, last = -(-own.start // thin), -(-own.stop // thin)
+        few = slice(inner.start + first * thin - own.start, inner.stop, thin)
+        for signal, hz, thinned in zip(signals, cutoffs, found, strict=True):
+            thinned[first:last] = filter_by_cutoff(signal[wide], hz, samples.rate)[few]
+    return found
 
 
 def find_steady_instants(
@@ -687,9 +709,11 @@ def find_steady_instants(
     the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
     keep = np.ones((len(place), dq.shape[1]), dtype=bool)
-    sign, last = np.sign(turns @ dq.T), len(dq) - 1
-    turned = np.zeros(sign.shape, dtype=np.int64)
-    np.cumsum(sign[:, 1:] != sign[:, :-1], axis=1, out=turned[:, 1:])
+    last = len(dq) - 1
+    turned = np.zeros((len(turns), len(dq)), dtype=np.int32)
+    for own, gear in zip(turned, turns, strict=True):
+        sign = np.sign(dq @ gear)
+        np.cumsum(sign[1:] != sign[:-1], out=own[1:])
     for j, filtered in enumerate(filters):
         reach = int(np.ceil(limit.FILTER_REACH * rate / filtered.cutoff))
         before, after = np.maximum(place - reach, 0), np.minimum(place + reach, last)

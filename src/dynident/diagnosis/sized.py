@@ -83,14 +83,6 @@ def differentiate_residuals(
     s: Scene, beta: Array, families: Sequence[tuple[Family, Array]]
 ) -> list[Column]:
     """By how much what a model leaves shrinks with each number of some families, about a size."""
-    steps, sides = [], []
-    for family, size in families:
-        for k in range(family.count):
-            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
-            pair = (family.read(s, each) for each in (size - turn, size + turn))
-            less, more = ((x, *x.beside) for x in pair)
-            sides.append(list(zip(less, more, strict=True)))
-            steps.append(2.0 * family.step)
 
     def fallen(less: Scene, more: Scene) -> list[Array]:
         if less.motion is more.motion:
@@ -99,13 +91,20 @@ def differentiate_residuals(
             pair = [each.motion.spread(each.rest(beta)) for each in (less, more)]
         return [one - other for one, other in zip(*pair, strict=True)]
 
-    return [
-        tuple(
-            None if less is more else [own / step for own in fallen(less, more)]
-            for less, more in pairs
-        )
-        for pairs, step in zip(sides, steps, strict=True)
-    ]
+    found: list[Column] = []
+    for family, size in families:
+        for k in range(family.count):
+            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
+            pair = (family.read(s, each) for each in (size - turn, size + turn))
+            logs = zip(*((x, *x.beside) for x in pair), strict=True)
+            step = 2.0 * family.step
+            found.append(
+                tuple(
+                    None if less is more else [own / step for own in fallen(less, more)]
+                    for less, more in logs
+                )
+            )
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,8 +37,9 @@ CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
-KEEP_BYTES = 256 * 2**20
-"""Decimated rows below this size are kept instead of being made anew at each pass."""
+KEEP_BYTES, SPARE_BYTES = 256 * 2**20, 2**25
+"""Decimated rows below this size are kept instead of being made anew at each pass; below that one
+also when an identification is done with them."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,10 @@ class RowSource(Protocol):
         """The same rows with some of the base parameters, in this order."""
         ...
 
+    def release(self) -> None:
+        """Let go of many rows that are kept for the next pass, which makes them anew."""
+        ...
+
 
 class WithoutInstruments:
     """A source of rows in which X stands for Z."""
@@ -169,6 +174,9 @@ class WithoutInstruments:
     def instruments(self) -> tuple[Integers, ...]:
         """X itself."""
         return self.columns
+
+    def release(self) -> None:
+        """See `RowSource`: what is not made anew is not let go."""
 
 
 def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
@@ -260,6 +268,12 @@ class MotionRows(WithoutInstruments):
     def unshifted(self) -> Iterator[Iterator[Rows]]:
         """Rows as though the shapes were no parameters."""
         return self._stream() if self._kept is None else map(iter, self._kept)
+
+    def release(self) -> None:
+        """See `RowSource`."""
+        kept = self.__dict__.get("_kept") or ()
+        if sum(X.nbytes for log in kept for rows in log for X in rows.X) > SPARE_BYTES:
+            del self.__dict__["_kept"]
 
     def _stream(self) -> Iterator[Iterator[Rows]]:
         return map(self._stretches, self.samples, self.widths or (None,) * len(self.samples))
@@ -458,6 +472,11 @@ class JoinedRows(WithoutInstruments):
         """The same rows with the base parameters of another model alone."""
         return replace(self, base=base)
 
+    def release(self) -> None:
+        """See `RowSource`."""
+        self.steady.release()
+        self.moving.release()
+
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
         for pair in zip(self.steady.unshifted(), self.moving.unshifted(), strict=True):
@@ -574,6 +593,11 @@ class InstrumentedRows:
     def instrument_sets(self) -> int:
         """The other sources."""
         return len(self.others)
+
+    def release(self) -> None:
+        """See `RowSource`."""
+        for source in (self.rows, *self.others):
+            source.release()
 
     @property
     def left(self) -> Left | None:
