@@ -614,7 +614,8 @@ def take_scene(
         raw |= {label: getattr(log.base, label) for label in BASE}
     raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}
     each = [(cutoffs * own.shape[1])[: own.shape[1]] for own in raw.values()]
-    found = low_pass_signals([*raw.values()], log, each, thin)
+    course = np.zeros((len(JOINTS), -(-len(log.q) // thin), n))
+    found = low_pass_signals([*raw.values()], log, each, thin, course)
     signals = dict(zip(raw, found, strict=True))
     if "pose" in signals:
         turn = signals["pose"][:, 3:]
@@ -630,7 +631,8 @@ def take_scene(
     for start, stop in trim_edges(log):
         clear[start:stop] = True
     place = sample[clear[sample]] // thin
-    course = np.array([signals.pop(label) for label in JOINTS])
+    for label in JOINTS:
+        del signals[label]
     stated = log.observed.rows(robot)
     acting = {s: np.flatnonzero(mark_touched_equations(tree, robot, s) & stated) for s in sets}
     at = Instants(log, thin, place, base.idim.structure.turning, course[1], acting)
@@ -686,11 +688,15 @@ def low_pass_columns(
 
 
 def low_pass_signals(
-    signals: Sequence[Array], samples: Samples, cutoffs: Sequence[tuple[float, ...]], thin: int
+    signals: Sequence[Array],
+    samples: Samples,
+    cutoffs: Sequence[tuple[float, ...]],
+    thin: int,
+    into: Iterable[Array] = (),
 ) -> list[Array]:
-    """The same of several signals of a log, each with its cutoffs."""
-    kept = -(-len(samples.measured) // thin)
-    found = [np.zeros((kept, signal.shape[1])) for signal in signals]
+    """The same of several signals of a log, each with its cutoffs; the first ones into arrays."""
+    kept, found = -(-len(samples.measured) // thin), [*into]
+    found += [np.zeros((kept, signal.shape[1])) for signal in signals[len(found) :]]
     memory = max(count_memory(hz, samples.rate) for own in cutoffs for hz in own)
     for own, wide, inner in cut_into_blocks(samples.runs, memory):
         first, last = -(-own.start // thin), -(-own.stop // thin)

@@ -387,12 +387,12 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     if wanted.period != "none":
         return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
     q, dq, ddq = filter_motion(recording, wanted, runs, cutoffs.position)
-    moving = np.zeros(q.shape, dtype=bool)
-    for own, _, _ in cut_into_blocks(runs, 0):
-        moving[own] = not any(cutoffs.slow) or (
-            find_moving_joints(dq[own], cutoffs.slow, recording.drives)
-        )
-    moving.setflags(write=False)
+    moving = np.broadcast_to(True, q.shape)
+    if any(cutoffs.slow) or runs != ((0, len(q)),):
+        moving = np.zeros(q.shape, dtype=bool)
+        for own, _, _ in cut_into_blocks(runs, 0):
+            moving[own] = find_moving_joints(dq[own], cutoffs.slow, recording.drives)
+        moving.setflags(write=False)
     base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"

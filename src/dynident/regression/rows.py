@@ -8,7 +8,7 @@ contacts that nothing measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -281,10 +281,17 @@ class MotionRows(WithoutInstruments):
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
         steps = (min(f.step for f in log.filters) for log in self.samples)
-        rows = sum(len(log.q) // step for log, step in zip(self.samples, steps, strict=True))
-        if 8 * rows * self.packing.width > KEEP_BYTES:
+        counts = [len(log.q) // step for log, step in zip(self.samples, steps, strict=True)]
+        if 8 * sum(counts) * self.packing.width > KEEP_BYTES:
             return None
-        return tuple(map(tuple, self._stream()))
+        if 8 * sum(counts) * self.packing.width < SPARE_BYTES:
+            return tuple(map(tuple, self._stream()))
+        width = sum(len(columns) + 1 for columns in self.columns)
+        sizes = (
+            (count + len(log.segments)) * width
+            for log, count in zip(self.samples, counts, strict=True)
+        )
+        return tuple(gather_rows(rows, size) for rows, size in zip(self._stream(), sizes))
 
     def _stretches(self, log: GeneralisedSamples, width: Array | None) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
@@ -398,6 +405,23 @@ class MotionRows(WithoutInstruments):
         idim = self.base.idim
         values = np.array([*idim.about, *idim.shape])
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
+
+
+def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
+    """Rows in one piece of memory for so many numbers, which is free as a whole when they are."""
+    room = np.empty(size)
+    found, end = [], 0
+
+    def take(x: Array) -> Array:
+        nonlocal end
+        own = room[end : end + x.size].reshape(x.shape)
+        own[...] = x
+        end += x.size
+        return own
+
+    for rows in stretches:
+        found.append(Rows(tuple(map(take, rows.X)), tuple(map(take, rows.y)), rows.sample))
+    return tuple(found)
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
