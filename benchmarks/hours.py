@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import FIGURES, markdown
@@ -101,7 +102,7 @@ def write_npz(path: Path, names: list[str], tables, samples: int) -> None:  # ty
     for table in tables:
         columns[:, end : end + len(table)] = table.T
         end += len(table)
-    np.savez(path, **dict(zip(names, columns, strict=True)))
+    np.savez(path, allow_pickle=False, **dict(zip(names, columns, strict=True)))
 
 
 def write_parquet(path: Path, names: list[str], tables, samples: int) -> None:  # type: ignore[no-untyped-def]
@@ -136,7 +137,7 @@ def read_status(key: str) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{key}:")) / 1000.0
 
 
-def fit(study: Path, folder: Path) -> dict:
+def fit(study: Path, folder: Path) -> dict[str, Any]:
     """Identify and write all files; of each stage its processor time and its peak of memory."""
     import dynident as di
     from dynident.core.files import write_files
@@ -144,18 +145,17 @@ def fit(study: Path, folder: Path) -> dict:
     small = di.read_study(study.with_name("warm.toml"))
     di.run_study(small).render_files(folder, True)  # compiles, loads
     stages: dict[str, list[float]] = {}
-    begun, now = time.process_time(), ["", time.process_time()]
-    before, peak = read_status("VmRSS"), 0.0
+    begun = last = time.process_time()
+    before, peak, now = read_status("VmRSS"), 0.0, ""
 
     def tell(stage: str, share: float) -> None:
-        nonlocal peak
-        if stage != now[0]:
+        nonlocal peak, now, last
+        if stage != now:
             clock, high = time.process_time(), read_status("VmHWM")
-            spent = stages.setdefault(now[0], [0.0, 0.0])
-            spent[0] += clock - now[1]
+            spent = stages.setdefault(now, [0.0, 0.0])
+            spent[0] += clock - last
             spent[1] = max(spent[1], high - before)
-            now[:] = [stage, clock]
-            peak = max(peak, high)
+            now, last, peak = stage, clock, max(peak, high)
             Path("/proc/self/clear_refs").write_text("5")
 
     Path("/proc/self/clear_refs").write_text("5")
@@ -213,7 +213,7 @@ def main() -> None:
     sys.stdout.write(text)
 
 
-def describe(found: dict[float, dict], kind: str) -> list[str]:
+def describe(found: dict[float, dict[str, Any]], kind: str) -> list[str]:
     """The page."""
     size = {minutes: 60.0 * minutes * RATE * 15 * 8 / 1e6 for minutes in found}
     stages = list(dict.fromkeys(name for each in found.values() for name in each["stages"]))

@@ -82,3 +82,12 @@ def find_runs(known: Booleans) -> list[tuple[int, int]]:
     """Where what is true begins and ends, run by run."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]])))
     return [(start, stop) for start, stop in edges.reshape(-1, 2).tolist()]
+
+
+def find_longest_run(values: Array) -> tuple[int, int]:
+    """First sample and length of the longest run of equal values."""
+    changes = np.flatnonzero(np.diff(values)) + 1
+    borders = np.concatenate([[0], changes, [len(values)]])
+    lengths = np.diff(borders)
+    k = int(np.argmax(lengths))
+    return int(borders[k]), int(lengths[k])

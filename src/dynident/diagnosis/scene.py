@@ -21,7 +21,7 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
 from dynident.dynamics.equations import mark_touched_equations
 from dynident.dynamics.parameters import Packing
-from dynident.filters.blocks import count_memory, cut_into_blocks, take_every
+from dynident.filters.blocks import low_pass_signals, take_every
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -384,9 +384,10 @@ class Scene:
         return self.signals["tau"]
 
     @property
-    def logged(self) -> tuple[Array, ...]:
+    def logged(self) -> tuple[Array, Array, Array]:
         """The joints' q, dq and ddq above the torque's cutoff, too, shapes (kept samples, n)."""
-        return take_every((self.log.q, self.log.dq, self.log.ddq), self.thin)
+        q, dq, ddq = take_every((self.log.q, self.log.dq, self.log.ddq), self.thin)
+        return q, dq, ddq
 
     @property
     def tau(self) -> Array:
@@ -608,14 +609,14 @@ def take_scene(
     if robot.floating or log.wrenches or sets:  # which equations have in common
         cutoffs = (min(cutoffs),) * n
     thin = max(1, int(log.rate / (limit.THIN * max(cutoffs))))
-    raw = {label: take_last_columns(getattr(log, label), n) for label in JOINTS}
-    raw["tau"] = take_last_columns(log.reference, n)
+    raw = {label: getattr(log, label) for label in JOINTS} | {"tau": log.reference}
+    raw = {label: x if x.shape[1] == n else x[:, -n:] for label, x in raw.items()}
     if robot.floating and log.base is not None:
         raw |= {label: getattr(log.base, label) for label in BASE}
     raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}
     each = [(cutoffs * own.shape[1])[: own.shape[1]] for own in raw.values()]
     course = np.zeros((len(JOINTS), -(-len(log.q) // thin), n))
-    found = low_pass_signals([*raw.values()], log, each, thin, course)
+    found = low_pass_signals([*raw.values()], log.runs, log.rate, each, thin, course)
     signals = dict(zip(raw, found, strict=True))
     if "pose" in signals:
         turn = signals["pose"][:, 3:]
@@ -631,8 +632,7 @@ def take_scene(
     for start, stop in trim_edges(log):
         clear[start:stop] = True
     place = sample[clear[sample]] // thin
-    for label in JOINTS:
-        del signals[label]
+    signals = {label: own for label, own in signals.items() if label not in JOINTS}
     stated = log.observed.rows(robot)
     acting = {s: np.flatnonzero(mark_touched_equations(tree, robot, s) & stated) for s in sets}
     at = Instants(log, thin, place, base.idim.structure.turning, course[1], acting)
@@ -673,37 +673,6 @@ def trim_edges(samples: Samples) -> list[tuple[int, int]]:
     margin = count_filter_edge(min(f.cutoff for f in samples.filters), samples.rate)
     edges = [(start + margin, stop - margin) for start, stop in samples.runs]
     return [(start, stop) for start, stop in edges if start < stop]
-
-
-def take_last_columns(signal: Array, count: int) -> Array:
-    """Some columns; the signal itself where it has no others, as a long one is read by blocks."""
-    return signal if signal.shape[1] == count else signal[:, -count:]
-
-
-def low_pass_columns(
-    signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int
-) -> Array:
-    """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
-    return low_pass_signals([signal], samples, [cutoffs], thin)[0]
-
-
-def low_pass_signals(
-    signals: Sequence[Array],
-    samples: Samples,
-    cutoffs: Sequence[tuple[float, ...]],
-    thin: int,
-    into: Iterable[Array] = (),
-) -> list[Array]:
-    """The same of several signals of a log, each with its cutoffs; the first ones into arrays."""
-    kept, found = -(-len(samples.measured) // thin), [*into]
-    found += [np.zeros((kept, signal.shape[1])) for signal in signals[len(found) :]]
-    memory = max(count_memory(hz, samples.rate) for own in cutoffs for hz in own)
-    for own, wide, inner in cut_into_blocks(samples.runs, memory):
-        first, last = -(-own.start // thin), -(-own.stop // thin)
-        few = slice(inner.start + first * thin - own.start, inner.stop, thin)
-        for signal, hz, thinned in zip(signals, cutoffs, found, strict=True):
-            thinned[first:last] = filter_by_cutoff(signal[wide], hz, samples.rate)[few]
-    return found
 
 
 def find_steady_instants(

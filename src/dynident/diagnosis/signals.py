@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans, Integers, find_longest_run
 from dynident.diagnosis import thresholds as limit
-from dynident.filters.blocks import cut_into_blocks, find_run_extremes
+from dynident.filters.blocks import cut_into_blocks, find_run_extremes, join_runs
 from dynident.recording.prepare import Samples
 from dynident.regression.rests import find_fastest
 from dynident.robot.model import Robot
@@ -39,8 +39,8 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
-        q = join_runs(samples.measured, samples, j)
-        tau = join_runs(samples.joint_torque, samples, j - robot.n)
+        q = join_runs(samples.measured, samples.runs, j)
+        tau = join_runs(samples.joint_torque, samples.runs, j - robot.n)
         found += [
             *find_coarse_torque(joint.name, tau),
             *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
@@ -63,21 +63,16 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
                 )
             )
     if not any(sign.kind == "unsigned" for sign in found):
-        low, _ = find_run_extremes(samples.joint_torque, samples.runs)
-        if robot.n > 1 and not np.any(low < 0.0):
-            found += find_unsigned_log(
-                [join_runs(samples.joint_torque, samples, j) for j in range(-robot.n, 0)]
-            )
+        found += find_unsigned_log(robot, samples)
     return (*found, *find_lost_rows(samples))
 
 
-def join_runs(signal: Array, samples: Samples, column: int) -> Array:
-    """A column of a log without what is between its runs."""
-    return np.concatenate([signal[a:b, column] for a, b in samples.runs])
-
-
-def find_unsigned_log(torques: Sequence[Array]) -> Iterator[Sign]:
+def find_unsigned_log(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Torques of which none is ever negative, though they come down to zero time and again."""
+    low, _ = find_run_extremes(samples.joint_torque, samples.runs)
+    if robot.n < 2 or np.any(low < 0.0):
+        return
+    torques = (join_runs(samples.joint_torque, samples.runs, j) for j in range(-robot.n, 0))
     visits = [count_visits_to_zero(own) for own in torques]
     if sum(visits) >= limit.VISITS * len(visits):
         often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"
@@ -132,15 +127,6 @@ def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
                 names = robot.joint_names
                 if np.ptp(signal[:, i]) > 0.0:
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
-
-
-def find_longest_run(values: Array) -> tuple[int, int]:
-    """First sample and length of the longest run of equal values."""
-    changes = np.flatnonzero(np.diff(values)) + 1
-    borders = np.concatenate([[0], changes, [len(values)]])
-    lengths = np.diff(borders)
-    k = int(np.argmax(lengths))
-    return int(borders[k]), int(lengths[k])
 
 
 def find_still_position(name: str, q: Array) -> list[Sign]:
@@ -295,8 +281,8 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     before, behind = tau[1:-1][few] - tau[:-2][few], tau[1:-1][few] - tau[2:][few]
     usual = float(np.median(np.abs(0.5 * (before + behind))))
     found = []
-    for own, wide, _ in cut_into_blocks([(1, len(tau) - 1)], 1, [(0, len(tau))]):
-        steps = np.diff(tau[wide])
+    for each in cut_into_blocks([(1, len(tau) - 1)], 1, [(0, len(tau))]):
+        steps = np.diff(tau[each.wide])
         before, behind = steps[:-1], -steps[1:]
         off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
         found.append(off[off > limit.SPIKE * usual])
@@ -315,15 +301,13 @@ def thin_samples(x: Array) -> Array:
     return x[:: max(1, len(x) // TYPICAL)]
 
 
-def find_unsigned_torque(
-    name: str, tau: Array, samples: Samples, column: int
-) -> Iterator[Sign]:
+def find_unsigned_torque(name: str, tau: Array, samples: Samples, column: int) -> Iterator[Sign]:
     """A torque without a sign, on a joint that turns both ways: it touches zero time and again."""
     low, high = float(np.min(tau)), float(np.max(tau))
     large = max(-low, high)
     if low < 0.0 < high or large == 0.0:
         return
-    dq = join_runs(samples.dq, samples, column)
+    dq = join_runs(samples.dq, samples.runs, column)
     quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
     if np.count_nonzero(np.diff(quick)) < 4:
         return

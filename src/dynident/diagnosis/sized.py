@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import BASE, WRENCHES, Scene, low_pass_columns
+from dynident.diagnosis.scene import BASE, WRENCHES, Scene
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -24,6 +24,7 @@ from dynident.diagnosis.suspicion import (
     compute_column_rms,
     make_mendable_suspicion,
 )
+from dynident.filters.blocks import low_pass_signals
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,
@@ -84,12 +85,14 @@ def differentiate_residuals(
 ) -> list[Column]:
     """By how much what a model leaves shrinks with each number of some families, about a size."""
 
-    def fallen(less: Scene, more: Scene) -> list[Array]:
+    def fallen(less: Scene, more: Scene, step: float) -> list[Array] | None:
+        if less is more:
+            return None
         if less.motion is more.motion:
             pair = [each.motion.spread(each.applied) for each in (less, more)]
         else:
             pair = [each.motion.spread(each.rest(beta)) for each in (less, more)]
-        return [one - other for one, other in zip(*pair, strict=True)]
+        return [(one - other) / step for one, other in zip(*pair, strict=True)]
 
     found: list[Column] = []
     for family, size in families:
@@ -97,13 +100,7 @@ def differentiate_residuals(
             turn = np.where(np.arange(family.count) == k, family.step, 0.0)
             pair = (family.read(s, each) for each in (size - turn, size + turn))
             logs = zip(*((x, *x.beside) for x in pair), strict=True)
-            step = 2.0 * family.step
-            found.append(
-                tuple(
-                    None if less is more else [own / step for own in fallen(less, more)]
-                    for less, more in logs
-                )
-            )
+            found.append(tuple(fallen(*both, 2.0 * family.step) for both in logs))
     return found
 
 
@@ -615,7 +612,8 @@ def build_ripple_waves(s: Scene, joint: int, order: float) -> Array:
     log = s.log
     turns = order * log.q[:, joint]
     waves = np.column_stack([np.sin(turns), np.cos(turns)])
-    return low_pass_columns(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
+    cutoffs = [(log.filters[joint].cutoff,) * 2]
+    return low_pass_signals([waves], log.runs, log.rate, cutoffs, s.thin)[0]
 
 
 def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:

@@ -15,12 +15,11 @@ from dynident.dynamics.kinematics import (
 )
 from dynident.dynamics.tree import Tree
 
-
 LANES = 16
 """Samples that are taken side by side: a processor does the same to several numbers at once."""
-SLOTS = 30
-"""Numbers of a body: R 0-8, p 9-11, w 12-14, al 15-17, a 18-20, f 21-23, n 24-26, and of its joint
-the sine or position, the versine, speed and acceleration in the places of f and n before them."""
+SLOTS = 27
+"""Numbers of a body: R 0-8, p 9-11, w 12-14, al 15-17, a 18-20, f 21-23, n 24-26; where f and n are
+to come, its joint's sine (or position), versine, speed and acceleration."""
 
 
 @jit
@@ -58,7 +57,8 @@ def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau): 
                 continue
             x0, x1, x2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
             for k in range(count):
-                tau[start + k, row[b]] = x0 * B[first, k] + x1 * B[first + 1, k] + x2 * B[first + 2, k]
+                f0, f1, f2 = B[first, k], B[first + 1, k], B[first + 2, k]
+                tau[start + k, row[b]] = x0 * f0 + x1 * f1 + x2 * f2
             if parent[b] >= 0:
                 _pass_load(B, S[parent[b]])
 

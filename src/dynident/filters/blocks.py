@@ -6,9 +6,10 @@ samples more on each side it gives what it gives over the whole log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,14 +17,14 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dynident.core.arrays import Array, Integers, find_column_extremes
+from dynident.filters.filters import design_butterworth, filter_by_cutoff
 
 BLOCK = 1 << 15
 """Samples of a block, about."""
 LONG = 8 * BLOCK
 """Samples of a log from which its motion is computed as it is read, and not kept."""
-MEMORY = 12.0
-"""Periods of its cutoff after which a Butterworth filter of order 4 has forgotten all: its slowest
-poles decay as ``exp(-2 pi f sin(pi / 8) t)``, to 3e-13 in so many."""
+FORGOTTEN = 1e-14
+"""Share of what was before that a filter may still remember beyond the samples it is given."""
 KEPT = 4
 """Blocks that are kept as they were computed: what reads one signal over some samples then reads
 another, and looks beyond their ends."""
@@ -46,8 +47,15 @@ class Block(NamedTuple):
 
 
 def count_memory(cutoff: float, rate: float) -> int:
-    """Samples after which a zero-phase low-pass has forgotten what was before."""
-    return int(np.ceil(MEMORY * rate / cutoff)) if cutoff < 0.5 * rate else 0
+    """Samples after which a zero-phase low-pass has forgotten what was before.
+
+    Of its pairs of poles ``z^2 + a1 z + a2`` the largest, ``|z|^2 = a2``, decays slowest: well
+    below the rate within 13 periods of the cutoff.
+    """
+    if cutoff >= 0.5 * rate:
+        return 0
+    slowest = float(np.max(design_butterworth(cutoff, rate)[:, 4]))
+    return int(np.ceil(2.0 * np.log(FORGOTTEN) / np.log(slowest)))
 
 
 def cut_into_blocks(
@@ -68,9 +76,10 @@ def cut_into_blocks(
     for (start, stop), (begin, end) in zip(parts, runs or parts, strict=True):
         count = max(1, round((stop - start) / max(BLOCK, 4 * memory)))
         edges = [start + (stop - start) * k // count for k in range(count + 1)]
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
-            # one block sees all of its run, however far that is
-            first, last = (begin, end) if count == 1 else (max(begin, a - memory), min(end, b + memory))
+        for a, b in pairwise(edges):
+            first, last = max(begin, a - memory), min(end, b + memory)
+            if count == 1:  # one block sees all of its run
+                first, last = begin, end
             yield Block(slice(a, b), slice(first, last), slice(a - first, b - first))
 
 
@@ -136,6 +145,11 @@ def cut_signal(signal: Array, some: slice) -> Array:
     return cast(Array, signal.cut(some)) if isinstance(signal, LongSignal) else signal[some]
 
 
+def join_runs(signal: Array, runs: Sequence[tuple[int, int]], column: int) -> Array:
+    """A column of a log without what is between its runs."""
+    return np.concatenate([signal[start:stop, column] for start, stop in runs])
+
+
 def take_every(signals: Sequence[Array], step: int, first: int = 0) -> tuple[Array, ...]:
     """Of several signals of a log every so many samples, so that blocks are computed once."""
     parts = [
@@ -143,6 +157,32 @@ def take_every(signals: Sequence[Array], step: int, first: int = 0) -> tuple[Arr
         for own, _, _ in cut_into_blocks([(first, len(signals[0]))], 0)
     ]
     return tuple(np.concatenate(own) for own in zip(*parts, strict=True))
+
+
+def low_pass_signals(
+    signals: Sequence[Array],
+    runs: Sequence[tuple[int, int]],
+    rate: float,
+    cutoffs: Sequence[tuple[float, ...]],
+    thin: int,
+    into: Iterable[Array] = (),
+) -> list[Array]:
+    """Signals of a log below cutoffs of their columns, of which one sample in so many is kept.
+
+    Parameters
+    ----------
+    into : iterable of ndarray
+        Zeros for the first of them.
+    """
+    kept, found = -(-len(signals[0]) // thin), [*into]
+    found += [np.zeros((kept, signal.shape[1])) for signal in signals[len(found) :]]
+    memory = max(count_memory(hz, rate) for own in cutoffs for hz in own)
+    for own, wide, inner in cut_into_blocks(runs, memory):
+        first, last = -(-own.start // thin), -(-own.stop // thin)
+        few = slice(inner.start + first * thin - own.start, inner.stop, thin)
+        for signal, hz, thinned in zip(signals, cutoffs, found, strict=True):
+            thinned[first:last] = filter_by_cutoff(signal[wide], hz, rate)[few]
+    return found
 
 
 def find_run_extremes(signal: Array, runs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
@@ -189,8 +229,8 @@ class LongSignal(NDArrayOperatorsMixin):
         """Some samples of it, not computed yet."""
         return LongSignal(self.course, self.number, self.part[some])
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> Array:
-        return np.asarray(self[:], dtype=dtype)
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return np.array(self[:], dtype=dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         whole = (np.asarray(each) if isinstance(each, LongSignal) else each for each in inputs)
@@ -202,13 +242,14 @@ class LongSignal(NDArrayOperatorsMixin):
         for number in range(len(course.blocks)):
             if number not in course.extremes:
                 course.read(number)
-        low, high = np.array([course.extremes[k][self.number] for k in sorted(course.extremes)]).swapaxes(0, 1)
+        every = np.array([course.extremes[k][self.number] for k in sorted(course.extremes)])
+        low, high = every[:, 0], every[:, 1]
         first = np.searchsorted(course.stops, [start for start, _ in course.runs], side="right")
         return np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
 
     def copy(self) -> Array:
         """All of it, to be written to."""
-        return np.array(self)
+        return np.array(self[:])
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
@@ -239,7 +280,8 @@ class LongSignal(NDArrayOperatorsMixin):
             own = course.blocks[number].own
             if own.start >= wanted.stop:
                 break
-            first, last = (max(0, -((wanted.start - at) // wanted.step)) for at in (own.start, own.stop))
+            ends = (own.start, own.stop)
+            first, last = (max(0, -((wanted.start - at) // wanted.step)) for at in ends)
             last = min(last, len(wanted))
             if first >= last:
                 continue

@@ -307,7 +307,7 @@ def cut_scored_samples(
 def count_edge_samples(log: Samples, lowpass_hz: float) -> int:
     """How many samples of a log are filters' edges, and in no figure of all samples."""
     counted = sum(inner.stop - inner.start for _, inner in find_scored_samples(log, lowpass_hz))
-    return sum(stop - start for start, stop in log.runs) - counted
+    return int(sum(stop - start for start, stop in log.runs) - counted)
 
 
 def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:

@@ -551,7 +551,8 @@ def filter_motion(
     compute = partial(filter_stretch, recording, wanted, cutoffs)
     if len(recording.q) > LONG:
         memory = max(count_memory(hz, recording.rate) for hz in cutoffs) + (wanted.median or 0) + 4
-        course = Course(*recording.q.shape, runs, memory, compute)
+        samples, columns = recording.q.shape
+        course = Course(samples, columns, runs, memory, compute)
         part = range(len(recording.q))
         return tuple(cast(Array, LongSignal(course, k, part)) for k in range(3))
     motion = tuple(np.empty_like(recording.q) for _ in range(3))

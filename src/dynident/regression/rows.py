@@ -410,7 +410,7 @@ class MotionRows(WithoutInstruments):
 def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
     """Rows in one piece of memory for so many numbers, which is free as a whole when they are."""
     room = np.empty(size)
-    found, end = [], 0
+    end = 0
 
     def take(x: Array) -> Array:
         nonlocal end
@@ -419,9 +419,9 @@ def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
         end += x.size
         return own
 
-    for rows in stretches:
-        found.append(Rows(tuple(map(take, rows.X)), tuple(map(take, rows.y)), rows.sample))
-    return tuple(found)
+    return tuple(
+        Rows(tuple(map(take, rows.X)), tuple(map(take, rows.y)), rows.sample) for rows in stretches
+    )
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Booleans, Integers
 from dynident.core.words import format_with_error, raise_powers
 from dynident.filters.blocks import take_every
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
@@ -32,14 +32,14 @@ def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel
     """Speed against position of each joint in some logs, with its limits."""
     first, n = fit.robot.dof - fit.robot.n, fit.robot.n
     step = max(1, sum(len(log.q) for log in logs) // DOTS)
-    shown: list[tuple[Array, ...]] = []
+    shown: list[tuple[np.ndarray, ...]] = []
     before = 0
     for log in logs:
         few = np.arange(-before % step, len(log.q), step)
         shown.append((*take_every((log.q, log.dq), step, -before % step), find_fitted(log, few)))
         before += len(log.q)
     q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
-    panels = [
+    return [
         build_coverage(
             joint.name,
             joint.kind == "prismatic",
@@ -50,7 +50,6 @@ def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel
         )
         for j, joint in enumerate(fit.robot.joints)
     ]
-    return panels
 
 
 def find_fitted(log: GeneralisedSamples, some: Integers) -> Booleans:
