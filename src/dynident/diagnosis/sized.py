@@ -100,7 +100,8 @@ def differentiate_residuals(
             turn = np.where(np.arange(family.count) == k, family.step, 0.0)
             pair = (family.read(s, each) for each in (size - turn, size + turn))
             logs = zip(*((x, *x.beside) for x in pair), strict=True)
-            found.append(tuple(fallen(*both, 2.0 * family.step) for both in logs))
+            step = 2.0 * family.step
+            found.append(tuple(fallen(less, more, step) for less, more in logs))
     return found
 
 

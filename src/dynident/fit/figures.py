@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
-from dynident.filters.blocks import Block, count_memory, cut_into_blocks
+from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
@@ -361,6 +361,17 @@ def thin_positions(log: Samples, simulated: Array, points: int) -> PositionSerie
     step = max(1, len(log.q) // points)
     kept = np.concatenate([np.arange(start, stop, step) for start, stop in log.runs])
     return PositionSeries(log.name, kept / log.rate, log.measured[kept], simulated[kept])
+
+
+def thin_motion(logs: Sequence[Samples], points: int) -> list[tuple[Integers, Array, Array]]:
+    """About `points` samples of all logs: which of each, its positions and speeds there."""
+    step, before, found = max(1, sum(len(log.q) for log in logs) // points), 0, []
+    for log in logs:
+        few = np.arange(-before % step, len(log.q), step)
+        q, dq = take_every((log.q, log.dq), step, -before % step)
+        found.append((few, q, dq))
+        before += len(log.q)
+    return found
 
 
 def decompose_torques(

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Booleans, Integers
 from dynident.core.words import format_with_error, raise_powers
-from dynident.filters.blocks import take_every
+from dynident.fit.figures import thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
 from dynident.plots.charts import Panel
@@ -31,13 +31,8 @@ def show_parameters(fit: Result) -> Panel:
 def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel]:
     """Speed against position of each joint in some logs, with its limits."""
     first, n = fit.robot.dof - fit.robot.n, fit.robot.n
-    step = max(1, sum(len(log.q) for log in logs) // DOTS)
-    shown: list[tuple[np.ndarray, ...]] = []
-    before = 0
-    for log in logs:
-        few = np.arange(-before % step, len(log.q), step)
-        shown.append((*take_every((log.q, log.dq), step, -before % step), find_fitted(log, few)))
-        before += len(log.q)
+    thinned = zip(logs, thin_motion(logs, DOTS), strict=True)
+    shown = [(q, dq, find_fitted(log, few)) for log, (few, q, dq) in thinned]
     q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
     return [
         build_coverage(
