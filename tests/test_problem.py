@@ -27,7 +27,10 @@ def test_streamed_decimation_is_convolution_at_the_kept_samples(cutoff, chunk):
     x = np.random.default_rng(0).normal(size=(3000, 2))
     f = DecimationFilter.design(cutoff, 1000.0)
     decimator = Decimator(f, 100, 3100, 2)
-    pieces = [decimator.push(100 + k, x[k : k + chunk]) for k in range(0, 3000, chunk)]
+    parts = [x[k : k + chunk] for k in range(0, 3000, chunk)]
+    pieces = [
+        decimator.push(100 + chunk * k, [part[:, :1], part[:, 1:]]) for k, part in enumerate(parts)
+    ]
     centres = np.concatenate([c for c, _ in pieces]) - 100
     out = np.vstack([o for _, o in pieces])
     assert len(out) == f.outputs(3000)

@@ -188,6 +188,8 @@ def identify(
     fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
     if fit is not None:
         found = replace(found, tests=(*found.tests, fit.test))
+    for each in (problem, fitted):
+        each.source.release()
 
     progress("validation", 0.0)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta

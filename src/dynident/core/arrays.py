@@ -54,7 +54,7 @@ def find_column_extremes(values: Array) -> tuple[Array, Array]:
     lowest, highest : ndarray, shape (columns,)
     """
     samples, columns = values.shape
-    whole = samples - samples % FOLD if values.flags.c_contiguous else 0
+    whole = samples - samples % FOLD if columns and values.flags.c_contiguous else 0
     if not whole:
         return values.min(axis=0), values.max(axis=0)
     wide, rest = values[:whole].reshape(-1, FOLD * columns), values[whole:]
@@ -82,3 +82,12 @@ def find_runs(known: Booleans) -> list[tuple[int, int]]:
     """Where what is true begins and ends, run by run."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]])))
     return [(start, stop) for start, stop in edges.reshape(-1, 2).tolist()]
+
+
+def find_longest_run(values: Array) -> tuple[int, int]:
+    """First sample and length of the longest run of equal values."""
+    changes = np.flatnonzero(np.diff(values)) + 1
+    borders = np.concatenate([[0], changes, [len(values)]])
+    lengths = np.diff(borders)
+    k = int(np.argmax(lengths))
+    return int(borders[k]), int(lengths[k])

@@ -18,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import Scene, low_pass_columns
+from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.sized import (
     interpolate_minimum,
@@ -65,6 +65,7 @@ from dynident.diagnosis.wrenches import (
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
+from dynident.filters.blocks import low_pass_signals
 from dynident.recording.mend import Mending, Signal
 from dynident.robot.model import Robot
 
@@ -394,10 +395,11 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
         one_way = np.min(tau) >= 0.0 or np.max(tau) <= 0.0
         if j not in case.bad or not (one_way and has_corner(np.abs(tau))):
             continue
-        sign = np.sign(log.dq[:: s.thin, j])
+        sign = np.sign(s.logged[1][:, j])
         for _ in range(limit.SIGNED):
             signed = np.repeat(sign, s.thin)[: len(log.tau)] * np.abs(log.tau[:, j])
-            own = low_pass_columns(signed[:, None], log, cutoffs[j : j + 1], s.thin)
+            parts = [signed[:, None]], log.runs, log.rate, [cutoffs[j : j + 1]]
+            own = low_pass_signals(*parts, s.thin)[0]
             torque = s.torque.copy()
             torque[:, j] = own[:, 0]
             theta = s.base.standard(s.driven(torque).problem.system.solve())

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.control.controller import QREF, Controller
+from dynident.core.arrays import find_longest_run
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
@@ -17,7 +18,7 @@ from dynident.diagnosis.screening import (
     is_clearly_better,
     settles_contradictions,
 )
-from dynident.diagnosis.signals import find_longest_run, stops_gently
+from dynident.diagnosis.signals import stops_gently
 from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
 from dynident.diagnosis.tracking import Tracked, Tracking, take_tracking, track
 from dynident.dynamics.idim import Idim

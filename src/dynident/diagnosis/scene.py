@@ -21,6 +21,7 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import apply_levers, evaluate_levers
 from dynident.dynamics.equations import mark_touched_equations
 from dynident.dynamics.parameters import Packing
+from dynident.filters.blocks import low_pass_signals, take_every
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -80,6 +81,11 @@ class Instants:
     def rate(self) -> float:
         """Of the kept samples [Hz]."""
         return self.log.rate / self.thin
+
+    @cached_property
+    def positions(self) -> Array:
+        """Of the joints above the torque's cutoff, too, shape (kept samples, n)."""
+        return take_every((self.log.q,), self.thin)[0]
 
     @cached_property
     def steady(self) -> Booleans:
@@ -380,7 +386,8 @@ class Scene:
     @property
     def logged(self) -> tuple[Array, Array, Array]:
         """The joints' q, dq and ddq above the torque's cutoff, too, shapes (kept samples, n)."""
-        return self.log.q[:: self.thin], self.log.dq[:: self.thin], self.log.ddq[:: self.thin]
+        q, dq, ddq = take_every((self.log.q, self.log.dq, self.log.ddq), self.thin)
+        return q, dq, ddq
 
     @property
     def tau(self) -> Array:
@@ -602,15 +609,15 @@ def take_scene(
     if robot.floating or log.wrenches or sets:  # which equations have in common
         cutoffs = (min(cutoffs),) * n
     thin = max(1, int(log.rate / (limit.THIN * max(cutoffs))))
-    raw = {label: getattr(log, label)[:, -n:] for label in JOINTS}
-    raw["tau"] = log.reference[:, -n:]
+    raw = {label: getattr(log, label) for label in JOINTS} | {"tau": log.reference}
+    raw = {label: x if x.shape[1] == n else x[:, -n:] for label, x in raw.items()}
     if robot.floating and log.base is not None:
         raw |= {label: getattr(log.base, label) for label in BASE}
     raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}
-    signals = {
-        label: low_pass_columns(own, log, (cutoffs * own.shape[1])[: own.shape[1]], thin)
-        for label, own in raw.items()
-    }
+    each = [(cutoffs * own.shape[1])[: own.shape[1]] for own in raw.values()]
+    course = np.zeros((len(JOINTS), -(-len(log.q) // thin), n))
+    found = low_pass_signals([*raw.values()], log.runs, log.rate, each, thin, course)
+    signals = dict(zip(raw, found, strict=True))
     if "pose" in signals:
         turn = signals["pose"][:, 3:]
         turn /= np.maximum(np.linalg.norm(turn, axis=1, keepdims=True), TINY)
@@ -625,7 +632,7 @@ def take_scene(
     for start, stop in trim_edges(log):
         clear[start:stop] = True
     place = sample[clear[sample]] // thin
-    course = np.array([signals.pop(label) for label in JOINTS])
+    signals = {label: own for label, own in signals.items() if label not in JOINTS}
     stated = log.observed.rows(robot)
     acting = {s: np.flatnonzero(mark_touched_equations(tree, robot, s) & stated) for s in sets}
     at = Instants(log, thin, place, base.idim.structure.turning, course[1], acting)
@@ -668,16 +675,6 @@ def trim_edges(samples: Samples) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in edges if start < stop]
 
 
-def low_pass_columns(
-    signal: Array, samples: Samples, cutoffs: tuple[float, ...], thin: int
-) -> Array:
-    """Columns of a log below cutoffs of their own, of which one sample in so many is kept."""
-    filtered = np.zeros_like(signal)
-    for start, stop in samples.runs:
-        filtered[start:stop] = filter_by_cutoff(signal[start:stop], cutoffs, samples.rate)
-    return np.ascontiguousarray(filtered[::thin])
-
-
 def find_steady_instants(
     dq: Array, place: Integers, rate: float, filters: Sequence[DecimationFilter], turns: Array
 ) -> Booleans:
@@ -687,9 +684,11 @@ def find_steady_instants(
     the filter makes of it. What hardly keeps any direction leaves no instants out.
     """
     keep = np.ones((len(place), dq.shape[1]), dtype=bool)
-    sign, last = np.sign(turns @ dq.T), len(dq) - 1
-    turned = np.zeros(sign.shape, dtype=np.int64)
-    np.cumsum(sign[:, 1:] != sign[:, :-1], axis=1, out=turned[:, 1:])
+    last = len(dq) - 1
+    turned = np.zeros((len(turns), len(dq)), dtype=np.int32)
+    for own, gear in zip(turned, turns, strict=True):
+        sign = np.sign(dq @ gear)
+        np.cumsum(sign[1:] != sign[:-1], out=own[1:])
     for j, filtered in enumerate(filters):
         reach = int(np.ceil(limit.FILTER_REACH * rate / filtered.cutoff))
         before, after = np.maximum(place - reach, 0), np.minimum(place + reach, last)

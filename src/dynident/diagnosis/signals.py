@@ -8,9 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans, Integers, find_longest_run
 from dynident.diagnosis import thresholds as limit
+from dynident.filters.blocks import cut_into_blocks, find_run_extremes, join_runs
 from dynident.recording.prepare import Samples
+from dynident.regression.rests import find_fastest
 from dynident.robot.model import Robot
 
 TYPICAL = 5000
@@ -34,14 +36,11 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
         slow = f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?"
         found.append(Sign("rate", slow))
     found += [*find_wrapped_angles(robot, samples), *find_copied_columns(robot, samples)]
-    dq, driven = (
-        np.concatenate([signal[a:b, -robot.n :] for a, b in samples.runs])
-        for signal in (samples.dq, samples.joint_torque)
-    )
-    fast = np.maximum(np.max(dq, axis=0), -np.min(dq, axis=0))
+    fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
-        q, tau = np.concatenate([samples.measured[a:b, j] for a, b in samples.runs]), driven[:, j]
+        q = join_runs(samples.measured, samples.runs, j)
+        tau = join_runs(samples.joint_torque, samples.runs, j - robot.n)
         found += [
             *find_coarse_torque(joint.name, tau),
             *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
@@ -54,7 +53,7 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *find_clipped_position(joint.name, q),
             *find_torque_spikes(joint.name, tau),
         ]
-        found += find_unsigned_torque(joint.name, tau, dq[:, j])
+        found += find_unsigned_torque(joint.name, tau, samples, j - robot.n)
         if fast[j] > limit.FAST * joint.velocity:
             found.append(
                 Sign(
@@ -64,15 +63,17 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
                 )
             )
     if not any(sign.kind == "unsigned" for sign in found):
-        found += find_unsigned_log(driven)
+        found += find_unsigned_log(robot, samples)
     return (*found, *find_lost_rows(samples))
 
 
-def find_unsigned_log(tau: Array) -> Iterator[Sign]:
+def find_unsigned_log(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Torques of which none is ever negative, though they come down to zero time and again."""
-    if tau.shape[1] < 2 or np.any(np.min(tau, axis=0) < 0.0):
+    low, _ = find_run_extremes(samples.joint_torque, samples.runs)
+    if robot.n < 2 or np.any(low < 0.0):
         return
-    visits = [count_visits_to_zero(own) for own in tau.T]
+    torques = (join_runs(samples.joint_torque, samples.runs, j) for j in range(-robot.n, 0))
+    visits = [count_visits_to_zero(own) for own in torques]
     if sum(visits) >= limit.VISITS * len(visits):
         often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"
         yield Sign("unsigned", often)
@@ -126,15 +127,6 @@ def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
                 names = robot.joint_names
                 if np.ptp(signal[:, i]) > 0.0:
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
-
-
-def find_longest_run(values: Array) -> tuple[int, int]:
-    """First sample and length of the longest run of equal values."""
-    changes = np.flatnonzero(np.diff(values)) + 1
-    borders = np.concatenate([[0], changes, [len(values)]])
-    lengths = np.diff(borders)
-    k = int(np.argmax(lengths))
-    return int(borders[k]), int(lengths[k])
 
 
 def find_still_position(name: str, q: Array) -> list[Sign]:
@@ -285,10 +277,16 @@ def find_wrapped_angles(robot: Robot, samples: Samples) -> Iterator[Sign]:
 
 def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     """Single samples far from both their neighbours, on the same side of them."""
-    before, behind = tau[1:-1] - tau[:-2], tau[1:-1] - tau[2:]
-    usual = float(np.median(thin_samples(np.abs(0.5 * (before + behind)))))
-    off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
-    far = off[off > limit.SPIKE * usual]
+    few = slice(None, None, max(1, (len(tau) - 2) // TYPICAL))
+    before, behind = tau[1:-1][few] - tau[:-2][few], tau[1:-1][few] - tau[2:][few]
+    usual = float(np.median(np.abs(0.5 * (before + behind))))
+    found = []
+    for each in cut_into_blocks([(1, len(tau) - 1)], 1, [(0, len(tau))]):
+        steps = np.diff(tau[each.wide])
+        before, behind = steps[:-1], -steps[1:]
+        off = np.where(before * behind > 0.0, np.minimum(np.abs(before), np.abs(behind)), 0.0)
+        found.append(off[off > limit.SPIKE * usual])
+    far = np.concatenate(found)
     if len(far) < limit.FEW_SPIKES:
         return
     some = thin_samples(tau)
@@ -303,12 +301,13 @@ def thin_samples(x: Array) -> Array:
     return x[:: max(1, len(x) // TYPICAL)]
 
 
-def find_unsigned_torque(name: str, tau: Array, dq: Array) -> Iterator[Sign]:
+def find_unsigned_torque(name: str, tau: Array, samples: Samples, column: int) -> Iterator[Sign]:
     """A torque without a sign, on a joint that turns both ways: it touches zero time and again."""
     low, high = float(np.min(tau)), float(np.max(tau))
     large = max(-low, high)
     if low < 0.0 < high or large == 0.0:
         return
+    dq = join_runs(samples.dq, samples.runs, column)
     quick = np.sign(dq[np.abs(dq) > 0.05 * np.max(np.abs(dq))])
     if np.count_nonzero(np.diff(quick)) < 4:
         return

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import BASE, WRENCHES, Scene, low_pass_columns
+from dynident.diagnosis.scene import BASE, WRENCHES, Scene
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -24,6 +24,7 @@ from dynident.diagnosis.suspicion import (
     compute_column_rms,
     make_mendable_suspicion,
 )
+from dynident.filters.blocks import low_pass_signals
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,
@@ -83,29 +84,25 @@ def differentiate_residuals(
     s: Scene, beta: Array, families: Sequence[tuple[Family, Array]]
 ) -> list[Column]:
     """By how much what a model leaves shrinks with each number of some families, about a size."""
-    steps, sides = [], []
-    for family, size in families:
-        for k in range(family.count):
-            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
-            pair = (family.read(s, each) for each in (size - turn, size + turn))
-            less, more = ((x, *x.beside) for x in pair)
-            sides.append(list(zip(less, more, strict=True)))
-            steps.append(2.0 * family.step)
 
-    def fallen(less: Scene, more: Scene) -> list[Array]:
+    def fallen(less: Scene, more: Scene, step: float) -> list[Array] | None:
+        if less is more:
+            return None
         if less.motion is more.motion:
             pair = [each.motion.spread(each.applied) for each in (less, more)]
         else:
             pair = [each.motion.spread(each.rest(beta)) for each in (less, more)]
-        return [one - other for one, other in zip(*pair, strict=True)]
+        return [(one - other) / step for one, other in zip(*pair, strict=True)]
 
-    return [
-        tuple(
-            None if less is more else [own / step for own in fallen(less, more)]
-            for less, more in pairs
-        )
-        for pairs, step in zip(sides, steps, strict=True)
-    ]
+    found: list[Column] = []
+    for family, size in families:
+        for k in range(family.count):
+            turn = np.where(np.arange(family.count) == k, family.step, 0.0)
+            pair = (family.read(s, each) for each in (size - turn, size + turn))
+            logs = zip(*((x, *x.beside) for x in pair), strict=True)
+            step = 2.0 * family.step
+            found.append(tuple(fallen(less, more, step) for less, more in logs))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -616,7 +613,8 @@ def build_ripple_waves(s: Scene, joint: int, order: float) -> Array:
     log = s.log
     turns = order * log.q[:, joint]
     waves = np.column_stack([np.sin(turns), np.cos(turns)])
-    return low_pass_columns(waves, log, (log.filters[joint].cutoff,) * 2, s.thin)
+    cutoffs = [(log.filters[joint].cutoff,) * 2]
+    return low_pass_signals([waves], log.runs, log.rate, cutoffs, s.thin)[0]
 
 
 def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:

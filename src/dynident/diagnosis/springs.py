@@ -151,7 +151,7 @@ def build_spring_family(n: int, joint: int) -> Family:
 
     def read(s: Scene, size: Array) -> Scene:
         torque = s.torque.copy()
-        torque[:, joint] -= size[0] * s.log.q[:: s.thin, joint]
+        torque[:, joint] -= size[0] * s.motion.at.positions[:, joint]
         return s.driven(torque).among(read(other, size) for other in s.beside)
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion:

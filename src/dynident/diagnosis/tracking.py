@@ -22,9 +22,10 @@ from dynident.control.controller import DQ, DQREF, QREF, Controller
 from dynident.control.controller import Q as POSITION
 from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import TINY, find_steady_instants, low_pass_columns
+from dynident.diagnosis.scene import TINY, find_steady_instants
 from dynident.diagnosis.screening import average_errors
 from dynident.dynamics.idim import Idim
+from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import DecimationFilter, count_filter_edge
 from dynident.recording.mend import Mending, shift_in_time
 from dynident.recording.prepare import Samples
@@ -161,8 +162,8 @@ def take_tracking(idim: Idim, law: Controller, log: Samples) -> Tracking:
     thin = max(1, int(log.rate / (limit.THIN * cutoff)))
     cutoffs = (cutoff,) * n
     pace = np.zeros_like(log.qref) if log.dqref is None else log.dqref
-    q, dq, ddq, target, paces = (
-        low_pass_columns(x, log, cutoffs, thin) for x in (log.q, log.dq, log.ddq, log.qref, pace)
+    q, dq, ddq, target, paces = low_pass_signals(
+        (log.q, log.dq, log.ddq, log.qref, pace), log.runs, log.rate, [cutoffs] * 5, thin
     )
     place, rate = np.arange(len(q)), log.rate / thin
     filters = (DecimationFilter.design(cutoff, log.rate),) * n

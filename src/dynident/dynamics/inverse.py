@@ -11,82 +11,156 @@ from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
     write_base_motion,
     write_base_rotation,
-    write_body_motion,
     write_joint_placement,
 )
 from dynident.dynamics.tree import Tree
 
+LANES = 16
+"""Samples that are taken side by side: a processor does the same to several numbers at once."""
+SLOTS = 27
+"""Numbers of a body: R 0-8, p 9-11, w 12-14, al 15-17, a 18-20, f 21-23, n 24-26; where f and n are
+to come, its joint's sine (or position), versine, speed and acceleration."""
+
 
 @jit
 def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
-    kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
-    rotation, translation = tree.rotation, tree.translation
+    kind, parent, row, g = tree.kind, tree.parent, tree.row, tree.gravity
     bodies = len(kind)
-    floating = quaternion.shape[1] == 4
-    w = np.empty((bodies, 3))
-    al = np.empty((bodies, 3))
-    a = np.empty((bodies, 3))
-    f = np.empty((bodies, 3))
-    n = np.empty((bodies, 3))
-    R = np.empty((bodies, 3, 3))
-    p = np.empty((bodies, 3))
-    for t in range(len(dq)):
+    # one more body, that moves as the ground does: with the acceleration of weight
+    S = np.zeros((bodies + 1, SLOTS, LANES))
+    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
+    for i in range(3):
+        S[bodies, 18 + i] = -g[i]
+    for start in range(0, len(dq), LANES):
+        count = min(LANES, len(dq) - start)
         for b in range(bodies):
+            B = S[b]
             if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
-                write_base_motion(t, g, dq, ddq, R, w, al, a)
+                _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
             else:
-                j = b - 1 if floating else b
-                s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                write_joint_placement(
-                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
-                )
-                rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-                write_body_motion(
-                    b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a
-                )
-            m, h0, h1, h2 = phi[b, 0], phi[b, 1], phi[b, 2], phi[b, 3]
-            xx, xy, yy = phi[b, 4], phi[b, 5], phi[b, 6]
-            xz, yz, zz = phi[b, 7], phi[b, 8], phi[b, 9]
-            w0, w1, w2 = w[b, 0], w[b, 1], w[b, 2]
-            e0, e1, e2 = al[b, 0], al[b, 1], al[b, 2]
-            a0, a1, a2 = a[b, 0], a[b, 1], a[b, 2]
-            c0, c1, c2 = w1 * h2 - w2 * h1, w2 * h0 - w0 * h2, w0 * h1 - w1 * h0
-            f[b, 0] = m * a0 + e1 * h2 - e2 * h1 + w1 * c2 - w2 * c1
-            f[b, 1] = m * a1 + e2 * h0 - e0 * h2 + w2 * c0 - w0 * c2
-            f[b, 2] = m * a2 + e0 * h1 - e1 * h0 + w0 * c1 - w1 * c0
-            k0 = xx * w0 + xy * w1 + xz * w2
-            k1 = xy * w0 + yy * w1 + yz * w2
-            k2 = xz * w0 + yz * w1 + zz * w2
-            n[b, 0] = xx * e0 + xy * e1 + xz * e2 + w1 * k2 - w2 * k1 + h1 * a2 - h2 * a1
-            n[b, 1] = xy * e0 + yy * e1 + yz * e2 + w2 * k0 - w0 * k2 + h2 * a0 - h0 * a2
-            n[b, 2] = xz * e0 + yz * e1 + zz * e2 + w0 * k1 - w1 * k0 + h0 * a1 - h1 * a0
+                up = parent[b] if parent[b] >= 0 else bodies
+                j = b - 1 if quaternion.shape[1] == 4 else b
+                for k in range(count):
+                    t = start + k
+                    B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
+                    B[22, k] = trigonometry[t, 1, j]
+                    B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
+                _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
+                _move_body(b, kind[b], tree.axis, S[up], B)
+            _load_body(phi[b], B)
         for b in range(bodies - 1, -1, -1):
+            B, first = S[b], 21 if kind[b] == 1 else 24
             if kind[b] == 2:
-                for i in range(3):
-                    tau[t, i] = f[b, i]
-                    tau[t, 3 + i] = n[b, i]
+                for i in range(6):
+                    for k in range(count):
+                        tau[start + k, i] = B[21 + i, k]
                 continue
-            x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
-            if kind[b] == 0:
-                tau[t, row[b]] = x0 * n[b, 0] + x1 * n[b, 1] + x2 * n[b, 2]
-            else:
-                tau[t, row[b]] = x0 * f[b, 0] + x1 * f[b, 1] + x2 * f[b, 2]
-            up = parent[b]
-            if up >= 0:
-                f0, f1, f2 = f[b, 0], f[b, 1], f[b, 2]
-                n0, n1, n2 = n[b, 0], n[b, 1], n[b, 2]
-                u0 = R[b, 0, 0] * f0 + R[b, 0, 1] * f1 + R[b, 0, 2] * f2
-                u1 = R[b, 1, 0] * f0 + R[b, 1, 1] * f1 + R[b, 1, 2] * f2
-                u2 = R[b, 2, 0] * f0 + R[b, 2, 1] * f1 + R[b, 2, 2] * f2
-                f[up, 0] += u0
-                f[up, 1] += u1
-                f[up, 2] += u2
-                for i in range(3):
-                    n[up, i] += R[b, i, 0] * n0 + R[b, i, 1] * n1 + R[b, i, 2] * n2
-                n[up, 0] += p[b, 1] * u2 - p[b, 2] * u1
-                n[up, 1] += p[b, 2] * u0 - p[b, 0] * u2
-                n[up, 2] += p[b, 0] * u1 - p[b, 1] * u0
+            x0, x1, x2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+            for k in range(count):
+                f0, f1, f2 = B[first, k], B[first + 1, k], B[first + 2, k]
+                tau[start + k, row[b]] = x0 * f0 + x1 * f1 + x2 * f2
+            if parent[b] >= 0:
+                _pass_load(B, S[parent[b]])
+
+
+@inner
+def _take_base(quaternion, start, count, g, dq, ddq, R, w, B):  # type: ignore[no-untyped-def]
+    """Motion of a free-flying base, see `write_base_motion`."""
+    for k in range(count):
+        write_base_rotation(quaternion, start + k, R)
+        write_base_motion(start + k, g, dq, ddq, R, w[0], w[1], w[2])
+        for i in range(3):
+            B[12 + i, k], B[15 + i, k], B[18 + i, k] = w[0, 0, i], w[1, 0, i], w[2, 0, i]
+
+
+@inner
+def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-untyped-def]
+    """Placement of a body in its parent's frame, see `write_joint_placement`."""
+    for i in range(3):
+        for j in range(3):
+            c0, c1, c2 = rotation[b, 0, i, j], rotation[b, 1, i, j], rotation[b, 2, i, j]
+            if kind == 1:
+                c1 = c2 = 0.0
+            for k in range(LANES):
+                B[3 * i + j, k] = c0 + c1 * B[21, k] + c2 * B[22, k]
+        slope = 0.0
+        if kind == 1:
+            for j in range(3):
+                slope += rotation[b, 0, i, j] * axis[b, j]
+        rest = translation[b, i]
+        for k in range(LANES):
+            B[9 + i, k] = rest + slope * B[21, k]
+
+
+@inner
+def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
+    """Motion of a body from that of its parent, see `write_body_motion`."""
+    x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
+    turns, slides = 1.0 * (kind == 0), 1.0 * (kind == 1)
+    for k in range(LANES):
+        w0, w1, w2 = P[12, k], P[13, k], P[14, k]
+        e0, e1, e2 = P[15, k], P[16, k], P[17, k]
+        p0, p1, p2 = B[9, k], B[10, k], B[11, k]
+        c0, c1, c2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
+        f0 = P[18, k] + e1 * p2 - e2 * p1 + w1 * c2 - w2 * c1
+        f1 = P[19, k] + e2 * p0 - e0 * p2 + w2 * c0 - w0 * c2
+        f2 = P[20, k] + e0 * p1 - e1 * p0 + w0 * c1 - w1 * c0
+        r00, r01, r02 = B[0, k], B[1, k], B[2, k]
+        r10, r11, r12 = B[3, k], B[4, k], B[5, k]
+        r20, r21, r22 = B[6, k], B[7, k], B[8, k]
+        u0 = r00 * w0 + r10 * w1 + r20 * w2
+        u1 = r01 * w0 + r11 * w1 + r21 * w2
+        u2 = r02 * w0 + r12 * w1 + r22 * w2
+        x, y, z = x0 * B[23, k], x1 * B[23, k], x2 * B[23, k]
+        c0 = u1 * z - u2 * y + x0 * B[24, k]
+        c1 = u2 * x - u0 * z + x1 * B[24, k]
+        c2 = u0 * y - u1 * x + x2 * B[24, k]
+        B[15, k] = r00 * e0 + r10 * e1 + r20 * e2 + turns * c0
+        B[16, k] = r01 * e0 + r11 * e1 + r21 * e2 + turns * c1
+        B[17, k] = r02 * e0 + r12 * e1 + r22 * e2 + turns * c2
+        B[18, k] = r00 * f0 + r10 * f1 + r20 * f2 + slides * (c0 + u1 * z - u2 * y)
+        B[19, k] = r01 * f0 + r11 * f1 + r21 * f2 + slides * (c1 + u2 * x - u0 * z)
+        B[20, k] = r02 * f0 + r12 * f1 + r22 * f2 + slides * (c2 + u0 * y - u1 * x)
+        B[12, k], B[13, k], B[14, k] = u0 + turns * x, u1 + turns * y, u2 + turns * z
+
+
+@inner
+def _load_body(phi, B):  # type: ignore[no-untyped-def]
+    """Force and moment about its origin that a body's motion takes."""
+    m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
+    xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
+    for k in range(LANES):
+        w0, w1, w2 = B[12, k], B[13, k], B[14, k]
+        e0, e1, e2 = B[15, k], B[16, k], B[17, k]
+        a0, a1, a2 = B[18, k], B[19, k], B[20, k]
+        c0, c1, c2 = w1 * h2 - w2 * h1, w2 * h0 - w0 * h2, w0 * h1 - w1 * h0
+        B[21, k] = m * a0 + e1 * h2 - e2 * h1 + w1 * c2 - w2 * c1
+        B[22, k] = m * a1 + e2 * h0 - e0 * h2 + w2 * c0 - w0 * c2
+        B[23, k] = m * a2 + e0 * h1 - e1 * h0 + w0 * c1 - w1 * c0
+        k0 = xx * w0 + xy * w1 + xz * w2
+        k1 = xy * w0 + yy * w1 + yz * w2
+        k2 = xz * w0 + yz * w1 + zz * w2
+        B[24, k] = xx * e0 + xy * e1 + xz * e2 + w1 * k2 - w2 * k1 + h1 * a2 - h2 * a1
+        B[25, k] = xy * e0 + yy * e1 + yz * e2 + w2 * k0 - w0 * k2 + h2 * a0 - h0 * a2
+        B[26, k] = xz * e0 + yz * e1 + zz * e2 + w0 * k1 - w1 * k0 + h0 * a1 - h1 * a0
+
+
+@inner
+def _pass_load(B, P):  # type: ignore[no-untyped-def]
+    """Add a body's force and moment to its parent's."""
+    for k in range(LANES):
+        f0, f1, f2 = B[21, k], B[22, k], B[23, k]
+        n0, n1, n2 = B[24, k], B[25, k], B[26, k]
+        u0 = B[0, k] * f0 + B[1, k] * f1 + B[2, k] * f2
+        u1 = B[3, k] * f0 + B[4, k] * f1 + B[5, k] * f2
+        u2 = B[6, k] * f0 + B[7, k] * f1 + B[8, k] * f2
+        p0, p1, p2 = B[9, k], B[10, k], B[11, k]
+        P[21, k] += u0
+        P[22, k] += u1
+        P[23, k] += u2
+        P[24, k] += B[0, k] * n0 + B[1, k] * n1 + B[2, k] * n2 + p1 * u2 - p2 * u1
+        P[25, k] += B[3, k] * n0 + B[4, k] * n1 + B[5, k] * n2 + p2 * u0 - p0 * u2
+        P[26, k] += B[6, k] * n0 + B[7, k] * n1 + B[8, k] * n2 + p0 * u1 - p1 * u0
 
 
 def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> Array:

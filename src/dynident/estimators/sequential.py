@@ -145,6 +145,10 @@ class RowsApart:
         """Nothing: rows are there."""
         return None
 
+    def release(self) -> None:
+        """See `RowSource`."""
+        self.rows.release()
+
     @property
     def groups(self) -> tuple[RowGroup, ...]:
         """Those of the rows."""

@@ -36,6 +36,8 @@ def filter_zero_phase(x: Array, cutoff: float, rate: float) -> Array:
 
 def filter_by_cutoff(x: Array, cutoffs: tuple[float, ...], rate: float) -> Array:
     """Zero-phase low-pass of each column at its own cutoff."""
+    if len({*cutoffs}) == 1:
+        return filter_zero_phase(x, cutoffs[0], rate)
     out = np.empty_like(x)
     for cutoff in set(cutoffs):
         columns = [j for j, c in enumerate(cutoffs) if c == cutoff]

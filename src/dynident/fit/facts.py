@@ -10,6 +10,7 @@ import numpy as np
 from dynident.diagnosis.signals import find_signs
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
+from dynident.filters.blocks import find_run_extremes
 from dynident.fit.figures import collect_log_settings
 from dynident.fit.logs import LogWords, put_logs_into_words
 from dynident.fit.provenance import hash_log
@@ -65,7 +66,7 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
     """What is asked of a log that is fitted."""
     (words,) = put_logs_into_words(idim, [log], "identify")
     lowpass_hz = max(f.cutoff for f in log.filters)
-    motion = max(float(np.max(np.ptp(log.q[a:b], axis=0), initial=0.0)) for a, b in log.runs)
+    low, high = find_run_extremes(log.q, log.runs)
     # nobody knows where the base of a limb is, but how it turns
     turned = measure_base_turn(log.base, log.runs) if log.base else 0.0
     spans = [log.stated[a:b].any(axis=0) for a, b in log.segments]
@@ -78,7 +79,7 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
         log.observed,
         tuple(np.any(spans, axis=0).tolist()),
         lowpass_hz,
-        max(motion, turned),
+        max(float(np.max(high - low, initial=0.0)), turned),
         log.rough,
         log.warnings,
         tuple(list_log_reasons(idim.robot, log)),
@@ -87,7 +88,8 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
 
 def list_log_reasons(robot: Robot, log: GeneralisedSamples) -> list[Reason]:
     """What the signals of a log say against any model of it."""
-    peaks = np.max([np.max(np.abs(log.joint_torque[a:b]), axis=0) for a, b in log.runs], axis=0)
+    low, high = find_run_extremes(log.joint_torque, log.runs)
+    peaks = np.maximum(-low, high).max(axis=0)
     limits = np.array([joint.effort for joint in robot.joints])
     signs = [] if log.rests is not None else find_signs(robot, log)
     return [

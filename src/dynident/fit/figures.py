@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.idim import Idim
+from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import Factors
@@ -213,23 +214,25 @@ def score_all_samples(
     for log in logs:
         # equations that the log states at every sample
         stated = np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0)
-        for run, inner in find_scored_samples(log, lowpass_hz):
-            measured = filter_zero_phase(log.tau[run], lowpass_hz, log.rate)[inner]
+        slow = tuple(find_standstill_speeds(log)) if moving else ()
+        for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz):
+
+            def smooth(x: Array, inner: slice = inner, rate: float = log.rate) -> Array:
+                return filter_zero_phase(x, lowpass_hz, rate)[inner]
+
+            measured = smooth(log.tau[wide])
             kept = np.broadcast_to(stated, measured.shape)
             if moving:
-                kept = kept & find_moving_samples(idim, log)[run][inner]
-            torque = measured
-            if log.applied is not None:
-                torque = filter_zero_phase(log.reference[run], lowpass_hz, log.rate)[inner]
+                kept = kept & find_moving_samples(idim, log.dq[own], slow)
+            torque = measured if log.applied is None else smooth(log.reference[wide])
             squared_torque += np.sum(kept * torque**2, axis=0)
             rows += np.sum(kept, axis=0)
-            motion = log.q[run], log.dq[run], log.ddq[run]
+            motion = log.q[wide], log.dq[wide], log.ddq[wide]
             conditions = idim.follow(
-                *motion[:2], log.rate, conditions=collect_conditions(idim, log, run)
+                *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
             )
             for k, theta in enumerate(sets):
-                predicted = idim.torque(theta, *motion, conditions=conditions)
-                error = measured - filter_zero_phase(predicted, lowpass_hz, log.rate)[inner]
+                error = measured - smooth(idim.torque(theta, *motion, conditions=conditions))
                 squared_error[k] += np.sum(kept * error**2, axis=0)
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
@@ -239,13 +242,17 @@ def score_all_samples(
     )
 
 
-def find_moving_samples(idim: Idim, log: Samples) -> Booleans:
-    """Samples in which all that rubs on a joint moves, shape (samples, rows)."""
+def find_moving_samples(idim: Idim, dq: Array, slow: tuple[float, ...]) -> Booleans:
+    """Samples in which all that rubs on a joint moves, shape (samples, rows).
+
+    Parameters
+    ----------
+    slow : tuple of float
+        See `find_standstill_speeds`.
+    """
     joints = slice(idim.tree.dof - idim.robot.n, idim.tree.dof)
-    found = np.ones((len(log.dq), idim.rows), dtype=bool)
-    found[:, joints] = find_moving_joints(
-        log.dq[:, joints], tuple(find_standstill_speeds(log)), idim.robot.drives
-    )
+    found = np.ones((len(dq), idim.rows), dtype=bool)
+    found[:, joints] = find_moving_joints(dq[:, joints], slow, idim.robot.drives)
     return found
 
 
@@ -278,10 +285,30 @@ def find_scored_samples(log: Samples, lowpass_hz: float) -> tuple[tuple[slice, s
     return tuple(found)
 
 
+def cut_scored_samples(
+    idim: Idim, log: Samples, lowpass_hz: float, runs: bool = False
+) -> Iterator[Block]:
+    """The same block by block, with as much of their runs as the figure's low-pass sees.
+
+    Of friction with a memory, whose states follow from the run's start, all of it.
+
+    Parameters
+    ----------
+    runs : bool
+        Whole runs instead of what is scored of them.
+    """
+    memory = len(log.q) if idim.has_states else count_memory(lowpass_hz, log.rate)
+    if runs:
+        return cut_into_blocks(log.runs, memory)
+    found = find_scored_samples(log, lowpass_hz)
+    parts = [(run.start + inner.start, run.start + inner.stop) for run, inner in found]
+    return cut_into_blocks(parts, memory, [(run.start, run.stop) for run, _ in found])
+
+
 def count_edge_samples(log: Samples, lowpass_hz: float) -> int:
     """How many samples of a log are filters' edges, and in no figure of all samples."""
-    counted = sum(len(log.q[run][inner]) for run, inner in find_scored_samples(log, lowpass_hz))
-    return sum(stop - start for start, stop in log.runs) - counted
+    counted = sum(inner.stop - inner.start for _, inner in find_scored_samples(log, lowpass_hz))
+    return int(sum(stop - start for start, stop in log.runs) - counted)
 
 
 def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]:
@@ -337,6 +364,17 @@ def thin_positions(log: Samples, simulated: Array, points: int) -> PositionSerie
     return PositionSeries(log.name, kept / log.rate, log.measured[kept], simulated[kept])
 
 
+def thin_motion(logs: Sequence[Samples], points: int) -> list[tuple[Integers, Array, Array]]:
+    """About `points` samples of all logs: which of each, its positions and speeds there."""
+    step, before, found = max(1, sum(len(log.q) for log in logs) // points), 0, []
+    for log in logs:
+        few = np.arange(-before % step, len(log.q), step)
+        q, dq = take_every((log.q, log.dq), step, -before % step)
+        found.append((few, q, dq))
+        before += len(log.q)
+    return found
+
+
 def decompose_torques(
     idim: Idim,
     theta: Array,
@@ -348,29 +386,28 @@ def decompose_torques(
     """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
     step = max(1, len(log.q) // points)
     signals: dict[str, list[Array]] = {}
-    still = np.zeros_like(log.dq[:1])
     scored = np.zeros(len(log.q), dtype=bool)
     for run, inner in find_scored_samples(log, lowpass_hz):
         scored[run][inner] = True
-    for start, stop in log.runs:
-        q, dq, ddq = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
-        zero = np.broadcast_to(still, dq.shape)
-        rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
-        gravity_only, rotors, sensors = theta.copy(), theta.copy(), np.zeros_like(theta)
-        gravity_only[idim.inertial :] = 0.0
-        rotors[: idim.inertial] = 0.0
-        idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
-        idim.sensor_values(rotors)[:] = 0.0
-        friction = np.where(rotor_free, 0.0, rotors)
-        rotors = np.where(rotor_free, rotors, 0.0)
+    rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
+    gravity_only, rotors, sensors = theta.copy(), theta.copy(), np.zeros_like(theta)
+    gravity_only[idim.inertial :] = 0.0
+    rotors[: idim.inertial] = 0.0
+    idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
+    idim.sensor_values(rotors)[:] = 0.0
+    friction = np.where(rotor_free, 0.0, rotors)
+    rotors = np.where(rotor_free, rotors, 0.0)
+    for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz, runs=True):
+        q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
+        zero = np.zeros_like(dq)
         gravity = idim.torque(gravity_only, q, zero, zero)
         moving = idim.torque(gravity_only, q, dq, zero)
         body = idim.torque(gravity_only, q, dq, ddq)
-        around = collect_conditions(idim, log, slice(start, stop))
+        around = collect_conditions(idim, log, wide)
         around = idim.follow(q, dq, log.rate, conditions=around)
         conditions = replace(around, load=idim.compute_loads(body))
         values = {
-            "measured": log.tau[start:stop]
+            "measured": log.tau[wide]
             - idim.drive_torque(sensors, q, dq, ddq, conditions=conditions),
             "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
             "velocity": moving - gravity,
@@ -379,15 +416,15 @@ def decompose_torques(
         }
         if nominal is not None:
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
-        for name, value in values.items():
-            smooth = filter_zero_phase(value, lowpass_hz, log.rate)
-            if name == "measured":
-                smooth = np.where(log.stated[start:stop], smooth, np.nan)
-            signals.setdefault(name, []).append(smooth[::step])
-        signals.setdefault("time", []).append(np.arange(start, stop)[::step] / log.rate)
-        signals.setdefault("speed", []).append(dq[::step])
-        signals.setdefault("sharp", []).append(values["friction"][::step])
-        signals.setdefault("scored", []).append(scored[start:stop:step])
+        begin = next(start for start, stop in log.runs if own.stop <= stop)
+        first = -(own.start - begin) % step
+        few = slice(inner.start + first, inner.stop, step)
+        shown = {name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()}
+        shown["measured"] = np.where(log.stated[wide], shown["measured"], np.nan)
+        shown["time"] = np.arange(wide.start, wide.stop) / log.rate
+        shown |= {"speed": dq, "sharp": values["friction"], "scored": scored[wide]}
+        for name, x in shown.items():
+            signals.setdefault(name, []).append(x[few].copy())  # no view, which would keep all
     joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
     parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
     return Series(

@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.dynamics.idim import Idim
+from dynident.filters.blocks import cut_signal
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.filters.spline import interpolate_cubically
 from dynident.fit.figures import (
@@ -228,8 +229,9 @@ def take_longest_stretch(log: GeneralisedSamples, lowpass_hz: float) -> Stretch:
     if found is None:
         return Stretch(0.0, log.rate, log.q[:0], log.dq[:0])
     run, inner = found
-    begin = (run.start + inner.start) / log.rate
-    return Stretch(begin, log.rate, log.q[run][inner], log.dq[run][inner])
+    some = slice(run.start + inner.start, run.start + inner.stop)
+    q, dq = cut_signal(log.q, some), cut_signal(log.dq, some)
+    return Stretch(some.start / log.rate, log.rate, q, dq)
 
 
 def predict_stretch(

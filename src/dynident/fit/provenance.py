@@ -53,7 +53,7 @@ def hash_log(log: Samples) -> str:
     """SHA-256 of a log's positions and torques."""
     digest = hashlib.sha256()
     for signal in (log.measured, log.tau):
-        digest.update(np.ascontiguousarray(signal).tobytes())
+        digest.update(np.ascontiguousarray(signal).data)
     return digest.hexdigest()
 
 

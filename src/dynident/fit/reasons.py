@@ -134,17 +134,19 @@ def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason
         return []
     speeds = np.max([find_standstill_speeds(log) for log in problem.samples], axis=0)
     drives = problem.robot.drives
-    moving = [
-        find_moving_joints(log.dq[:, log.joint_rows], tuple(speeds), drives)
-        for log in problem.samples
-    ]
+    moving = []
+    for k, log in enumerate(problem.samples):
+        each = zip(rest.sample, rest.log, strict=True)
+        asked = np.unique(np.concatenate([own[of == k] for own, of in each]))
+        moves = find_moving_joints(log.dq[asked][:, log.joint_rows], tuple(speeds), drives)
+        moving.append((asked, moves))
     shares, times = np.zeros(n), np.full(n, np.nan)
     for j in np.flatnonzero(np.any(rub, axis=0)):
         g = problem.robot.dof - n + j
         still = np.zeros(len(rest.error[g]), dtype=bool)
-        for k, own in enumerate(moving):
+        for k, (asked, moves) in enumerate(moving):
             here = rest.log[g] == k
-            still[here] = ~own[rest.sample[g][here], j]
+            still[here] = ~moves[np.searchsorted(asked, rest.sample[g][here]), j]
         if 0 < np.sum(still) < len(still):
             squares = rest.error[g] ** 2
             shares[j] = np.mean(still)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Self, Unpack
+from functools import partial
+from typing import Annotated, Any, Literal, Self, Unpack, cast
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -13,6 +14,7 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
 from dynident.core.schema import Number
+from dynident.filters.blocks import LONG, Course, LongSignal, count_memory, cut_into_blocks
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -218,7 +220,7 @@ class Samples:
     def __post_init__(self) -> None:
         for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
             signal = getattr(self, label)
-            if signal is not None:
+            if signal is not None and not isinstance(signal, LongSignal):
                 object.__setattr__(self, label, freeze_array(signal))
         if self.moving.flags.writeable:
             object.__setattr__(self, "moving", self.moving.copy())
@@ -384,11 +386,13 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
     notes = [*recording.warnings, *assumed, *dropped, *odd]
     if wanted.period != "none":
         return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
-    motion = filter_motion(recording, wanted, runs, cutoffs.position)
-    q, dq, ddq = motion
-    moving = np.zeros(q.shape, dtype=bool)
-    for start, stop in runs:
-        moving[start:stop] = find_moving_joints(dq[start:stop], cutoffs.slow, recording.drives)
+    q, dq, ddq = filter_motion(recording, wanted, runs, cutoffs.position)
+    moving = np.broadcast_to(True, q.shape)
+    if any(cutoffs.slow) or runs != ((0, len(q)),):
+        moving = np.zeros(q.shape, dtype=bool)
+        for own, _, _ in cut_into_blocks(runs, 0):
+            moving[own] = find_moving_joints(dq[own], cutoffs.slow, recording.drives)
+        moving.setflags(write=False)
     base = asked = None
     if recording.base is not None:
         measured = wanted.derivatives == "measured"
@@ -406,8 +410,6 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
         DecimationFilter.design(hz, recording.rate, wanted.decimation) for hz in cutoffs.torque
     )
     segments, short = trim_filter_edges(recording, runs, cutoffs, filters)
-    for array in (*motion, moving):
-        array.setflags(write=False)  # ours, and so they are not copied
     return Samples(
         q=q,
         dq=dq,
@@ -544,21 +546,37 @@ def filter_motion(
     wanted: Preparation,
     runs: tuple[tuple[int, int], ...],
     cutoffs: tuple[float, ...],
+) -> tuple[Array, ...]:
+    """Filtered q, and dq and ddq, run by run; those of a long log as they are read."""
+    compute = partial(filter_stretch, recording, wanted, cutoffs)
+    if len(recording.q) > LONG:
+        memory = max(count_memory(hz, recording.rate) for hz in cutoffs) + (wanted.median or 0) + 4
+        samples, columns = recording.q.shape
+        course = Course(samples, columns, runs, memory, compute)
+        part = range(len(recording.q))
+        return tuple(cast(Array, LongSignal(course, k, part)) for k in range(3))
+    motion = tuple(np.empty_like(recording.q) for _ in range(3))
+    for run in runs:
+        for signal, own in zip(motion, compute(slice(*run)), strict=True):
+            signal[slice(*run)] = own
+    for signal in motion:
+        signal.setflags(write=False)  # ours, and so they are not copied
+    return motion
+
+
+def filter_stretch(
+    recording: Recording, wanted: Preparation, cutoffs: tuple[float, ...], some: slice
 ) -> tuple[Array, Array, Array]:
-    """Filtered q, and dq and ddq, run by run; cutoffs are those of the positions [Hz]."""
+    """The same of some samples of a run; cutoffs are those of the positions [Hz]."""
     rate = recording.rate
-    q = np.empty_like(recording.q)
-    dq, ddq = np.empty_like(q), np.empty_like(q)
-    for start, stop in runs:
-        run = slice(start, stop)
-        q[run] = filter_by_cutoff(filter_by_median(recording.q[run], wanted.median), cutoffs, rate)
-        dq[run], ddq[run] = differentiate_twice(q[run], rate)
-        if wanted.derivatives == "measured" and recording.dq is not None:
-            dq[run] = filter_by_cutoff(recording.dq[run], cutoffs, rate)
-            if recording.ddq is not None:
-                ddq[run] = filter_by_cutoff(recording.ddq[run], cutoffs, rate)
-            else:
-                ddq[run] = differentiate_twice(dq[run], rate)[0]
+    q = filter_by_cutoff(filter_by_median(recording.q[some], wanted.median), cutoffs, rate)
+    dq, ddq = differentiate_twice(q, rate)
+    if wanted.derivatives == "measured" and recording.dq is not None:
+        dq = filter_by_cutoff(recording.dq[some], cutoffs, rate)
+        if recording.ddq is not None:
+            ddq = filter_by_cutoff(recording.ddq[some], cutoffs, rate)
+        else:
+            ddq = differentiate_twice(dq, rate)[0]
     return q, dq, ddq
 
 

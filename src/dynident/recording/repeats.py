@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.filters.blocks import find_run_extremes, take_every
 from dynident.recording.periods import FALLEN, REPEATS, SAMPLED, SIMILAR, TINY
 
 AGREE = 0.01
@@ -53,7 +55,7 @@ class Stretch(NamedTuple):
     def thin(self, rate: float) -> Stretch:
         """About as many samples a second as that, or all where they are fewer."""
         step = max(1, int(self.rate / rate))
-        return Stretch(self.begin, self.rate / step, self.q[::step], self.dq[::step])
+        return Stretch(self.begin, self.rate / step, *take_every((self.q, self.dq), step))
 
 
 class Match(NamedTuple):
@@ -131,22 +133,22 @@ def measure_distances(a: Array, b: Array, least: float) -> tuple[Integers, Array
     middle = a.mean(axis=0)
     a, b = a - middle, b - middle
     size = 1 << int(np.ceil(np.log2(len(a) + len(b))))
-    cross = np.fft.irfft(
-        np.sum(np.fft.rfft(a, size, axis=0).conj() * np.fft.rfft(b, size, axis=0), axis=1), size
-    )
+    pairs = (np.fft.rfft(x, size).conj() * np.fft.rfft(y, size) for x, y in zip(a.T, b.T))
+    cross = np.fft.irfft(functools.reduce(np.add, pairs), size)
     lags = np.arange(1 - len(a), len(b))
     first, last = np.maximum(0, -lags), np.minimum(len(a), len(b) - lags)
     energy_a, energy_b = (np.concatenate([[0.0], np.cumsum(np.sum(x * x, axis=1))]) for x in (a, b))
     squares = energy_a[last] - energy_a[first] + energy_b[last + lags] - energy_b[first + lags]
-    pairs = last - first
-    apart = (squares - 2.0 * cross[lags]) / pairs
-    apart[pairs < least * min(len(a), len(b))] = np.inf
+    count = last - first
+    apart = (squares - 2.0 * cross[lags]) / count
+    apart[count < least * min(len(a), len(b))] = np.inf
     return lags, apart
 
 
 def scale_to_ranges(one: Stretch, other: Stretch) -> Array:
     """One over the ranges of the joints in two stretches; zero of those that do not move."""
-    ranges = np.maximum(np.ptp(one.q, axis=0), np.ptp(other.q, axis=0))
+    both = (find_run_extremes(each.q, [(0, len(each.q))]) for each in (one, other))
+    ranges = np.max([high[0] - low[0] for low, high in both], axis=0)
     moves = ranges > max(STILL * float(ranges.max(initial=0.0)), TINY)
     return np.where(moves, 1.0 / np.where(moves, ranges, 1.0), 0.0)
 

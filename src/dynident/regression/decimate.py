@@ -33,8 +33,13 @@ class Decimator:
         # what an output that began so many samples before, or after, takes of a block
         self.windows = sliding_window_view(np.pad(filter.taps, block), block)
 
-    def push(self, a: int, rows: Array) -> tuple[np.ndarray, Array]:
+    def push(self, a: int, pieces: Sequence[Array]) -> tuple[np.ndarray, Array]:
         """Add samples ``a, a + 1, ...`` and return the outputs that are now complete.
+
+        Parameters
+        ----------
+        pieces : sequence of ndarray, shapes (samples, any)
+            Columns side by side, `width` of them together.
 
         Returns
         -------
@@ -42,25 +47,29 @@ class Decimator:
             Sample index of each output.
         outputs : ndarray, shape (k, width)
         """
-        f, local, end = self.filter, a - self.start, a - self.start + len(rows)
+        samples = len(pieces[0])
+        f, local, end = self.filter, a - self.start, a - self.start + samples
         if len(f.taps) == 1 and f.step == 1:
-            return np.arange(a, a + len(rows)), rows
+            return np.arange(a, a + samples), np.hstack(pieces)
         reached = min(self.count, (end - 1) // f.step + 1)
-        width = rows.shape[1]
+        width = self.open.shape[1]
         if reached > self.first + len(self.open):
             new = np.zeros((reached - self.first - len(self.open), width))
             self.open = np.vstack([self.open, new])
         # output k sees samples k step ... k step + 2 half of the run
         block = self.windows.shape[1]
-        for begin in range(0, len(rows), block):
-            piece = rows[begin : begin + block]
-            at = local + begin
+        for begin in range(0, samples, block):
+            at, count = local + begin, min(block, samples - begin)
             low = max(0, -(-(at - 2 * f.half) // f.step))
-            high = min(self.count, (at + len(piece) - 1) // f.step + 1)
+            high = min(self.count, (at + count - 1) // f.step + 1)
             if high <= low:
                 continue
-            weights = self.windows[block + at - np.arange(low, high) * f.step, : len(piece)]
-            self.open[low - self.first : high - self.first] += weights @ piece
+            weights = self.windows[block + at - np.arange(low, high) * f.step, :count]
+            rows, column = self.open[low - self.first : high - self.first], 0
+            for piece in pieces:  # copied side by side they would be filtered no faster
+                own = slice(column, column + piece.shape[1])
+                rows[:, own] += weights @ piece[begin : begin + count]
+                column = own.stop
         done = min(self.count, max(0, (end - 1 - 2 * f.half) // f.step + 1))
         finished, self.open = self.open[: done - self.first], self.open[done - self.first :]
         centres = self.start + f.half + np.arange(self.first, done) * f.step
@@ -120,10 +129,12 @@ class GroupDecimator:
         rows: list[Array] = [np.empty(0)] * len(blocks)
         sample: list[np.ndarray] = [np.empty(0)] * len(blocks)
         for members, decimator in self._banks:
-            pieces = np.hstack([piece for g in members for piece in blocks[g]])
+            pieces = [piece for g in members for piece in blocks[g]]
             if self._left_out is not None:
-                out_now = self._left_out[a : a + len(pieces)][:, members]
-                pieces[np.repeat(out_now, [self._widths[g] for g in members], axis=1)] = 0.0
+                joined = np.hstack(pieces)
+                out_now = self._left_out[a : a + len(joined)][:, members]
+                joined[np.repeat(out_now, [self._widths[g] for g in members], axis=1)] = 0.0
+                pieces = [joined]
             centres, out = decimator.push(a, pieces)
             column = 0
             for g in members:

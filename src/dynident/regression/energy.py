@@ -80,7 +80,7 @@ def stream_energy_rows(base: BaseParameters, log: GeneralisedSamples) -> Iterato
             known = np.concatenate([last, new])
             mean_power = 0.5 * (known[1:, 1] + known[:-1, 1])
             gained = np.diff(known[:, 0], axis=0) + mean_power / log.rate
-            centres, rows = decimator.push(a - len(last), gained)
+            centres, rows = decimator.push(a - len(last), [gained])
             rows, centres, last = rows[kept[centres]], centres[kept[centres]], new[-1:]
             yield Rows((rows[:, :-1],), (rows[:, -1] + rows[:, :-1] @ base.shift,), (centres,))
 

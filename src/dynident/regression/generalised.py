@@ -185,8 +185,10 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
-    tau = np.zeros((len(q), robot.equations))
-    tau[:, first : robot.dof] = log.tau
+    tau = log.tau
+    if robot.equations > robot.n or log.wrenches:
+        tau = np.zeros((len(q), robot.equations))
+        tau[:, first : robot.dof] = log.tau
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
@@ -214,9 +216,11 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         for (start, stop), names in zip(segments, sets, strict=True):
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
-    everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
-    moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
-    moving[:, first : robot.dof] = log.moving
+    moving = log.moving
+    if robot.equations > robot.n:
+        everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
+        moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
+        moving[:, first : robot.dof] = log.moving
     left_out = log.left_out
     if left_out is not None:
         left_out = np.zeros(moving.shape, dtype=bool)

@@ -15,6 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.dynamics.equations import CREEPING
+from dynident.filters.blocks import find_run_extremes
 from dynident.filters.filters import DecimationFilter, count_filter_edge
 from dynident.recording.prepare import Samples
 
@@ -35,10 +36,15 @@ def find_standstill_speeds(log: Samples) -> Array:
 
     `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
     """
-    dq = log.dq[:, log.dq.shape[1] - len(log.drop_below) :]
-    fastest = np.max([np.max(np.abs(dq[a:b]), axis=0) for a, b in log.runs], axis=0)
+    fastest = find_fastest(log)[log.dq.shape[1] - len(log.drop_below) :]
     given = np.array(log.drop_below)
     return np.where(given > 0.0, given, CREEP * fastest)
+
+
+def find_fastest(log: Samples) -> Array:
+    """Largest speeds, shape (columns,) [rad/s or m/s]."""
+    low, high = find_run_extremes(log.dq, log.runs)
+    return np.asarray(np.maximum(-low, high).max(axis=0))
 
 
 def rests_long(log: Samples) -> bool:

@@ -8,7 +8,7 @@ contacts that nothing measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -37,8 +37,9 @@ CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
-KEEP_BYTES = 256 * 2**20
-"""Decimated rows below this size are kept instead of being made anew at each pass."""
+KEEP_BYTES, SPARE_BYTES = 256 * 2**20, 2**25
+"""Decimated rows below this size are kept instead of being made anew at each pass; below that one
+also when an identification is done with them."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,10 @@ class RowSource(Protocol):
         """The same rows with some of the base parameters, in this order."""
         ...
 
+    def release(self) -> None:
+        """Let go of many rows that are kept for the next pass, which makes them anew."""
+        ...
+
 
 class WithoutInstruments:
     """A source of rows in which X stands for Z."""
@@ -169,6 +174,9 @@ class WithoutInstruments:
     def instruments(self) -> tuple[Integers, ...]:
         """X itself."""
         return self.columns
+
+    def release(self) -> None:
+        """See `RowSource`: what is not made anew is not let go."""
 
 
 def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
@@ -261,16 +269,29 @@ class MotionRows(WithoutInstruments):
         """Rows as though the shapes were no parameters."""
         return self._stream() if self._kept is None else map(iter, self._kept)
 
+    def release(self) -> None:
+        """See `RowSource`."""
+        kept = self.__dict__.get("_kept") or ()
+        if sum(X.nbytes for log in kept for rows in log for X in rows.X) > SPARE_BYTES:
+            del self.__dict__["_kept"]
+
     def _stream(self) -> Iterator[Iterator[Rows]]:
         return map(self._stretches, self.samples, self.widths or (None,) * len(self.samples))
 
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
         steps = (min(f.step for f in log.filters) for log in self.samples)
-        rows = sum(len(log.q) // step for log, step in zip(self.samples, steps, strict=True))
-        if 8 * rows * self.packing.width > KEEP_BYTES:
+        counts = [len(log.q) // step for log, step in zip(self.samples, steps, strict=True)]
+        if 8 * sum(counts) * self.packing.width > KEEP_BYTES:
             return None
-        return tuple(map(tuple, self._stream()))
+        if 8 * sum(counts) * self.packing.width < SPARE_BYTES:
+            return tuple(map(tuple, self._stream()))
+        width = sum(len(columns) + 1 for columns in self.columns)
+        sizes = (
+            (count + len(log.segments)) * width
+            for log, count in zip(self.samples, counts, strict=True)
+        )
+        return tuple(gather_rows(rows, size) for rows, size in zip(self._stream(), sizes))
 
     def _stretches(self, log: GeneralisedSamples, width: Array | None) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
@@ -386,6 +407,23 @@ class MotionRows(WithoutInstruments):
         return idim.split(self.base.standard(self.base.matrix @ values))[0]
 
 
+def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
+    """Rows in one piece of memory for so many numbers, which is free as a whole when they are."""
+    room = np.empty(size)
+    end = 0
+
+    def take(x: Array) -> Array:
+        nonlocal end
+        own = room[end : end + x.size].reshape(x.shape)
+        own[...] = x
+        end += x.size
+        return own
+
+    return tuple(
+        Rows(tuple(map(take, rows.X)), tuple(map(take, rows.y)), rows.sample) for rows in stretches
+    )
+
+
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
     """Outliers of the torques of some groups; of combinations those of any equation."""
     if log.left_out is None:
@@ -457,6 +495,11 @@ class JoinedRows(WithoutInstruments):
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> JoinedRows:
         """The same rows with the base parameters of another model alone."""
         return replace(self, base=base)
+
+    def release(self) -> None:
+        """See `RowSource`."""
+        self.steady.release()
+        self.moving.release()
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
@@ -574,6 +617,11 @@ class InstrumentedRows:
     def instrument_sets(self) -> int:
         """The other sources."""
         return len(self.others)
+
+    def release(self) -> None:
+        """See `RowSource`."""
+        for source in (self.rows, *self.others):
+            source.release()
 
     @property
     def left(self) -> Left | None:

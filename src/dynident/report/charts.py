@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynident.core.arrays import Booleans, Integers
 from dynident.core.words import format_with_error, raise_powers
+from dynident.fit.figures import thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
 from dynident.plots.charts import Panel
-from dynident.plots.coverage import Range, build_coverage
+from dynident.plots.coverage import DOTS, Range, build_coverage
 from dynident.plots.parameters import build_forest
 from dynident.regression.generalised import GeneralisedSamples
 
@@ -28,25 +30,28 @@ def show_parameters(fit: Result) -> Panel:
 
 def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel]:
     """Speed against position of each joint in some logs, with its limits."""
-    first = fit.robot.dof - fit.robot.n
-    panels = []
-    for j, joint in enumerate(fit.robot.joints):
-        panels.append(
-            build_coverage(
-                joint.name,
-                joint.kind == "prismatic",
-                np.concatenate([log.q[:, j - fit.robot.n] for log in logs]),
-                np.concatenate([log.dq[:, first + j] for log in logs]),
-                np.concatenate([find_fitted(log, first + j) for log in logs]),
-                Range(joint.lower, joint.upper, joint.velocity),
-            )
+    first, n = fit.robot.dof - fit.robot.n, fit.robot.n
+    thinned = zip(logs, thin_motion(logs, DOTS), strict=True)
+    shown = [(q, dq, find_fitted(log, few)) for log, (few, q, dq) in thinned]
+    q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
+    return [
+        build_coverage(
+            joint.name,
+            joint.kind == "prismatic",
+            q[:, j - n],
+            dq[:, first + j],
+            fitted[:, first + j],
+            Range(joint.lower, joint.upper, joint.velocity),
         )
-    return panels
+        for j, joint in enumerate(fit.robot.joints)
+    ]
 
 
-def find_fitted(log: GeneralisedSamples, column: int) -> np.ndarray:
-    """At which samples of a log rows of a joint are fitted."""
-    inside = np.zeros(len(log.q), dtype=bool)
+def find_fitted(log: GeneralisedSamples, some: Integers) -> Booleans:
+    """At which of some samples of a log rows are fitted, shape (some, rows)."""
+    inside = np.zeros(len(some), dtype=bool)
     for start, stop in log.segments:
-        inside[start:stop] = log.moving[start:stop, column]
-    return inside if log.kept is None else inside & log.kept
+        inside |= (start <= some) & (some < stop)
+    if log.kept is not None:
+        inside &= log.kept[some]
+    return inside[:, None] & log.moving[some]
