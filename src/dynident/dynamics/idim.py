@@ -227,17 +227,6 @@ class Idim:
         return replace(self, shape=tuple(shape), limits=tuple(limits))
 
     @cached_property
-    def moved(self) -> npt.NDArray[np.bool_]:
-        """Which parameters have columns that change with shapes, loads or states."""
-        found = np.zeros(len(self.parameters), dtype=bool)
-        found[: self.inertial] = self.loaded and not self.bearing
-        for place, column in enumerate(self.drive_columns, self.inertial):
-            if column.friction is not None:
-                model = self.frictions[column.friction].model
-                found[place] = column.term is None or column.term in model.rows
-        return found
-
-    @cached_property
     def curved(self) -> npt.NDArray[np.bool_]:
         """Which parameters are friction's that no line over the speed is, as the sign of it."""
         found = np.zeros(len(self.parameters), dtype=bool)
@@ -398,19 +387,25 @@ class Idim:
                 found[first:, first:] += value * np.outer(column.turns, column.turns)
         return found
 
-    def packing(self, columns: Sequence[int] | Integers) -> Packing:
+    def packing(self, columns: Sequence[int] | Integers, bent_alone: bool = False) -> Packing:
         """Layout of packed rows for some of the standard parameters.
 
         Parameters
         ----------
         columns : sequence of int
             Indices into `parameters`, in the order that the caller counts them.
+        bent_alone : bool
+            Whether bodies are left out of all rows on which they act through no friction.
         """
         bent = self.free and not self.bearing
-        key, known = (self.free, bent, tuple(int(c) for c in columns)), self.structure.packings
+        key = (self.free, bent, bent_alone, tuple(int(c) for c in columns))
+        known = self.structure.packings
         if key not in known:
             pairs = self.structure.levers if bent else ()
-            known[key] = build_packing(self.structure, self.drive_columns, pairs, key[2])
+            columns = key[3]
+            known[key] = build_packing(
+                self.structure, self.drive_columns, pairs, columns, bent_alone
+            )
         return known[key]
 
     def evaluate_sensor_errors(

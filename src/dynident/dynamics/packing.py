@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import numpy as np
@@ -14,28 +14,33 @@ from dynident.dynamics.structure import Structure
 def build_packing(
     structure: Structure,
     drive_columns: Sequence[DriveColumn],
-    pairs: Iterable[tuple[int, int]],
+    pairs: Collection[tuple[int, int]],
     columns: Sequence[int],
+    bent_alone: bool = False,
 ) -> Packing:
     """Layout of packed rows for some of the standard parameters, in the order of `columns`.
 
-    `pairs` are rows of torque on which friction acts under the load of another, or of their own.
+    `pairs` are rows of torque on which friction acts under the load of another, or of their own;
+    with `bent_alone` bodies are in these rows alone.
     """
     tree, inertial = structure.tree, structure.inertial
+    first = tree.dof - structure.robot.n
+    of_bodies = {first + row for pair in pairs for row in pair}
+    if not bent_alone:
+        of_bodies.update(range(structure.rows))
     position = {c: k for k, c in enumerate(columns)}
     entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(structure.rows)]
     for b in range(tree.bodies):
         for k in range(tree.path_length[b]):
             for i in range(10):
-                if 10 * b + i in position:
+                if 10 * b + i in position and tree.path[b, k] in of_bodies:
                     entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
     for s, limb in enumerate(structure.limbs):
         for b, whole in enumerate(limb.bodies):
             for k, i in product(range(6), range(10)):
-                if 10 * whole + i in position:
+                if 10 * whole + i in position and limb.rows.start + k in of_bodies:
                     entered = entries[limb.rows.start + k]
                     entered.append((position[10 * whole + i], (b, k, i, s)))
-    first = tree.dof - structure.robot.n
     for d, column in enumerate(drive_columns):
         if inertial + d in position:
             for reached in structure.list_touched_rows(column):

@@ -21,7 +21,7 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
-from dynident.dynamics.idim import Idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
@@ -207,17 +207,20 @@ class MotionRows(WithoutInstruments):
         too, so that they give the simulated torque [rad/s or m/s].
     progress : callable or None
         Called with "rows" and the share of a log that has been turned into rows.
+    bent_alone : bool
+        Whether columns of bodies are left to others where no friction depends on their loads.
     """
 
     base: BaseParameters
     samples: tuple[GeneralisedSamples, ...]
     widths: Sequence[Array | None] | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
+    bent_alone: bool = False
 
     @cached_property
     def packing(self) -> Packing:
         """Where the kept columns stand in packed rows."""
-        return self.base.idim.packing(self.base.kept)
+        return self.base.idim.packing(self.base.kept, self.bent_alone)
 
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
@@ -279,7 +282,9 @@ class MotionRows(WithoutInstruments):
         only those that survive the decimation are computed.
         """
         idim, packing = self.base.idim, self.packing
-        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * packing.width)))
+        # the same for all columns of a robot, which are joined stretch by stretch
+        entries = 10 * int(np.sum(idim.tree.path_length))
+        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
         packed = np.empty((chunk, packing.width))
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -417,36 +422,57 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows(WithoutInstruments):
-    """Columns that nothing moves beside those that a linearisation renews.
+    """Columns of bodies, the same whatever the drives, beside those of the drives.
 
     Attributes
     ----------
     base : BaseParameters
         Which of the columns, in its order.
-    steady, moving : MotionRows
-        Of the same logs.
+    first, last : MotionRows
+        Of the same logs; where both have a column of a group, it is the last one's.
     """
 
     base: BaseParameters
-    steady: MotionRows
-    moving: MotionRows
+    first: MotionRows
+    last: MotionRows
+
+    @classmethod
+    def of(
+        cls,
+        base: BaseParameters,
+        samples: tuple[GeneralisedSamples, ...],
+        like: RowSource | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> JoinedRows:
+        """Rows of a model along some logs, with the bodies' of others where these are the same."""
+        robot, kept = base.idim.robot, base.kept[base.kept < base.idim.inertial]
+        bodies = like.first if isinstance(like, JoinedRows) else None
+        if (
+            bodies is None
+            or bodies.base.idim.robot is not robot
+            or not set(kept.tolist()) <= set(bodies.base.kept.tolist())
+            or any(a is not b for a, b in zip(bodies.samples, samples, strict=True))
+        ):
+            rigid = build_idim(robot, "none")
+            bodies = MotionRows(replace(base, idim=rigid, kept=kept), samples, progress=progress)
+        return cls(base, bodies, MotionRows(base, samples, bent_alone=True))
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
         """Those of both sources."""
-        return self.steady.groups
+        return self.last.groups
 
     @cached_property
     def places(self) -> tuple[tuple[Integers, Integers], ...]:
         """Per group, which of the columns side by side, and where they stand in the base."""
         where = {int(k): place for place, k in enumerate(self.base.kept)}
-        sources = (self.steady, self.moving)
+        sources = (self.first, self.last)
         found = []
         for own in zip(*(source.columns for source in sources), strict=True):
             ids = np.concatenate([s.base.kept[c] for s, c in zip(sources, own, strict=True)])
-            pairs = sorted((where[int(k)], i) for i, k in enumerate(ids) if int(k) in where)
-            columns, taken = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-            found.append((taken, columns))
+            taken = {where[int(k)]: i for i, k in enumerate(ids) if int(k) in where}
+            columns = np.array(sorted(taken), dtype=np.int64)
+            found.append((np.array([taken[k] for k in columns.tolist()], dtype=np.int64), columns))
         return tuple(found)
 
     @property
@@ -460,16 +486,16 @@ class JoinedRows(WithoutInstruments):
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
-        for pair in zip(self.steady.unshifted(), self.moving.unshifted(), strict=True):
+        for pair in zip(self.first.unshifted(), self.last.unshifted(), strict=True):
             yield map(self._joined, *pair)
 
-    def _joined(self, steady: Rows, moving: Rows) -> Rows:
+    def _joined(self, first: Rows, last: Rows) -> Rows:
         X = tuple(
             np.hstack([a, b])[:, taken]
-            for a, b, (taken, _) in zip(steady.X, moving.X, self.places, strict=True)
+            for a, b, (taken, _) in zip(first.X, last.X, self.places, strict=True)
         )
         shifts = [self.base.shift[columns] for columns in self.columns]
-        return linearise_rows(replace(moving, X=X), shifts)
+        return linearise_rows(replace(last, X=X), shifts)
 
 
 def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
