@@ -550,7 +550,6 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
     for name, value in (("estimate_roughly", None), ("factor_blocks", ())):
         monkeypatch.setattr(f"{room}.{name}", lambda *given, value=value: value)
     monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None))
-    monkeypatch.setattr(f"{room}.Problem", SimpleNamespace(of=lambda *given: None))
     monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, s: admitted.name))
 
     def found(errors, springs=()):
@@ -560,7 +559,8 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
 
         return choose
 
-    problem = SimpleNamespace(samples=(), factors=SimpleNamespace(weighted=lambda own: None))
+    factors = SimpleNamespace(weighted=lambda own: None)
+    problem = SimpleNamespace(factors=factors, under=lambda base: None)
     better, worse = {"usual": 5.0, "heavy": 4.0}, {"usual": 4.0, "heavy": 5.0}
     for errors, springs, expected in (
         (better, (), ["prior_weight", "heavy"]),

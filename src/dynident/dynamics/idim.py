@@ -458,15 +458,32 @@ class Idim:
         conditions : Conditions, optional
             That friction with states, load or temperature depends on.
         """
+        self.fill_bodies(packing, q, dq, ddq, out)
+        self.fill_drives(packing, q, dq, ddq, out, width, conditions)
+
+    def fill_bodies(self, packing: Packing, q: Array, dq: Array, ddq: Array, out: Array) -> None:
+        """The columns of bodies, as no friction under load bends them."""
         if np.any(packing.slot >= 0):
-            out[:, packing.empty] = 0.0
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
-            if conditions.bend is not None:
-                self._bend(packing, out, conditions.bend)
         for limb, own in zip(self.structure.limbs, packing.limbs, strict=True):
             if np.any(own >= 0):
                 carried = carry_limb(self.tree, self.robot, limb.robot, (q, dq, ddq))
                 fill_regressor(limb.tree, own, *carried, out)
+
+    def fill_drives(
+        self,
+        packing: Packing,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        out: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> None:
+        """The columns of drives beside those of bodies, and what they make of these; see `fill`."""
+        out[:, packing.empty] = 0.0
+        if conditions.bend is not None:
+            self._bend(packing, out, conditions.bend)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         tables: dict[int, Array] = {}

@@ -8,7 +8,7 @@ contacts that nothing measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -33,7 +33,7 @@ from dynident.regression.generalised import (
 )
 from dynident.robot.model import WRENCH, Robot
 
-CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
+CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 2048, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
@@ -207,20 +207,21 @@ class MotionRows(WithoutInstruments):
         too, so that they give the simulated torque [rad/s or m/s].
     progress : callable or None
         Called with "rows" and the share of a log that has been turned into rows.
-    bent_alone : bool
-        Whether columns of bodies are left to others where no friction depends on their loads.
+    bodies : MotionRows or None
+        Rows of the bodies along the same motion, to which columns of bodies are left where no
+        friction depends on their loads.
     """
 
     base: BaseParameters
     samples: tuple[GeneralisedSamples, ...]
     widths: Sequence[Array | None] | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
-    bent_alone: bool = False
+    bodies: MotionRows | None = field(default=None, repr=False)
 
     @cached_property
     def packing(self) -> Packing:
         """Where the kept columns stand in packed rows."""
-        return self.base.idim.packing(self.base.kept, self.bent_alone)
+        return self.base.idim.packing(self.base.kept, self.bodies is not None)
 
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
@@ -265,7 +266,7 @@ class MotionRows(WithoutInstruments):
         return self._stream() if self._kept is None else map(iter, self._kept)
 
     def _stream(self) -> Iterator[Iterator[Rows]]:
-        return map(self._stretches, self.samples, self.widths or (None,) * len(self.samples))
+        return map(self._stretches, range(len(self.samples)))
 
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
@@ -275,13 +276,14 @@ class MotionRows(WithoutInstruments):
             return None
         return tuple(map(tuple, self._stream()))
 
-    def _stretches(self, log: GeneralisedSamples, width: Array | None) -> Iterator[Rows]:
+    def _stretches(self, k: int) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
 
         The regressor is computed once at every sample, in stretches; of the filter's outputs
         only those that survive the decimation are computed.
         """
-        idim, packing = self.base.idim, self.packing
+        log, width = self.samples[k], None if self.widths is None else self.widths[k]
+        idim, packing, bodies = self.base.idim, self.packing, self.bodies
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
@@ -306,14 +308,22 @@ class MotionRows(WithoutInstruments):
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
                 met = idim.find_conditions(*motion, log.rate, width, met, around)
-                idim.fill(packing, *motion, packed[: b - a], width, met)
-                tau = log.tau[a:b]
+                part, tau = packed[: b - a], log.tau[a:b]
+                if bodies is None or not packing.bent:
+                    idim.fill_bodies(packing, *motion, part)
+                else:
+                    rigid = bodies.unfiltered(k, a, b)
+                    part[:, self._borrowed[0]] = rigid[:, self._borrowed[1]]
                 if met.bend is not None:
-                    tau = tau + idim.apply_load_slopes(
-                        evaluate_inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
+                    torques = (
+                        evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                        if bodies is None
+                        else bodies.sum_bodies(rigid, self._about[1])
                     )
+                    tau = tau + idim.apply_load_slopes(torques, met.bend)
+                idim.fill_drives(packing, *motion, part, width, met)
                 blocks: list[tuple[Array, ...]] = [
-                    (packed[: b - a, packing.joints[g][0]], tau[:, g : g + 1])
+                    (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
                     if g < len(packing.joints)
                 ]
@@ -381,14 +391,56 @@ class MotionRows(WithoutInstruments):
         return split_rows(rows, tuple(samples))
 
     @cached_property
-    def _bodies(self) -> Array:
-        """Bodies about which loads are linearised, as the columns have them.
+    def _about(self) -> tuple[Array, dict[int, float]]:
+        """Bodies about which loads are linearised, as the columns have them: also by column.
 
         Those that the base parameters stand for: with the rotors that are regrouped into them.
         """
         idim = self.base.idim
-        values = np.array([*idim.about, *idim.shape])
-        return idim.split(self.base.standard(self.base.matrix @ values))[0]
+        beta = self.base.matrix @ np.array([*idim.about, *idim.shape])
+        by_column = dict(zip(self.base.kept.tolist(), beta.tolist(), strict=True))
+        return idim.split(self.base.standard(beta))[0], by_column
+
+    @cached_property
+    def _borrowed(self) -> tuple[Integers, Integers]:
+        """Slots of bodies, and where the rows of the bodies have the same."""
+        assert self.bodies is not None
+        pairs: list[tuple[int, int]] = []
+        for own, known in zip(self.packing.joints, self.bodies.packing.joints, strict=True):
+            ids = self.bodies.base.kept[known[1]].tolist()
+            where = dict(zip(ids, range(known[0].start, known[0].stop), strict=True))
+            wanted = enumerate(self.base.kept[own[1]].tolist(), own[0].start)
+            pairs += [(slot, where[k]) for slot, k in wanted if k in where]
+        slots, places = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return slots, places
+
+    def unfiltered(self, k: int, a: int, b: int) -> Array:
+        """Packed rows of bodies at some samples of a log, kept where they are few."""
+        if self._unfiltered is not None:
+            return self._unfiltered[k][a:b]
+        log, out = self.samples[k], np.empty((b - a, self.packing.width))
+        motion = log.q[a:b], log.dq[a:b], log.ddq[a:b]
+        self.base.idim.fill_bodies(self.packing, *motion, out)
+        return out
+
+    @cached_property
+    def _unfiltered(self) -> tuple[Array, ...] | None:
+        if 8 * sum(len(log.q) for log in self.samples) * self.packing.width > KEEP_BYTES:
+            return None
+        found = []
+        for log in self.samples:
+            out = np.zeros((len(log.q), self.packing.width))
+            for start, stop in log.segments:
+                motion = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
+                self.base.idim.fill_bodies(self.packing, *motion, out[start:stop])
+            found.append(out)
+        return tuple(found)
+
+    def sum_bodies(self, rigid: Array, values: Mapping[int, float]) -> Array:
+        """Torques of packed rows of bodies with values by column, shape (samples, rows)."""
+        beta = np.array([values.get(k, 0.0) for k in self.base.kept.tolist()])
+        parts = [rigid[:, entries] @ beta[columns] for entries, columns in self.packing.joints]
+        return np.column_stack(parts)
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
@@ -455,7 +507,7 @@ class JoinedRows(WithoutInstruments):
         ):
             rigid = build_idim(robot, "none")
             bodies = MotionRows(replace(base, idim=rigid, kept=kept), samples, progress=progress)
-        return cls(base, bodies, MotionRows(base, samples, bent_alone=True))
+        return cls(base, bodies, MotionRows(base, samples, bodies=bodies))
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:

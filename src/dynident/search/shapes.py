@@ -423,7 +423,7 @@ def follow_shapes(near: Projected, other: Problem) -> Projected:
 
     Within the bounds that those were found in.
     """
-    problem = near.problem.on(other.samples).linearised(near.theta)
+    problem = other.under(near.problem.base).linearised(near.theta)
     found = fit_linear_parameters(problem, near.sigma)
     return descend_over_shapes(found) if problem.idim.shape else found
 
