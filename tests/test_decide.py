@@ -359,6 +359,22 @@ def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
     assert fit.idim.friction == "viscous"
 
 
+def test_logs_are_prepared_by_the_bandwidth_as_it_is_stated(place, tmp_path):
+    """A written study has the digits that are said, and gives the same result."""
+    text = (place / "usual.toml").read_text().replace('"arm.urdf"', f'"{place / "arm.urdf"}"')
+    text = text.replace('"usual-', f'"{place}/usual-')
+    names, *lines = (place / "usual-0.csv").read_text().splitlines()
+    # 96.1234 Hz: 4.80617 Hz are assumed
+    rows = [f"{k / 96.1234!r},{line.partition(',')[2]}" for k, line in enumerate(lines[:800])]
+    (tmp_path / "slow.csv").write_text("\n".join([names, *rows]))
+    path = tmp_path / "slow.toml"
+    path.write_text(text.replace(f"{place}/usual-0.csv", str(tmp_path / "slow.csv")))
+    fit = identified(path, decide="bandwidth, standstill")
+    (stated,) = {each["value"] for each in fit.settings["decided"] if each["what"] == "bandwidth"}
+    assert fit.samples[0].bandwidth == (float(stated),) * 2
+    assert float(stated) != 0.05 * fit.samples[0].rate
+
+
 def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd):
     written = tmp_path / "decided.toml"
     argv = ["identify", str(place / "root.toml"), "-o", str(tmp_path / "out")]

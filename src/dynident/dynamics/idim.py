@@ -227,6 +227,18 @@ class Idim:
         return replace(self, shape=tuple(shape), limits=tuple(limits))
 
     @cached_property
+    def steady(self) -> npt.NDArray[np.bool_]:
+        """Which parameters are of drives and have columns of speed or acceleration alone."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        found[self.inertial :] = [self.structure.is_plain(each) for each in self.drive_columns]
+        return found
+
+    @property
+    def bent(self) -> bool:
+        """Whether bodies act through the loads of friction, too."""
+        return self.loaded and self.free and not self.bearing
+
+    @cached_property
     def curved(self) -> npt.NDArray[np.bool_]:
         """Which parameters are friction's that no line over the speed is, as the sign of it."""
         found = np.zeros(len(self.parameters), dtype=bool)
@@ -397,11 +409,10 @@ class Idim:
         bent_alone : bool
             Whether bodies are left out of all rows on which they act through no friction.
         """
-        bent = self.free and not self.bearing
-        key = (self.free, bent, bent_alone, tuple(int(c) for c in columns))
+        key = (self.free, self.bent, bent_alone, tuple(int(c) for c in columns))
         known = self.structure.packings
         if key not in known:
-            pairs = self.structure.levers if bent else ()
+            pairs = self.structure.levers if self.bent else ()
             columns = key[3]
             known[key] = build_packing(
                 self.structure, self.drive_columns, pairs, columns, bent_alone

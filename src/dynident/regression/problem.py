@@ -31,6 +31,7 @@ from dynident.regression.rows import (
     RowGroup,
     Rows,
     RowSource,
+    select_base_parameters,
 )
 from dynident.robot.model import Robot
 
@@ -335,7 +336,7 @@ class Problem(Regression):
         parts = [np.flatnonzero(part).tolist() for part in (~curved, curved)]
         straight, own = (select_base_parameters(self.base, part) for part in parts)
         measured = MotionRows(straight, self.samples)
-        joined = JoinedRows(self.base, measured, moved.only(own, parts[1]))
+        joined = JoinedRows(self.base, (measured, moved.only(own, parts[1])))
         return Regression(self.base, self.samples, joined)
 
     def given(
@@ -351,14 +352,6 @@ class Problem(Regression):
         """
         source = GivenRows(groups, tuple(tuple(rows) for rows in stretches), self.base.count)
         return Regression(self.base, self.samples, source)
-
-
-def select_base_parameters(
-    base: BaseParameters, columns: Sequence[int] | Integers
-) -> BaseParameters:
-    """Some of the base parameters, in this order."""
-    chosen = list(columns)
-    return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
 def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[GeneralisedSamples, ...]:

@@ -307,21 +307,23 @@ class MotionRows(WithoutInstruments):
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
-                met = idim.find_conditions(*motion, log.rate, width, met, around)
+                if packing.special:
+                    met = idim.find_conditions(*motion, log.rate, width, met, around)
                 part, tau = packed[: b - a], log.tau[a:b]
                 if bodies is None or not packing.bent:
                     idim.fill_bodies(packing, *motion, part)
                 else:
                     rigid = bodies.unfiltered(k, a, b)
-                    part[:, self._borrowed[0]] = rigid[:, self._borrowed[1]]
-                if met.bend is not None:
+                    for here, there in self._borrowed:
+                        part[:, here] = rigid[:, there]
+                if met is not None and met.bend is not None:
                     torques = (
                         evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
                         if bodies is None
                         else bodies.sum_bodies(rigid, self._about[1])
                     )
                     tau = tau + idim.apply_load_slopes(torques, met.bend)
-                idim.fill_drives(packing, *motion, part, width, met)
+                idim.fill_drives(packing, *motion, part, width, met or FREE)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -402,8 +404,8 @@ class MotionRows(WithoutInstruments):
         return idim.split(self.base.standard(beta))[0], by_column
 
     @cached_property
-    def _borrowed(self) -> tuple[Integers, Integers]:
-        """Slots of bodies, and where the rows of the bodies have the same."""
+    def _borrowed(self) -> tuple[tuple[slice, slice], ...]:
+        """Runs of slots of bodies, and where the rows of the bodies have the same."""
         assert self.bodies is not None
         pairs: list[tuple[int, int]] = []
         for own, known in zip(self.packing.joints, self.bodies.packing.joints, strict=True):
@@ -411,8 +413,21 @@ class MotionRows(WithoutInstruments):
             where = dict(zip(ids, range(known[0].start, known[0].stop), strict=True))
             wanted = enumerate(self.base.kept[own[1]].tolist(), own[0].start)
             pairs += [(slot, where[k]) for slot, k in wanted if k in where]
-        slots, places = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return slots, places
+        runs: list[list[int]] = []
+        for slot, place in pairs:
+            if runs and (slot, place) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
+                runs[-1][2] += 1
+            else:
+                runs.append([slot, place, 1])
+        return tuple((slice(a, a + count), slice(b, b + count)) for a, b, count in runs)
+
+    def serves(self, robot: Robot, kept: Integers, samples: tuple[GeneralisedSamples, ...]) -> bool:
+        """Whether these are rows of a robot along some logs, with all of some columns."""
+        return (
+            self.base.idim.robot is robot
+            and set(kept.tolist()) <= set(self.base.kept.tolist())
+            and all(a is b for a, b in zip(self.samples, samples, strict=True))
+        )
 
     def unfiltered(self, k: int, a: int, b: int) -> Array:
         """Packed rows of bodies at some samples of a log, kept where they are few."""
@@ -474,19 +489,18 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows(WithoutInstruments):
-    """Columns of bodies, the same whatever the drives, beside those of the drives.
+    """Columns that are shared between models, and those of one alone, side by side.
 
     Attributes
     ----------
     base : BaseParameters
         Which of the columns, in its order.
-    first, last : MotionRows
-        Of the same logs; where both have a column of a group, it is the last one's.
+    sources : tuple of MotionRows
+        Of the same logs; where several have a column of a group, it is the last one's.
     """
 
     base: BaseParameters
-    first: MotionRows
-    last: MotionRows
+    sources: tuple[MotionRows, ...]
 
     @classmethod
     def of(
@@ -496,32 +510,43 @@ class JoinedRows(WithoutInstruments):
         like: RowSource | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> JoinedRows:
-        """Rows of a model along some logs, with the bodies' of others where these are the same."""
-        robot, kept = base.idim.robot, base.kept[base.kept < base.idim.inertial]
-        bodies = like.first if isinstance(like, JoinedRows) else None
+        """Rows of a model along some logs.
+
+        The columns of bodies are the same for all models of a robot, those of a drive's speed and
+        acceleration for all shapes and loads of one: they are those of `like` where it has them.
+        """
+        idim, kept = base.idim, base.kept
+        rigid, steady = kept < idim.inertial, idim.steady[kept]
+        bodies, drives = like.sources[:2] if isinstance(like, JoinedRows) else (None, None)
+        if bodies is None or not bodies.serves(idim.robot, kept[rigid], samples):
+            alone = build_idim(idim.robot, "none")
+            bodies = MotionRows(
+                replace(base, idim=alone, kept=kept[rigid]), samples, progress=progress
+            )
         if (
-            bodies is None
-            or bodies.base.idim.robot is not robot
-            or not set(kept.tolist()) <= set(bodies.base.kept.tolist())
-            or any(a is not b for a, b in zip(bodies.samples, samples, strict=True))
+            drives is None
+            or drives.base.idim.structure is not idim.structure
+            or not drives.serves(idim.robot, kept[steady], samples)
         ):
-            rigid = build_idim(robot, "none")
-            bodies = MotionRows(replace(base, idim=rigid, kept=kept), samples, progress=progress)
-        return cls(base, bodies, MotionRows(base, samples, bodies=bodies))
+            drives = MotionRows(select_base_parameters(base, np.flatnonzero(steady)), samples)
+        own = ~steady if idim.bent else ~steady & ~rigid
+        if not np.any(own):
+            return cls(base, (bodies, drives))
+        special = select_base_parameters(base, np.flatnonzero(own))
+        return cls(base, (bodies, drives, MotionRows(special, samples, bodies=bodies)))
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
-        """Those of both sources."""
-        return self.last.groups
+        """Those of all sources."""
+        return self.sources[-1].groups
 
     @cached_property
     def places(self) -> tuple[tuple[Integers, Integers], ...]:
         """Per group, which of the columns side by side, and where they stand in the base."""
         where = {int(k): place for place, k in enumerate(self.base.kept)}
-        sources = (self.first, self.last)
         found = []
-        for own in zip(*(source.columns for source in sources), strict=True):
-            ids = np.concatenate([s.base.kept[c] for s, c in zip(sources, own, strict=True)])
+        for own in zip(*(source.columns for source in self.sources), strict=True):
+            ids = np.concatenate([s.base.kept[c] for s, c in zip(self.sources, own, strict=True)])
             taken = {where[int(k)]: i for i, k in enumerate(ids) if int(k) in where}
             columns = np.array(sorted(taken), dtype=np.int64)
             found.append((np.array([taken[k] for k in columns.tolist()], dtype=np.int64), columns))
@@ -538,16 +563,24 @@ class JoinedRows(WithoutInstruments):
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
-        for pair in zip(self.first.unshifted(), self.last.unshifted(), strict=True):
-            yield map(self._joined, *pair)
+        for log in zip(*(source.unshifted() for source in self.sources), strict=True):
+            yield map(self._joined, *log)
 
-    def _joined(self, first: Rows, last: Rows) -> Rows:
+    def _joined(self, *parts: Rows) -> Rows:
         X = tuple(
-            np.hstack([a, b])[:, taken]
-            for a, b, (taken, _) in zip(first.X, last.X, self.places, strict=True)
+            np.hstack(own)[:, taken]
+            for *own, (taken, _) in zip(*(part.X for part in parts), self.places, strict=True)
         )
         shifts = [self.base.shift[columns] for columns in self.columns]
-        return linearise_rows(replace(last, X=X), shifts)
+        return linearise_rows(replace(parts[-1], X=X), shifts)
+
+
+def select_base_parameters(
+    base: BaseParameters, columns: Sequence[int] | Integers
+) -> BaseParameters:
+    """Some of the base parameters, in this order."""
+    chosen = list(columns)
+    return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
 def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:

@@ -148,9 +148,16 @@ def decide_study(
             if each.what != PRIOR_WEIGHT and each.gain_percent > 0.0:
                 decided = True
                 problem = problem if each.what in OF_DRIVES else None  # of other rows
+            elif each.what == BANDWIDTH and not is_prepared_by(problem, float(each.value)):
+                decided, problem = True, None  # as it is stated, to so many digits
     if problem is not None and (decided or simplify_study(study) is not study):
         problem = build_problem(study, robot, recordings, problem)
     return Decided(study, tuple(decisions), problem)
+
+
+def is_prepared_by(problem: Problem | None, hz: float) -> bool:
+    """Whether the logs of a problem are filtered by a bandwidth, to the last digit."""
+    return problem is not None and hz in problem.samples[0].bandwidth
 
 
 def decide(
