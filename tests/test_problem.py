@@ -116,7 +116,7 @@ def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, couple
     theta = np.random.default_rng(1).normal(size=stribeck.idim.plain)
     blurred = replace(stribeck.idim, blur=(0.1, 0.1, 0.1))
     bent = stribeck.under(replace(stribeck.base, idim=blurred)).linearised(theta)
-    settled = bent.settled(np.append(theta, [0.2] * 3))
+    settled = bent.settled(np.append(theta, bent.idim.shape))
     others = stribeck.bearing(theta), bent, settled, first.with_drives("viscous")
     for problem in others:
         filled.clear()
