@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
+from dynident.core.arrays import Array, Integers
 from dynident.dynamics.parameters import DriveColumn, Packing
 from dynident.dynamics.structure import Structure
 
@@ -89,3 +90,35 @@ def build_packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
         np.array(empty, dtype=np.int64), tuple(limbs),
     )  # fmt: skip
+
+
+def pair_slots(
+    own: Packing, kept: Integers, other: Packing, others: Integers
+) -> tuple[tuple[slice, slice], ...]:
+    """Runs of slots of entries that another layout has, too, and where it has them.
+
+    Parameters
+    ----------
+    kept, others : ndarray of int
+        The standard parameters that the columns of each layout are of.
+    """
+    runs: list[list[int]] = []
+    for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
+        where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
+        for slot, k in enumerate(kept[columns].tolist(), mine.start):
+            place = where.get(k)
+            if place is None:
+                continue
+            if runs and (slot, place) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
+                runs[-1][2] += 1
+            else:
+                runs.append([slot, place, 1])
+    return tuple((slice(a, a + count), slice(b, b + count)) for a, b, count in runs)
+
+
+def sum_columns(
+    packing: Packing, packed: Array, kept: Integers, values: Mapping[int, float]
+) -> Array:
+    """Torques of packed rows with values by standard parameter, shape (samples, rows)."""
+    beta = np.array([values.get(k, 0.0) for k in kept.tolist()])
+    return np.column_stack([packed[:, own] @ beta[columns] for own, columns in packing.joints])

@@ -8,7 +8,7 @@ contacts that nothing measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -22,6 +22,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.packing import pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
@@ -320,7 +321,7 @@ class MotionRows(WithoutInstruments):
                     torques = (
                         evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
                         if bodies is None
-                        else bodies.sum_bodies(rigid, self._about[1])
+                        else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
                     )
                     tau = tau + idim.apply_load_slopes(torques, met.bend)
                 idim.fill_drives(packing, *motion, part, width, met or FREE)
@@ -405,21 +406,10 @@ class MotionRows(WithoutInstruments):
 
     @cached_property
     def _borrowed(self) -> tuple[tuple[slice, slice], ...]:
-        """Runs of slots of bodies, and where the rows of the bodies have the same."""
+        """Slots of bodies, and where the rows of the bodies have the same."""
         assert self.bodies is not None
-        pairs: list[tuple[int, int]] = []
-        for own, known in zip(self.packing.joints, self.bodies.packing.joints, strict=True):
-            ids = self.bodies.base.kept[known[1]].tolist()
-            where = dict(zip(ids, range(known[0].start, known[0].stop), strict=True))
-            wanted = enumerate(self.base.kept[own[1]].tolist(), own[0].start)
-            pairs += [(slot, where[k]) for slot, k in wanted if k in where]
-        runs: list[list[int]] = []
-        for slot, place in pairs:
-            if runs and (slot, place) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
-                runs[-1][2] += 1
-            else:
-                runs.append([slot, place, 1])
-        return tuple((slice(a, a + count), slice(b, b + count)) for a, b, count in runs)
+        other = self.bodies
+        return pair_slots(self.packing, self.base.kept, other.packing, other.base.kept)
 
     def serves(self, robot: Robot, kept: Integers, samples: tuple[GeneralisedSamples, ...]) -> bool:
         """Whether these are rows of a robot along some logs, with all of some columns."""
@@ -433,29 +423,22 @@ class MotionRows(WithoutInstruments):
         """Packed rows of bodies at some samples of a log, kept where they are few."""
         if self._unfiltered is not None:
             return self._unfiltered[k][a:b]
-        log, out = self.samples[k], np.empty((b - a, self.packing.width))
-        motion = log.q[a:b], log.dq[a:b], log.ddq[a:b]
-        self.base.idim.fill_bodies(self.packing, *motion, out)
+        out = np.empty((b - a, self.packing.width))
+        self._fill_bodies(self.samples[k], a, b, out)
         return out
 
     @cached_property
     def _unfiltered(self) -> tuple[Array, ...] | None:
         if 8 * sum(len(log.q) for log in self.samples) * self.packing.width > KEEP_BYTES:
             return None
-        found = []
-        for log in self.samples:
-            out = np.zeros((len(log.q), self.packing.width))
-            for start, stop in log.segments:
-                motion = log.q[start:stop], log.dq[start:stop], log.ddq[start:stop]
-                self.base.idim.fill_bodies(self.packing, *motion, out[start:stop])
-            found.append(out)
-        return tuple(found)
+        found = tuple(np.zeros((len(log.q), self.packing.width)) for log in self.samples)
+        for log, out in zip(self.samples, found, strict=True):
+            for a, b in log.segments:
+                self._fill_bodies(log, a, b, out[a:b])
+        return found
 
-    def sum_bodies(self, rigid: Array, values: Mapping[int, float]) -> Array:
-        """Torques of packed rows of bodies with values by column, shape (samples, rows)."""
-        beta = np.array([values.get(k, 0.0) for k in self.base.kept.tolist()])
-        parts = [rigid[:, entries] @ beta[columns] for entries, columns in self.packing.joints]
-        return np.column_stack(parts)
+    def _fill_bodies(self, log: GeneralisedSamples, a: int, b: int, out: Array) -> None:
+        self.base.idim.fill_bodies(self.packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], out)
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
@@ -510,11 +493,7 @@ class JoinedRows(WithoutInstruments):
         like: RowSource | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> JoinedRows:
-        """Rows of a model along some logs.
-
-        The columns of bodies are the same for all models of a robot, those of a drive's speed and
-        acceleration for all shapes and loads of one: they are those of `like` where it has them.
-        """
+        """Rows of a model; columns that shapes and loads do not move are those of another's."""
         idim, kept = base.idim, base.kept
         rigid, steady = kept < idim.inertial, idim.steady[kept]
         bodies, drives = like.sources[:2] if isinstance(like, JoinedRows) else (None, None)
