@@ -18,6 +18,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
+from dynident.estimators.instrument_tests import (
+    compute_first_stage_f,
+    run_endogeneity_test,
+    run_hac_overidentification_test,
+    run_identity_test,
+    run_overidentification_test,
+    sum_squared_residuals,
+)
 from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.estimators.iteration import (
     Search,
@@ -39,14 +47,6 @@ from dynident.regression.factors import (
     InstrumentFactors,
     InstrumentSystem,
     triangularise_rows,
-)
-from dynident.regression.instrument_tests import (
-    compute_first_stage_f,
-    run_endogeneity_test,
-    run_hac_overidentification_test,
-    run_identity_test,
-    run_overidentification_test,
-    sum_squared_residuals,
 )
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS

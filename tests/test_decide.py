@@ -359,6 +359,22 @@ def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
     assert fit.idim.friction == "viscous"
 
 
+def test_logs_are_prepared_by_the_bandwidth_as_it_is_stated(place, tmp_path):
+    """A written study has the digits that are said, and gives the same result."""
+    text = (place / "usual.toml").read_text().replace('"arm.urdf"', f'"{place / "arm.urdf"}"')
+    text = text.replace('"usual-', f'"{place}/usual-')
+    names, *lines = (place / "usual-0.csv").read_text().splitlines()
+    # 96.1234 Hz: 4.80617 Hz are assumed
+    rows = [f"{k / 96.1234!r},{line.partition(',')[2]}" for k, line in enumerate(lines[:800])]
+    (tmp_path / "slow.csv").write_text("\n".join([names, *rows]))
+    path = tmp_path / "slow.toml"
+    path.write_text(text.replace(f"{place}/usual-0.csv", str(tmp_path / "slow.csv")))
+    fit = identified(path, decide="bandwidth, standstill")
+    (stated,) = {each["value"] for each in fit.settings["decided"] if each["what"] == "bandwidth"}
+    assert fit.samples[0].bandwidth == (float(stated),) * 2
+    assert float(stated) != 0.05 * fit.samples[0].rate
+
+
 def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd):
     written = tmp_path / "decided.toml"
     argv = ["identify", str(place / "root.toml"), "-o", str(tmp_path / "out")]
@@ -553,7 +569,6 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
     for name, value in (("estimate_roughly", None), ("factor_blocks", ())):
         monkeypatch.setattr(f"{room}.{name}", lambda *given, value=value: value)
     monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None))
-    monkeypatch.setattr(f"{room}.Problem", SimpleNamespace(of=lambda *given: None))
     monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, s: admitted.name))
 
     def found(errors, springs=()):
@@ -563,7 +578,8 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
 
         return choose
 
-    problem = SimpleNamespace(samples=(), factors=SimpleNamespace(weighted=lambda own: None))
+    factors = SimpleNamespace(weighted=lambda own: None)
+    problem = SimpleNamespace(factors=factors, under=lambda base: None)
     better, worse = {"usual": 5.0, "heavy": 4.0}, {"usual": 4.0, "heavy": 5.0}
     for errors, springs, expected in (
         (better, (), ["prior_weight", "heavy"]),

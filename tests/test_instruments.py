@@ -13,11 +13,11 @@ from loops import WIDTH, closed_loop
 from dynident.api import identify
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation
-from dynident.fit.verdict import DOUBTFUL, list_instrument_reasons
-from dynident.regression.instrument_tests import (
+from dynident.estimators.instrument_tests import (
     compute_first_stage_f,
     compute_hac_first_stage_f,
 )
+from dynident.fit.verdict import DOUBTFUL, list_instrument_reasons
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import RowGroup, Rows
 

@@ -7,7 +7,7 @@ from scipy import signal
 
 from dynident.core.errors import InputError
 from dynident.core.options import collect_options
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -94,6 +94,54 @@ def test_rows_do_not_depend_on_chunks_or_on_being_kept(monkeypatch):
         np.testing.assert_allclose(
             first.factor.T @ first.factor, second.factor.T @ second.factor, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("coupled", [True, False])
+def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, coupled):
+    """They have the rows that they have alone, and the regressor of bodies is evaluated once."""
+    robot = toy.arm(3, coupled=coupled)
+    samples = prepare(toy.log(robot, seconds=4.0, noise=0.1)[0], bandwidth=[5.0, 10.0, 10.0])
+    filled = []
+
+    def fill_bodies(idim, packing, q, *others, fill=Idim.fill_bodies):
+        filled.append(len(q) if packing.slot.max() >= 0 else 0)
+        fill(idim, packing, q, *others)
+
+    monkeypatch.setattr(Idim, "fill_bodies", fill_bodies)
+    monkeypatch.setattr(module, "CHUNK", 700)
+    if not kept:
+        monkeypatch.setattr(module, "KEEP_BYTES", 0)
+    first = Problem(robot, samples)
+    assert first.factors.rows
+    once = sum(stop - start for start, stop in samples.segments)
+    stribeck = first.with_drives("stribeck-load")
+    theta = np.random.default_rng(1).normal(size=stribeck.idim.plain)
+    blurred = replace(stribeck.idim, blur=(0.1, 0.1, 0.1))
+    bent = stribeck.under(replace(stribeck.base, idim=blurred)).linearised(theta)
+    settled = bent.settled(np.append(theta, bent.idim.shape))
+    others = stribeck.bearing(theta), bent, settled, first.with_drives("viscous")
+    for problem in others:
+        filled.clear()
+        found = join_rows(problem)
+        # where friction under load bends them they are kept as they are before the filters, once
+        assert not kept or sum(filled) == (once if problem is bent else 0)
+        source = module.MotionRows(problem.base, problem.samples)
+        alone = join_rows(Regression(problem.base, problem.samples, source))
+        for own, expected in zip(found, alone, strict=True):
+            np.testing.assert_allclose(own, expected, atol=1e-9)
+
+
+def join_rows(regression):
+    """``[X | y]`` of each group, all columns of X."""
+    found = []
+    for g, columns in enumerate(regression.columns):
+        X = np.vstack([rows.X[g] for rows in regression.rows()])
+        whole = np.zeros((len(X), regression.base.count + 1))
+        whole[:, columns] = X
+        whole[:, -1] = np.concatenate([rows.y[g] for rows in regression.rows()])
+        found.append(whole)
+    return found
 
 
 def test_two_logs_are_the_sum_of_their_rows():

@@ -87,7 +87,7 @@ def choose_drives(
     """
     about = estimate_roughly(problem, admitted, sigma)
     wide = widen(problem, about, admitted.space.matrix.shape[1], what)
-    blocks = factor_blocks(Problem.of(wide.base, problem.samples), BLOCKS)
+    blocks = factor_blocks(problem.under(wide.base), BLOCKS)
     if any(np.min(block.counts) < 1 for block in blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
         values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}

@@ -226,15 +226,16 @@ class Idim:
         return replace(self, shape=tuple(shape), limits=tuple(limits))
 
     @cached_property
-    def moved(self) -> npt.NDArray[np.bool_]:
-        """Which parameters have columns that change with shapes, loads or states."""
+    def steady(self) -> npt.NDArray[np.bool_]:
+        """Which parameters are of drives and have columns of speed or acceleration alone."""
         found = np.zeros(len(self.parameters), dtype=bool)
-        found[: self.inertial] = self.loaded and not self.bearing
-        for place, column in enumerate(self.drive_columns, self.inertial):
-            if column.friction is not None:
-                model = self.frictions[column.friction].model
-                found[place] = column.term is None or column.term in model.rows
+        found[self.inertial :] = [self.structure.is_plain(each) for each in self.drive_columns]
         return found
+
+    @property
+    def bent(self) -> bool:
+        """Whether bodies act through the loads of friction, too."""
+        return self.loaded and self.free and not self.bearing
 
     @cached_property
     def curved(self) -> npt.NDArray[np.bool_]:
@@ -397,19 +398,24 @@ class Idim:
                 found[first:, first:] += value * np.outer(column.turns, column.turns)
         return found
 
-    def packing(self, columns: Sequence[int] | Integers) -> Packing:
+    def packing(self, columns: Sequence[int] | Integers, bent_alone: bool = False) -> Packing:
         """Layout of packed rows for some of the standard parameters.
 
         Parameters
         ----------
         columns : sequence of int
             Indices into `parameters`, in the order that the caller counts them.
+        bent_alone : bool
+            Whether bodies are left out of all rows on which they act through no friction.
         """
-        bent = self.free and not self.bearing
-        key, known = (self.free, bent, tuple(int(c) for c in columns)), self.structure.packings
+        key = (self.free, self.bent, bent_alone, tuple(int(c) for c in columns))
+        known = self.structure.packings
         if key not in known:
-            pairs = self.structure.levers if bent else ()
-            known[key] = build_packing(self.structure, self.drive_columns, pairs, key[2])
+            pairs = self.structure.levers if self.bent else ()
+            columns = key[3]
+            known[key] = build_packing(
+                self.structure, self.drive_columns, pairs, columns, bent_alone
+            )
         return known[key]
 
     def evaluate_sensor_errors(
@@ -463,14 +469,31 @@ class Idim:
         conditions : Conditions, optional
             That friction with states, load or temperature depends on.
         """
+        self.fill_bodies(packing, q, dq, ddq, out)
+        self.fill_drives(packing, q, dq, ddq, out, width, conditions)
+
+    def fill_bodies(self, packing: Packing, q: Array, dq: Array, ddq: Array, out: Array) -> None:
+        """The columns of bodies, as no friction under load bends them."""
         if np.any(packing.slot >= 0):
-            out[:, packing.empty] = 0.0
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
-            if conditions.bend is not None:
-                self._bend(packing, out, conditions.bend)
         for felt, own in zip(self.structure.felt, packing.felts, strict=True):
             if np.any(own >= 0):
                 fill_regressor(felt.tree, own, *felt.carried((q, dq, ddq)), out)
+
+    def fill_drives(
+        self,
+        packing: Packing,
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        out: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> None:
+        """The columns of drives beside those of bodies, and what they make of these; see `fill`."""
+        out[:, packing.empty] = 0.0
+        if conditions.bend is not None:
+            self._bend(packing, out, conditions.bend)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         tables: dict[int, Array] = {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
+from dynident.core.arrays import Array, Integers
 from dynident.dynamics.parameters import DriveColumn, Packing
 from dynident.dynamics.structure import Structure
 
@@ -14,29 +15,34 @@ from dynident.dynamics.structure import Structure
 def build_packing(
     structure: Structure,
     drive_columns: Sequence[DriveColumn],
-    pairs: Iterable[tuple[int, int]],
+    pairs: Collection[tuple[int, int]],
     columns: Sequence[int],
+    bent_alone: bool = False,
 ) -> Packing:
     """Layout of packed rows for some of the standard parameters, in the order of `columns`.
 
-    `pairs` are rows of torque on which friction acts under the load of another, or of their own.
+    `pairs` are rows of torque on which friction acts under the load of another, or of their own;
+    with `bent_alone` bodies are in these rows alone.
     """
     tree, inertial = structure.tree, structure.inertial
+    first = tree.dof - structure.robot.n
+    of_bodies = {first + row for pair in pairs for row in pair}
+    if not bent_alone:
+        of_bodies.update(range(structure.rows))
     position = {c: k for k, c in enumerate(columns)}
     entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(structure.rows)]
     for b in range(tree.bodies):
         for k in range(tree.path_length[b]):
             for i in range(10):
-                if 10 * b + i in position:
+                if 10 * b + i in position and tree.path[b, k] in of_bodies:
                     entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
     for s, felt in enumerate(structure.felt):
         places = {row: felt.rows.start + at for at, row in enumerate(felt.taken)}
         for b, whole in enumerate(felt.bodies):
             for k, i in product(range(felt.tree.path_length[b]), range(10)):
-                taken = int(felt.tree.path[b, k])
-                if taken in places and 10 * whole + i in position:
-                    entries[places[taken]].append((position[10 * whole + i], (b, k, i, s)))
-    first = tree.dof - structure.robot.n
+                place = places.get(int(felt.tree.path[b, k]))
+                if place in of_bodies and 10 * whole + i in position:
+                    entries[place].append((position[10 * whole + i], (b, k, i, s)))
     for d, column in enumerate(drive_columns):
         if inertial + d in position:
             for reached in structure.list_touched_rows(column):
@@ -85,3 +91,35 @@ def build_packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
+
+
+def pair_slots(
+    own: Packing, kept: Integers, other: Packing, others: Integers
+) -> tuple[tuple[slice, slice], ...]:
+    """Runs of slots of entries that another layout has, too, and where it has them.
+
+    Parameters
+    ----------
+    kept, others : ndarray of int
+        The standard parameters that the columns of each layout are of.
+    """
+    runs: list[list[int]] = []
+    for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
+        where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
+        for slot, k in enumerate(kept[columns].tolist(), mine.start):
+            place = where.get(k)
+            if place is None:
+                continue
+            if runs and (slot, place) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
+                runs[-1][2] += 1
+            else:
+                runs.append([slot, place, 1])
+    return tuple((slice(a, a + count), slice(b, b + count)) for a, b, count in runs)
+
+
+def sum_columns(
+    packing: Packing, packed: Array, kept: Integers, values: Mapping[int, float]
+) -> Array:
+    """Torques of packed rows with values by standard parameter, shape (samples, rows)."""
+    beta = np.array([values.get(k, 0.0) for k in kept.tolist()])
+    return np.column_stack([packed[:, own] @ beta[columns] for own, columns in packing.joints])

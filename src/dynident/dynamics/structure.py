@@ -293,7 +293,7 @@ class Structure:
         return found
 
     @cached_property
-    def packings(self) -> dict[tuple[bool, bool, tuple[int, ...]], Packing]:
+    def packings(self) -> dict[tuple[bool, bool, bool, tuple[int, ...]], Packing]:
         """Layouts of rows that have been asked for, with the shapes as parameters and without."""
         return {}
 

@@ -170,7 +170,7 @@ def fit_drives_and_loop(
         fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
         found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
         doubts = list_mount_doubts(rigid.here, found.here, axes)
-    fitted = Problem.of(apply_friction_shapes(problem, unknowns, found.x), problem.samples)
+    fitted = problem.under(apply_friction_shapes(problem, unknowns, found.x))
     refuse_chatter(fitted, unknowns.tuned(found.x, simulation), unknowns.theta(found.x))
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = build_admitted_set(asked, fitting.constraints).cones

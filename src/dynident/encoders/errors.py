@@ -64,7 +64,7 @@ def differentiate_readings(
     """Log, samples, derivatives and errors of the encoders' readings, stretch by stretch."""
     tuned = unknowns.tuned(x, simulation)
     auxiliary = build_auxiliary_model(
-        Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples), tuned
+        problem.under(apply_friction_shapes(problem, unknowns, x)), tuned
     )
     theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
     biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]

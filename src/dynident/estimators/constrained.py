@@ -86,7 +86,7 @@ class Setting:
     Attributes
     ----------
     near : FeasiblePoint or None
-        What of it fits the system best, where it is known.
+        What of it fits the system best, where it is known: see `solve`.
     gyrations : tuple of Gyration
         Least radii of gyration, with what the log made of them.
     sigma : ndarray, shape (n,)
@@ -111,6 +111,10 @@ class Setting:
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
         return Constrained(self.admitted, self.near)
+
+    def solve(self) -> FeasiblePoint:
+        """What of the admitted set fits the system best."""
+        return self.admitted.solve(self.system) if self.near is None else self.near
 
 
 def build_constrained_setting(
@@ -189,14 +193,13 @@ def pc_idim_ls(
         When no certified consistent answer was reached.
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars, reweighting=reweighting)
-    inner = given.inner()
-    inner(given.system)
-    system, steps = given.system, inner.point.solution.iterations
+    point = given.solve()
+    system, steps = given.system, point.solution.iterations
     message = f"solved; sigma settled in {given.rounds} rounds"
     found = ConstrainedFit(
         problem, system, given.sigma, compute_literature_std(system), message, steps
     )
-    return finish_constrained_estimate(given, inner.point, found)
+    return finish_constrained_estimate(given, point, found)
 
 
 def pc_idim_ls_roughly(
@@ -215,9 +218,8 @@ def pc_idim_ls_roughly(
     given = build_constrained_setting(
         problem, knowledge, Bootstrap(), ErrorBars(), start, reweighting
     )
-    inner = given.inner()
-    inner(given.system)
-    return Rough(inner.point.beta, inner.point.theta, given.sigma)
+    point = given.solve()
+    return Rough(point.beta, point.theta, given.sigma)
 
 
 def pc_idim_iv(
@@ -371,7 +373,7 @@ def pc_clie(
 def choose_constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
     """Where iterations start: the admitted least-squares estimate, or what was asked for."""
     if auxiliary.simulation.start == "least-squares":
-        return given.inner()(given.system)
+        return given.solve().beta
     return choose_start_values(given.problem, auxiliary.simulation.start)
 
 

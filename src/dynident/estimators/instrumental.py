@@ -20,6 +20,18 @@ from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxilia
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
 from dynident.estimators.estimate import Estimate, Instruments
 from dynident.estimators.inner import Free, Inner
+from dynident.estimators.instrument_tests import (
+    EXOGENEITY,
+    IDENTITY,
+    compute_first_stage_f,
+    compute_hac_first_stage_f,
+    run_endogeneity_test,
+    run_hac_endogeneity_test,
+    run_hac_identity_test,
+    run_hac_overidentification_test,
+    run_identity_test,
+    run_overidentification_test,
+)
 from dynident.estimators.iteration import (
     Search,
     Step,
@@ -36,18 +48,6 @@ from dynident.regression.factors import (
     InstrumentFactors,
     InstrumentSystem,
     System,
-)
-from dynident.regression.instrument_tests import (
-    EXOGENEITY,
-    IDENTITY,
-    compute_first_stage_f,
-    compute_hac_first_stage_f,
-    run_endogeneity_test,
-    run_hac_endogeneity_test,
-    run_hac_identity_test,
-    run_hac_overidentification_test,
-    run_identity_test,
-    run_overidentification_test,
 )
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult, compute_residuals, is_whiteness_rejected

@@ -360,6 +360,9 @@ class FrictionModel:
 
 def to_writable(values: Array) -> Array:
     """The one kind of array that laws are compiled for; a copy only where it is another."""
+    flags = values.flags
+    if flags.c_contiguous and flags.writeable and values.dtype == np.float64:
+        return values
     return np.require(values, np.float64, ["C", "W"])
 
 

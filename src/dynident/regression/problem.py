@@ -31,6 +31,7 @@ from dynident.regression.rows import (
     RowGroup,
     Rows,
     RowSource,
+    select_base_parameters,
 )
 from dynident.robot.model import Robot
 
@@ -218,7 +219,7 @@ class Problem(Regression):
         logs = check_logs(idim, samples)
         kinds = tuple(dict.fromkeys(log.observed for log in logs))
         base = find_observed_base(idim, kinds)
-        super().__init__(base, logs, MotionRows(base, logs, progress=progress))
+        super().__init__(base, logs, JoinedRows.of(base, logs, progress=progress))
 
     @classmethod
     def of(cls, base: BaseParameters, samples: Samples | Sequence[Samples]) -> Problem:
@@ -230,7 +231,7 @@ class Problem(Regression):
             When the samples do not fit the robot, or lack what its equations take.
         """
         logs = check_logs(base.idim, samples)
-        return cls._of_source(base, logs, MotionRows(base, logs))
+        return cls._of_source(base, logs, JoinedRows.of(base, logs))
 
     @classmethod
     def of_factors(
@@ -269,30 +270,35 @@ class Problem(Regression):
         """The same model on other logs."""
         return Problem.of(self.base, samples)
 
+    def under(self, base: BaseParameters) -> Problem:
+        """The same logs under another model, whose bodies' columns are not filled again."""
+        logs = check_logs(base.idim, self.samples)
+        return Problem._of_source(base, logs, JoinedRows.of(base, logs, self.source))
+
+    def with_drives(
+        self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()
+    ) -> Problem:
+        """The same logs and bodies with other drives."""
+        idim = build_idim(self.robot, friction, rotor, elements=elements)
+        kinds = tuple(dict.fromkeys(log.observed for log in self.samples))
+        return self.under(find_observed_base(idim, kinds))
+
     def shaped(self, values: Array) -> Problem:
         """The same logs at other shapes of the friction."""
-        base = replace(self.base, idim=self.idim.shaped(values))
-        return Problem.of(base, self.samples)
+        return self.under(replace(self.base, idim=self.idim.shaped(values)))
 
     def linearised(self, theta: Array) -> Problem:
         """The same logs, the shapes of the friction as parameters, about a full set."""
-        base = self.base.linearised(theta)
-        moved = base.idim.moved[base.kept]
-        moving = MotionRows(select_base_parameters(base, np.flatnonzero(moved)), self.samples)
-        if isinstance(self.source, JoinedRows):
-            steady = self.source.steady
-        else:
-            steady = MotionRows(select_base_parameters(base, np.flatnonzero(~moved)), self.samples)
-        return Problem._of_source(base, self.samples, JoinedRows(base, steady, moving))
+        return self.under(self.base.linearised(theta))
 
     def settled(self, theta: Array) -> Problem:
         """The same logs at the shapes of a full set."""
-        return Problem.of(self.base.settled(theta), self.samples)
+        return self.under(self.base.settled(theta))
 
     def bearing(self, theta: Array) -> Problem:
         """The same logs with friction under the loads of known bodies, those of a full set."""
         base = replace(self.base, idim=replace(self.idim, bearing=tuple(map(float, theta))))
-        return Problem.of(base, self.samples)
+        return self.under(base)
 
     def only(self, columns: Sequence[int]) -> Problem:
         """The same logs with some of the base parameters, in this order; others are zero."""
@@ -325,13 +331,12 @@ class Problem(Regression):
             Along that motion, as `along` gives it.
         """
         curved = self.idim.curved[self.base.kept]
-        known, moved = self.source, other.source
+        moved = other.source
         assert isinstance(moved, MotionRows)
-        measured = known.steady if isinstance(known, JoinedRows) else known
-        assert isinstance(measured, MotionRows)
         parts = [np.flatnonzero(part).tolist() for part in (~curved, curved)]
         straight, own = (select_base_parameters(self.base, part) for part in parts)
-        joined = JoinedRows(self.base, measured.only(straight, parts[0]), moved.only(own, parts[1]))
+        measured = MotionRows(straight, self.samples)
+        joined = JoinedRows(self.base, (measured, moved.only(own, parts[1])))
         return Regression(self.base, self.samples, joined)
 
     def given(
@@ -347,14 +352,6 @@ class Problem(Regression):
         """
         source = GivenRows(groups, tuple(tuple(rows) for rows in stretches), self.base.count)
         return Regression(self.base, self.samples, source)
-
-
-def select_base_parameters(
-    base: BaseParameters, columns: Sequence[int] | Integers
-) -> BaseParameters:
-    """Some of the base parameters, in this order."""
-    chosen = list(columns)
-    return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
 def check_logs(idim: Idim, samples: Samples | Sequence[Samples]) -> tuple[GeneralisedSamples, ...]:

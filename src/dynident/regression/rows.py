@@ -21,7 +21,8 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
-from dynident.dynamics.idim import Idim
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.packing import pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
@@ -33,7 +34,7 @@ from dynident.regression.generalised import (
 )
 from dynident.robot.model import WRENCH_ROWS, Robot
 
-CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
+CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 2048, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
@@ -215,17 +216,21 @@ class MotionRows(WithoutInstruments):
         too, so that they give the simulated torque [rad/s or m/s].
     progress : callable or None
         Called with "rows" and the share of a log that has been turned into rows.
+    bodies : MotionRows or None
+        Rows of the bodies along the same motion, to which columns of bodies are left where no
+        friction depends on their loads.
     """
 
     base: BaseParameters
     samples: tuple[GeneralisedSamples, ...]
     widths: Sequence[Array | None] | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
+    bodies: MotionRows | None = field(default=None, repr=False)
 
     @cached_property
     def packing(self) -> Packing:
         """Where the kept columns stand in packed rows."""
-        return self.base.idim.packing(self.base.kept)
+        return self.base.idim.packing(self.base.kept, self.bodies is not None)
 
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
@@ -274,9 +279,10 @@ class MotionRows(WithoutInstruments):
         kept = self.__dict__.get("_kept") or ()
         if sum(X.nbytes for log in kept for rows in log for X in rows.X) > SPARE_BYTES:
             del self.__dict__["_kept"]
+        self.__dict__.pop("_unfiltered", None)
 
     def _stream(self) -> Iterator[Iterator[Rows]]:
-        return map(self._stretches, self.samples, self.widths or (None,) * len(self.samples))
+        return map(self._stretches, range(len(self.samples)))
 
     @cached_property
     def _kept(self) -> tuple[tuple[Rows, ...], ...] | None:
@@ -293,14 +299,17 @@ class MotionRows(WithoutInstruments):
         )
         return tuple(gather_rows(rows, size) for rows, size in zip(self._stream(), sizes))
 
-    def _stretches(self, log: GeneralisedSamples, width: Array | None) -> Iterator[Rows]:
+    def _stretches(self, k: int) -> Iterator[Rows]:
         """Decimated rows of one log, run by run.
 
         The regressor is computed once at every sample, in stretches; of the filter's outputs
         only those that survive the decimation are computed.
         """
-        idim, packing = self.base.idim, self.packing
-        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * packing.width)))
+        log, width = self.samples[k], None if self.widths is None else self.widths[k]
+        idim, packing, bodies = self.base.idim, self.packing, self.bodies
+        # the same for all columns of a robot, which are joined stretch by stretch
+        entries = 10 * int(np.sum(idim.tree.path_length))
+        chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
         packed = np.empty((chunk, packing.width))
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -321,15 +330,25 @@ class MotionRows(WithoutInstruments):
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
-                met = idim.find_conditions(*motion, log.rate, width, met, around)
-                idim.fill(packing, *motion, packed[: b - a], width, met)
-                tau = log.tau[a:b]
-                if met.bend is not None:
-                    tau = tau + idim.apply_load_slopes(
-                        evaluate_inverse_dynamics(idim.tree, self._bodies, *motion), met.bend
+                if packing.special:
+                    met = idim.find_conditions(*motion, log.rate, width, met, around)
+                part, tau = packed[: b - a], log.tau[a:b]
+                if bodies is None or not packing.bent:
+                    idim.fill_bodies(packing, *motion, part)
+                else:
+                    rigid = bodies.unfiltered(k, a, b)
+                    for here, there in self._borrowed:
+                        part[:, here] = rigid[:, there]
+                if met is not None and met.bend is not None:
+                    torques = (
+                        evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                        if bodies is None
+                        else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
                     )
+                    tau = tau + idim.apply_load_slopes(torques, met.bend)
+                idim.fill_drives(packing, *motion, part, width, met or FREE)
                 blocks: list[tuple[Array, ...]] = [
-                    (packed[: b - a, packing.joints[g][0]], tau[:, g : g + 1])
+                    (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
                     if g < len(packing.joints)
                 ]
@@ -397,14 +416,51 @@ class MotionRows(WithoutInstruments):
         return split_rows(rows, tuple(samples))
 
     @cached_property
-    def _bodies(self) -> Array:
-        """Bodies about which loads are linearised, as the columns have them.
+    def _about(self) -> tuple[Array, dict[int, float]]:
+        """Bodies about which loads are linearised, as the columns have them: also by column.
 
         Those that the base parameters stand for: with the rotors that are regrouped into them.
         """
         idim = self.base.idim
-        values = np.array([*idim.about, *idim.shape])
-        return idim.split(self.base.standard(self.base.matrix @ values))[0]
+        beta = self.base.matrix @ np.array([*idim.about, *idim.shape])
+        by_column = dict(zip(self.base.kept.tolist(), beta.tolist(), strict=True))
+        return idim.split(self.base.standard(beta))[0], by_column
+
+    @cached_property
+    def _borrowed(self) -> tuple[tuple[slice, slice], ...]:
+        """Slots of bodies, and where the rows of the bodies have the same."""
+        assert self.bodies is not None
+        other = self.bodies
+        return pair_slots(self.packing, self.base.kept, other.packing, other.base.kept)
+
+    def serves(self, robot: Robot, kept: Integers, samples: tuple[GeneralisedSamples, ...]) -> bool:
+        """Whether these are rows of a robot along some logs, with all of some columns."""
+        return (
+            self.base.idim.robot is robot
+            and set(kept.tolist()) <= set(self.base.kept.tolist())
+            and all(a is b for a, b in zip(self.samples, samples, strict=True))
+        )
+
+    def unfiltered(self, k: int, a: int, b: int) -> Array:
+        """Packed rows of bodies at some samples of a log, kept where they are few."""
+        if self._unfiltered is not None:
+            return self._unfiltered[k][a:b]
+        out = np.empty((b - a, self.packing.width))
+        self._fill_bodies(self.samples[k], a, b, out)
+        return out
+
+    @cached_property
+    def _unfiltered(self) -> tuple[Array, ...] | None:
+        if 8 * sum(len(log.q) for log in self.samples) * self.packing.width > KEEP_BYTES:
+            return None
+        found = tuple(np.zeros((len(log.q), self.packing.width)) for log in self.samples)
+        for log, out in zip(self.samples, found, strict=True):
+            for a, b in log.segments:
+                self._fill_bodies(log, a, b, out[a:b])
+        return found
+
+    def _fill_bodies(self, log: GeneralisedSamples, a: int, b: int, out: Array) -> None:
+        self.base.idim.fill_bodies(self.packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], out)
 
 
 def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
@@ -455,36 +511,63 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows(WithoutInstruments):
-    """Columns that nothing moves beside those that a linearisation renews.
+    """Columns that are shared between models, and those of one alone, side by side.
 
     Attributes
     ----------
     base : BaseParameters
         Which of the columns, in its order.
-    steady, moving : MotionRows
-        Of the same logs.
+    sources : tuple of MotionRows
+        Of the same logs; where several have a column of a group, it is the last one's.
     """
 
     base: BaseParameters
-    steady: MotionRows
-    moving: MotionRows
+    sources: tuple[MotionRows, ...]
+
+    @classmethod
+    def of(
+        cls,
+        base: BaseParameters,
+        samples: tuple[GeneralisedSamples, ...],
+        like: RowSource | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> JoinedRows:
+        """Rows of a model; columns that shapes and loads do not move are those of another's."""
+        idim, kept = base.idim, base.kept
+        rigid, steady = kept < idim.inertial, idim.steady[kept]
+        bodies, drives = like.sources[:2] if isinstance(like, JoinedRows) else (None, None)
+        if bodies is None or not bodies.serves(idim.robot, kept[rigid], samples):
+            alone = build_idim(idim.robot, "none")
+            bodies = MotionRows(
+                replace(base, idim=alone, kept=kept[rigid]), samples, progress=progress
+            )
+        if (
+            drives is None
+            or drives.base.idim.structure is not idim.structure
+            or not drives.serves(idim.robot, kept[steady], samples)
+        ):
+            drives = MotionRows(select_base_parameters(base, np.flatnonzero(steady)), samples)
+        own = ~steady if idim.bent else ~steady & ~rigid
+        if not np.any(own):
+            return cls(base, (bodies, drives))
+        special = select_base_parameters(base, np.flatnonzero(own))
+        return cls(base, (bodies, drives, MotionRows(special, samples, bodies=bodies)))
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
-        """Those of both sources."""
-        return self.steady.groups
+        """Those of all sources."""
+        return self.sources[-1].groups
 
     @cached_property
     def places(self) -> tuple[tuple[Integers, Integers], ...]:
         """Per group, which of the columns side by side, and where they stand in the base."""
         where = {int(k): place for place, k in enumerate(self.base.kept)}
-        sources = (self.steady, self.moving)
         found = []
-        for own in zip(*(source.columns for source in sources), strict=True):
-            ids = np.concatenate([s.base.kept[c] for s, c in zip(sources, own, strict=True)])
-            pairs = sorted((where[int(k)], i) for i, k in enumerate(ids) if int(k) in where)
-            columns, taken = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-            found.append((taken, columns))
+        for own in zip(*(source.columns for source in self.sources), strict=True):
+            ids = np.concatenate([s.base.kept[c] for s, c in zip(self.sources, own, strict=True)])
+            taken = {where[int(k)]: i for i, k in enumerate(ids) if int(k) in where}
+            columns = np.array(sorted(taken), dtype=np.int64)
+            found.append((np.array([taken[k] for k in columns.tolist()], dtype=np.int64), columns))
         return tuple(found)
 
     @property
@@ -498,21 +581,29 @@ class JoinedRows(WithoutInstruments):
 
     def release(self) -> None:
         """See `RowSource`."""
-        self.steady.release()
-        self.moving.release()
+        for source in self.sources:
+            source.release()
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
-        for pair in zip(self.steady.unshifted(), self.moving.unshifted(), strict=True):
-            yield map(self._joined, *pair)
+        for log in zip(*(source.unshifted() for source in self.sources), strict=True):
+            yield map(self._joined, *log)
 
-    def _joined(self, steady: Rows, moving: Rows) -> Rows:
+    def _joined(self, *parts: Rows) -> Rows:
         X = tuple(
-            np.hstack([a, b])[:, taken]
-            for a, b, (taken, _) in zip(steady.X, moving.X, self.places, strict=True)
+            np.hstack(own)[:, taken]
+            for *own, (taken, _) in zip(*(part.X for part in parts), self.places, strict=True)
         )
         shifts = [self.base.shift[columns] for columns in self.columns]
-        return linearise_rows(replace(moving, X=X), shifts)
+        return linearise_rows(replace(parts[-1], X=X), shifts)
+
+
+def select_base_parameters(
+    base: BaseParameters, columns: Sequence[int] | Integers
+) -> BaseParameters:
+    """Some of the base parameters, in this order."""
+    chosen = list(columns)
+    return replace(base, kept=base.kept[chosen], K=base.K[chosen])
 
 
 def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:

@@ -112,7 +112,7 @@ def search_start_shapes(
         place, why = run_particle_filter(task, Swarm(size, most, seed), run, MOVES)
         words = f"shapes {why} after {place.count} steps of {size} particles"
     idim = seen.idim.shaped(to_shapes(place.best))
-    return Problem.of(replace(problem.base, idim=idim), problem.samples), words
+    return problem.under(replace(problem.base, idim=idim)), words
 
 
 def check_shape_ranges(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:
@@ -135,4 +135,4 @@ def limit_shapes(problem: Problem, ranges: Mapping[str, tuple[float, float]]) ->
         tuple(np.clip(ranges.get(name, (b.lower, b.upper)), b.lower, b.upper)) for name, b in known
     ]
     base = replace(problem.base, idim=problem.idim.limited([(low, high) for low, high in limits]))
-    return Problem.of(base, problem.samples)
+    return problem.under(base)

@@ -423,7 +423,7 @@ def follow_shapes(near: Projected, other: Problem) -> Projected:
 
     Within the bounds that those were found in.
     """
-    problem = near.problem.on(other.samples).linearised(near.theta)
+    problem = other.under(near.problem.base).linearised(near.theta)
     found = fit_linear_parameters(problem, near.sigma)
     return descend_over_shapes(found) if problem.idim.shape else found
 
@@ -458,7 +458,7 @@ def renew_loads(found: Projected, bearing: Sequence[float] | Array = ()) -> Proj
     if not at.idim.loaded:
         return found
     base = replace(at, idim=replace(at.idim, bearing=tuple(float(value) for value in bearing)))
-    problem = Problem.of(base, found.problem.samples).linearised(found.theta)
+    problem = found.problem.under(base).linearised(found.theta)
     return fit_linear_parameters(problem, found.sigma)
 
 
@@ -499,7 +499,7 @@ def limit_to_visible_speeds(problem: Problem) -> Problem:
                 low = min(max(low, slow), high)
             limits.append((low, high))
     base = replace(problem.base, idim=idim.limited(limits))
-    return Problem.of(base, problem.samples)
+    return problem.under(base)
 
 
 def list_row_speeds(problem: Problem, friction: DriveFriction) -> Array:
@@ -521,7 +521,7 @@ def fit_at_usual_shapes(problem: Problem) -> Projected:
     if problem.idim.loaded:
         at = found.problem.base
         blurred = replace(at, idim=replace(at.idim, blur=tuple(found.sigma.tolist())))
-        found = replace(found, problem=Problem.of(blurred, problem.samples))
+        found = replace(found, problem=found.problem.under(blurred))
         for _ in range(2):
             found = fit_linear_parameters(found.problem.linearised(found.theta), found.sigma)
     return found

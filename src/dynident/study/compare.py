@@ -56,8 +56,8 @@ CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
 
 Span = tuple[int, int, int]
 """A log, a sample of it, and the one after the last."""
-Fold = tuple[tuple[Samples, ...], tuple[Samples, ...]]
-"""Logs that are fitted, and logs that are scored."""
+Fold = tuple[Problem, Problem]
+"""The first model on logs that are fitted, and on logs that are scored."""
 
 
 @tells_compilations
@@ -112,21 +112,9 @@ def compare(
         tuple(log for section, log in logs if section.use == use)
         for use in ("identify", "validate")
     )
-    if held_out:
-        folds = [
-            (fitted, cut_logs(held_out, spans)) for spans in split_into_blocks(held_out, blocks)
-        ]
-    else:
-        folds = [
-            (cut_logs(fitted, complement_spans(fitted, spans)), cut_logs(fitted, spans))
-            for spans in split_into_blocks(fitted, blocks)
-        ]
-    if not all(own and other for own, other in folds):
-        raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
     rotor, elements = study.robot.rotor, build_elements(study.element, robot)
-    refuse_empty_blocks(
-        Problem(robot, fitted, frictions[0], rotor, elements=elements), folds, blocks
-    )
+    first = Problem(robot, fitted, frictions[0], rotor, elements=elements)
+    folds = build_folds(first, fitted, held_out, blocks)
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
     shares = iter(np.linspace(0.0, 1.0, len(methods) * len(frictions) + 1).tolist())
@@ -136,9 +124,9 @@ def compare(
             progress("comparing", next(shares))
             try:
                 if shared is None:
-                    problem = Problem(robot, fitted, friction, rotor, elements=elements)
+                    problem = first.with_drives(friction, rotor, elements)
                     kinds = list_row_kinds(problem.on((*fitted, *held_out)))
-                    shared = Shared(problem, tuple(folds), held_out)
+                    shared = Shared(problem, folds, held_out)
                 found[method, friction] = evaluate_candidate(study, shared, method, kinds)
             except DynidentError as error:
                 found[method, friction] = Failure(method, friction, format_one_line(error))
@@ -220,16 +208,29 @@ def find_row_kind(group: RowGroup) -> str:
     return group.noise or group.name
 
 
-def refuse_empty_blocks(problem: Problem, folds: Sequence[Fold], blocks: int) -> None:
-    """Refuse blocks in which no equation of a floating robot's log lasts."""
-    try:
-        for fold in folds:
-            for logs in fold:
-                problem.on(logs)
-    except InputError as error:
-        raise InputError(
-            f"{format_one_line(error)}; or ask for fewer blocks than {blocks}"
-        ) from error
+def build_folds(
+    problem: Problem, fitted: Sequence[Samples], held_out: Sequence[Samples], blocks: int
+) -> tuple[Fold, ...]:
+    """Blocks that are scored, with what is fitted then.
+
+    Raises
+    ------
+    InputError
+        For blocks that are too short, or in which no equation of a floating robot's log lasts.
+    """
+    found = []
+    for spans in split_into_blocks(held_out or fitted, blocks):
+        other = cut_logs(held_out or fitted, spans)
+        own = () if held_out else cut_logs(fitted, complement_spans(fitted, spans))
+        if not other or not (own or held_out):
+            raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
+        try:
+            found.append((problem if held_out else problem.on(own), problem.on(other)))
+        except InputError as error:
+            raise InputError(
+                f"{format_one_line(error)}; or ask for fewer blocks than {blocks}"
+            ) from error
+    return tuple(found)
 
 
 def list_row_kinds(problem: Problem) -> tuple[str, ...]:
@@ -263,7 +264,7 @@ class Shared:
     @cached_property
     def rest(self) -> tuple[Problem, ...]:
         """What each fold is fitted to."""
-        return tuple(self.problem.on(own) for own, _ in self.folds)
+        return tuple(own.under(self.problem.base) for own, _ in self.folds)
 
     @cached_property
     def followed(self) -> tuple[Projected, ...]:
@@ -364,13 +365,13 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
 
 
 def sum_squared_errors(
-    base: BaseParameters, theta: Array, logs: Sequence[Samples], kinds: Sequence[str]
+    base: BaseParameters, theta: Array, near: Problem, kinds: Sequence[str]
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
 
-    Each by kind of rows, of which the logs may have some alone.
+    Each by kind of rows, of which the logs of the problem, of another model, may have some alone.
     """
-    problem = Problem.of(base, logs)
+    problem = near.under(base)
     beta = base.matrix @ theta
     places = [kinds.index(find_row_kind(group)) for group in problem.groups]
     found = np.zeros((5, len(kinds)))

@@ -42,7 +42,7 @@ from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
-from dynident.study.elements import ElementSection
+from dynident.study.elements import ElementSection, build_elements
 from dynident.study.study import (
     LogSection,
     Study,
@@ -93,7 +93,7 @@ class Decided(NamedTuple):
     Attributes
     ----------
     problem : Problem or None
-        That of the study, where the last decision was made with it.
+        That of the study, where its rows are those of the last decision.
     warnings : tuple of str
         What could not be decided.
     """
@@ -121,11 +121,13 @@ def decide_study(
         What is open, in the order in which it is decided.
     """
     decisions: list[Decision] = []
-    problem, setting = None, None
+    problem, setting, decided = None, None, True
     for k, name in enumerate(asked):
         progress("deciding", k / len(asked))
-        if problem is None:
-            problem, setting = build_problem(study, robot, recordings), None
+        if decided:
+            problem = build_problem(simplify_study(study), robot, recordings, problem)
+            setting, decided = None, False
+        assert problem is not None
         if not tells_enough(problem):
             return Decided(study, tuple(decisions))
         if name in (each.what for each in decisions):
@@ -144,10 +146,18 @@ def decide_study(
             study = apply_decision(study, each)
             decisions.append(each)
             if each.what != PRIOR_WEIGHT and each.gain_percent > 0.0:
-                problem = None  # of other columns or rows
-    if problem is not None and simplify_study(study) is not study:
-        problem = None
+                decided = True
+                problem = problem if each.what in OF_DRIVES else None  # of other rows
+            elif each.what == BANDWIDTH and not is_prepared_by(problem, float(each.value)):
+                decided, problem = True, None  # as it is stated, to so many digits
+    if problem is not None and (decided or simplify_study(study) is not study):
+        problem = build_problem(study, robot, recordings, problem)
     return Decided(study, tuple(decisions), problem)
+
+
+def is_prepared_by(problem: Problem | None, hz: float) -> bool:
+    """Whether the logs of a problem are filtered by a bandwidth, to the last digit."""
+    return problem is not None and hz in problem.samples[0].bandwidth
 
 
 def decide(
@@ -247,9 +257,14 @@ def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Sample
     ]
 
 
-def build_problem(study: Study, robot: Robot, recordings: Sequence[Recording]) -> Problem:
-    """The problem of a study, its friction linear in all parameters."""
-    return build_study_problem(simplify_study(study), robot, prepare_fitted(study, recordings))
+def build_problem(
+    study: Study, robot: Robot, recordings: Sequence[Recording], near: Problem | None
+) -> Problem:
+    """The problem of a study, given one with the same rows and other drives where there is one."""
+    if near is None:
+        return build_study_problem(study, robot, prepare_fitted(study, recordings))
+    elements = build_elements(study.element, robot)
+    return near.with_drives(study.robot.friction, study.robot.rotor, elements)
 
 
 def simplify_study(study: Study) -> Study:

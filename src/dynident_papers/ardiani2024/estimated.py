@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
@@ -27,7 +28,6 @@ from dynident.estimators.iteration import (
 )
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.regression.factors import InstrumentFactors
-from dynident.regression.instrument_tests import run_identity_test
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
 from dynident.regression.weighted import TOLERANCE, estimate_group_sigma
