@@ -66,6 +66,11 @@ class ValidationFigures:
     free: tuple[FreeError, ...] = ()
     torque: str = "measured"
 
+    @property
+    def hindered(self) -> tuple[str, ...]:
+        """Stretches that are counted apart, in words."""
+        return tuple(f"{own.words}, counted apart" for each in self.free for own in each.without)
+
 
 @dataclass(frozen=True)
 class Result:
