@@ -218,11 +218,9 @@ def leave_out_hindered(log: Samples, stretches: Sequence[Hindered]) -> Samples:
     out = np.zeros(len(log.measured), dtype=bool)
     for each in stretches:
         out[each.start : each.stop] = True
-    runs, segments = (
-        tuple(piece for span in spans for piece in cut_out(*span, out))
-        for spans in (log.runs, log.segments)
-    )
-    return replace(log, runs=runs, segments=segments)
+    runs = tuple(piece for run in log.runs for piece in cut_out(*run, out))
+    left = replace(log, runs=runs)
+    return left if log.averaging is not None or not stretches else left.only(runs)
 
 
 def cut_out(start: int, stop: int, out: Booleans) -> list[tuple[int, int]]:
