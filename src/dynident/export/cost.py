@@ -27,6 +27,7 @@ def describe_export_cost(
     whole: Model,
     near: Model,
     kind: str,
+    servos: bool = False,
 ) -> tuple[str, ...]:
     """The note on errors of free simulations of the whole model, and of what a file has of it.
 
@@ -39,15 +40,17 @@ def describe_export_cost(
     near : Model
         As simulators are given it.
     kind : {"URDF", "MJCF"}
+    servos : bool
+        Whether it has the law's, which bear offsets.
 
     Returns
     -------
     tuple of str
         None where all of the model is in the file.
     """
-    theta = near.theta.copy()
+    theta, places = near.theta.copy(), (*HAS_PLACE[kind], *(["off"] if servos else []))
     for k, parameter in enumerate(near.idim.parameters):
-        if k >= near.idim.inertial and parameter.symbol not in HAS_PLACE[kind]:
+        if k >= near.idim.inertial and parameter.symbol not in places:
             theta[k] = 0.0
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
@@ -61,7 +64,9 @@ def describe_export_cost(
             f"{format_number(ours, 3)}",)  # fmt: skip
 
 
-def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
+def describe_loop_omissions(
+    idim: Idim, names: Sequence[str], kind: str, servos: bool = False
+) -> tuple[str, ...]:
     """The note on what was fitted of the law and the stand, which no file of a robot has.
 
     Parameters
@@ -69,9 +74,12 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
     names : sequence of str
         Of all that was fitted to positions.
     kind : {"URDF", "MJCF"}
+    servos : bool
+        Whether it has the law's, with gains and biases.
     """
     own = {*idim.names, *(shape.name for shape in idim.shape_parameters)}
-    found = [name for name in names if name not in own]
+    there = ("gain", "bias") if servos else ()
+    found = [n for n in names if n not in own and n.rstrip("0123456789") not in there]
     if not found:
         return ()
     return (

@@ -29,9 +29,10 @@ from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.cost import describe_export_cost, describe_loop_omissions
-from dynident.export.mjcf import list_model_files, render_identified_mjcf
+from dynident.export.mjcf import is_mjcf, list_model_files, render_identified_mjcf
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
+from dynident.export.servo import Servo, derive_servos
 from dynident.export.terms import make_simulable, sort_joint_terms
 from dynident.export.urdf import render_standard_urdf
 from dynident.fit.figures import (
@@ -370,21 +371,26 @@ class Result:
         """
         self._refuse_unreal("MJCF")
         model, said = self.simulable
-        document, notes = render_identified_mjcf(model.idim, model.theta, folder, self.width)
-        return document, (*said, *notes, *self._costs("MJCF"))
+        servos: tuple[Servo, ...] = ()
+        if self.estimate.fitted is not None and not is_mjcf(self.robot):
+            servos = derive_servos(self.estimate.fitted.loop, sort_joint_terms(model).offset)
+        document, notes = render_identified_mjcf(
+            model.idim, model.theta, folder, self.width, servos
+        )
+        return document, (*said, *notes, *self._costs("MJCF", bool(servos)))
 
-    def _costs(self, kind: str) -> tuple[str, ...]:
+    def _costs(self, kind: str, servos: bool = False) -> tuple[str, ...]:
         """What is not in a file and what that costs, where positions were fitted."""
         fitted = self.estimate.fitted
         if fitted is None:
             return ()
         near, _ = self.simulable
-        words = describe_loop_omissions(self.idim, fitted.names, kind)
+        words = describe_loop_omissions(self.idim, fitted.names, kind, servos)
         try:
             logs = self.samples
         except InputError as error:
             return (*words, f"what that costs is not said, for its logs cannot be read: {error}")
-        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind)
+        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, kind, servos)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:
