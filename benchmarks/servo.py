@@ -15,6 +15,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 from common import FIGURES, ROOT, markdown
 
 import dynident as di
@@ -117,11 +118,10 @@ def measure_rms(
 
     Spans begin at rest.
     """
-    motion = read_motion(name)
+    t, q, qref = read_motion(name)
     errors = []
-    for start, stop in spans or [(0, len(motion[0]))]:
-        part = tuple(each[start:stop] for each in motion)
-        errors.append(simulate(model, part, held) - part[1])
+    for a, b in spans or [(0, len(t))]:
+        errors.append(simulate(model, (t[a:b], q[a:b], qref[a:b]), held) - q[a:b])
     return 1e3 * float(np.sqrt(np.mean(np.concatenate(errors) ** 2)))
 
 
@@ -130,6 +130,17 @@ def list_free_spans(count: int, stretches: tuple[Hindered, ...]) -> list[tuple[i
     edges = [0, *(k for each in stretches for k in (each.start, each.stop)), count]
     spans = list(zip(edges[::2], [min(k, count) for k in edges[1::2]], strict=True))
     return [(a, b) for a, b in spans if b > a]
+
+
+def list_tip_heights(name: str) -> Array:
+    """Height of the gripper's tip above the base's plane at all samples [mm]."""
+    model = pin.buildModelFromUrdf(str(FOLDER / "so101_new_calib.urdf"))
+    data, tip = model.createData(), model.getFrameId("gripper_frame_link")
+    found = []
+    for q in read_motion(name)[1]:
+        pin.framesForwardKinematics(model, data, np.append(q, 0.5))
+        found.append(1e3 * data.oMf[tip].translation[2])
+    return np.array(found)
 
 
 def ours(friction: str, names: list[str]) -> tuple[di.Fit, float]:
@@ -152,7 +163,8 @@ def ours(friction: str, names: list[str]) -> tuple[di.Fit, float]:
 
 def list_errors(fit: di.Fit) -> dict[str, tuple[FreeError, ...]]:
     """Errors of free simulations by motion: of the whole last, before it without what hinders."""
-    told = [(each.log, each.free) for each in (*fit.simulated, *fit.validation)]
+    told = [(each.log, each.free) for each in fit.simulated]
+    told += [(each.log, each.free) for each in fit.validation]
     return {Path(log).stem: free for log, free in told}
 
 
@@ -190,14 +202,20 @@ def main() -> None:
             left = ", ".join(f"{x.start / x.rate:.1f}-{x.stop / x.rate:.1f}" for x in own.without)
             free_first = measure_rms(first, name, spans)
             share = 100.0 * (1.0 - sum(b - a for a, b in spans) / count)
+            high = list_tip_heights(name)
+            lowest = ", ".join(f"{np.min(high[x.start : x.stop]):.0f}" for x in own.without)
+            beside = min(float(np.min(high[a:b])) for a, b in spans)
             free.append([
-                name, f"{left} s ({share:.0f} %)", f"{mine[-1]:.1f}", f"{own.overall_milli:.1f}",
-                f"{free_first:.1f}", f"{own.overall_milli / free_first:.2f}",
+                name, f"{left} s ({share:.0f} %)", f"{lowest}; {beside:.0f}", f"{mine[-1]:.1f}",
+                f"{own.overall_milli:.1f}", f"{free_first:.1f}",
+                f"{own.overall_milli / free_first:.2f}",
             ])  # fmt: skip
     header = ["motion", "", *(f"MuJoCo, {words} [mrad]" for words in PUBLISHED),
               *(f"dynident, `{friction}` [mrad]" for friction in fits),
               "last, over kp 17.8"]  # fmt: skip
     times = ", ".join(f"`{friction}` {seconds:.0f} s" for friction, (_, seconds) in fits.items())
+    others = [name for name in names if name not in {row[0] for row in free}]
+    lowest_free = min(float(np.min(list_tip_heights(name))) for name in others)
     lines = [
         "# Hobby servos from encoder logs", "", "Made by `benchmarks/servo.py`.", "",
         *markdown(header, rows), "",
@@ -207,10 +225,13 @@ def main() -> None:
         "`joints_properties.xml`, stiffness and limit as said.",
         f"All fourteen motions in one run, processor time once all is compiled: {times}.", "",
         "## Without what hinders the arm", "",
-        *markdown(["motion", "left out", "dynident, `load`, whole [mrad]", "the free motion [mrad]",
+        *markdown(["motion", "left out", "lowest tip there; elsewhere [mm]",
+                   "dynident, `load`, whole [mrad]", "the free motion [mrad]",
                    "MuJoCo, kp 17.8, the same [mrad]", "ratio"], free), "",
-        "Stretches in which joints are stopped or pushed together, as `cloe` finds and prints them. "
-        "Both simulations begin anew behind each.", "",
+        "Stretches in which joints are stopped or pushed together, as `cloe` finds and prints "
+        "them. Both simulations begin anew behind each. Tip: of the gripper, above the base's "
+        f"plane, by the file's kinematics; in the other motions no lower than {lowest_free:.0f}.",
+        "",
         "## The exported model in MuJoCo", "",
         *markdown(["motion", *(f"{what}, `{friction}`{unit}" for friction in fits
                                for what, unit in (("dynident", " [mrad]"), ("its MJCF", " [mrad]"),

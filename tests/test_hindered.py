@@ -152,3 +152,24 @@ def test_a_push_that_is_fitted_spoils_the_drives(pushed):
     assert abs(values["fc1"] - DRIVES[0, 2]) > 0.1
     assert abs(values["off1"] - DRIVES[0, 3]) > 0.5
     assert all(not each.without for each in fit.simulated[0].free)
+
+
+@pytest.mark.long
+@pytest.mark.measured
+@pytest.mark.parametrize(("name", "kp", "kd"), [("z1", 80.0, 2.5), ("go2", 20.0, 1.5)])
+def test_robots_that_touch_nothing_raise_no_alarm(measured, name, kp, kd):
+    """Their errors are large at single joints: a gripper at its stop, calves of uneven friction."""
+    folder = measured("unitree")
+    robot = di.load_robot(folder / f"{name}.urdf")
+    log = di.read_log(folder / f"{name}_first.csv", robot, torque=False)
+    first, last = (
+        di.prepare(log.rows(*part), bandwidth=10.0) for part in ((0, 2088), (2088, 3133))
+    )
+    gains = [80.0, 120.0, 120.0, 80.0, 80.0, 80.0, 80.0] if name == "z1" else [kp] * robot.n
+    fit = di.identify(
+        di.Problem(robot, first), "cloe", validation=[last], doctor=False,
+        simulation=di.Simulation(pd(gains, kd)),
+    )  # fmt: skip
+    assert fit.estimate.fitted.scatter is not None
+    assert fit.estimate.fitted.hindered == ((),)
+    assert fit.validation[0].hindered == ()
