@@ -11,7 +11,10 @@ import csv
 import re
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -143,37 +146,43 @@ def list_tip_heights(name: str) -> Array:
     return np.array(found)
 
 
-def ours(friction: str, names: list[str]) -> tuple[di.Fit, float]:
-    """The fit, and processor seconds of the whole run once all is compiled."""
-    logs = "".join(
-        f'\n[[log]]\nfiles = "{FOLDER}/{name}.csv"\n'
-        + ("" if name in FITTED else 'use = "validate"\n')
-        for name in names
-    )
+class Fitted(NamedTuple):
+    """A fit of all motions.
+
+    Attributes
+    ----------
+    errors : dict of str to tuple of FreeError
+        By motion: of the whole last, before it without what hinders.
+    document : str
+        What `export --mjcf` writes.
+    seconds : float
+        Of the processor, once all is compiled.
+    """
+
+    errors: dict[str, tuple[FreeError, ...]]
+    document: str
+    seconds: float
+
+
+def fit_servos(friction: str, names: list[str]) -> Fitted:
+    """One run of the study, after one of a single motion for which all is compiled."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "study.toml"
-        path.write_text(STUDY.format(folder=FOLDER, friction=friction, logs=logs))
-        study = di.read_study(path)
-        di.run_study(study)
-        started = time.process_time()
-        fit = di.run_study(study)
-        seconds = time.process_time() - started
-    return fit, seconds
-
-
-def list_errors(fit: di.Fit) -> dict[str, tuple[FreeError, ...]]:
-    """Errors of free simulations by motion: of the whole last, before it without what hinders."""
+        for own in (FITTED[:1], names):
+            logs = "".join(
+                f'\n[[log]]\nfiles = "{FOLDER}/{name}.csv"\n'
+                + ("" if name in FITTED else 'use = "validate"\n')
+                for name in own
+            )
+            path = Path(folder) / "study.toml"
+            path.write_text(STUDY.format(folder=FOLDER, friction=friction, logs=logs))
+            started = time.process_time()
+            fit = di.run_study(di.read_study(path))
+            seconds = time.process_time() - started
+        fit.to_mjcf(Path(folder) / "so101.xml")
+        document = (Path(folder) / "so101.xml").read_text()
     told = [(each.log, each.free) for each in fit.simulated]
     told += [(each.log, each.free) for each in fit.validation]
-    return {Path(log).stem: free for log, free in told}
-
-
-def export(fit: di.Fit) -> mujoco.MjModel:
-    """The file that `export --mjcf` writes, compiled."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "so101.xml"
-        fit.to_mjcf(path)
-        return mujoco.MjModel.from_xml_path(str(path))
+    return Fitted({Path(log).stem: free for log, free in told}, document, seconds)
 
 
 def main() -> None:
@@ -181,21 +190,30 @@ def main() -> None:
     names = sorted(path.stem for path in FOLDER.glob("*.csv"))
     published = {words: build_published(*values) for words, values in PUBLISHED.items()}
     first = published["kp 17.8"]
-    fits = {friction: ours(friction, names) for friction in ("coulomb-viscous", "load")}
-    errors = {friction: list_errors(fit) for friction, (fit, _) in fits.items()}
-    exported = {friction: export(fit) for friction, (fit, _) in fits.items()}
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        waiting = {
+            friction: pool.submit(fit_servos, friction, names)
+            for friction in ("coulomb-viscous", "load")
+        }
+        theirs = {
+            name: [measure_rms(model, name) for model in published.values()] for name in names
+        }
+        fits = {friction: each.result() for friction, each in waiting.items()}
+    exported = {
+        friction: mujoco.MjModel.from_xml_string(fit.document) for friction, fit in fits.items()
+    }
     rows, apart, free = [], [], []
     for name in names:
-        theirs = [measure_rms(model, name) for model in published.values()]
-        mine = [found[name][-1].overall_milli for found in errors.values()]
+        mine = [fit.errors[name][-1].overall_milli for fit in fits.values()]
         kind = "fitted" if name in FITTED else "held out"
         rows.append([
-            name, kind, *(f"{each:.1f}" for each in (*theirs, *mine)), f"{mine[-1] / theirs[0]:.2f}"
+            name, kind, *(f"{each:.1f}" for each in (*theirs[name], *mine)),
+            f"{mine[-1] / theirs[name][0]:.2f}",
         ])  # fmt: skip
         files = [measure_rms(model, name, held=True) for model in exported.values()]
         pairs = zip(mine, files, strict=True)
         apart.append([name, *(f"{x:.2f}" for pair in pairs for x in (*pair, pair[1] / pair[0]))])
-        own = choose_judged_error(errors["load"][name])
+        own = choose_judged_error(fits["load"].errors[name])
         if own.without:
             count = len(read_motion(name)[0])
             spans = list_free_spans(count, own.without)
@@ -213,7 +231,7 @@ def main() -> None:
     header = ["motion", "", *(f"MuJoCo, {words} [mrad]" for words in PUBLISHED),
               *(f"dynident, `{friction}` [mrad]" for friction in fits),
               "last, over kp 17.8"]  # fmt: skip
-    times = ", ".join(f"`{friction}` {seconds:.0f} s" for friction, (_, seconds) in fits.items())
+    times = ", ".join(f"`{friction}` {fit.seconds:.0f} s" for friction, fit in fits.items())
     others = [name for name in names if name not in {row[0] for row in free}]
     lowest_free = min(float(np.min(list_tip_heights(name))) for name in others)
     lines = [
