@@ -35,7 +35,6 @@ def test_an_mjcf_with_servos_moves_as_the_fitted_loop_does(tmp_path, limit):
     there = mujoco.MjModel.from_xml_string(text.decode())
     assert there.nu == robot.n
     assert there.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    there.opt.timestep = 1e-3
     data = mujoco.MjData(there)
     data.qpos[:] = loop.q0 - BIAS
     found = np.empty_like(ours.q)

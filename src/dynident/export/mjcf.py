@@ -28,7 +28,7 @@ from dynident.export.exported import (
     subtract_carried,
 )
 from dynident.export.servo import Servo
-from dynident.export.softness import TIMESTEP, derive_softness
+from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, derive_softness
 from dynident.export.splice import Text
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
@@ -472,6 +472,7 @@ def render_fresh_mjcf(
     option = etree.SubElement(root, "option", gravity=format_exact_numbers(robot.gravity))
     if servos:  # their damping is implicit there
         option.set("integrator", "implicitfast")
+        option.set("timestep", format_exact_number(SERVO_TIMESTEP))
     world = etree.SubElement(root, "worldbody")
     name = robot.base_link
     while name == WORLD or name in robot.links[int(robot.floating) :]:
@@ -605,7 +606,7 @@ def render_identified_mjcf(
     soft: list[dict[str, str]] = [{}] * robot.n
     of_motors = soft
     if width is not None:
-        h = read_time_step(robot)
+        h = SERVO_TIMESTEP if servos else read_time_step(robot)
         soft = format_friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
         of_motors = format_friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
     motors = []
