@@ -541,6 +541,7 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
             ("triangle_wave", ""),
             ("sinusoidal_sweep", 'use = "validate"\n'),
             ("actuator_bandwidth", 'use = "validate"\n'),
+            ("single_joint_elbow", 'use = "validate"\n'),
         )
     )
     path = tmp_path / "study.toml"
@@ -554,5 +555,12 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
     assert fit.findings == ()  # joints that friction holds are neither stuck nor pushed
     assert fit.verdict.state == "doubtful"
     # half of what MuJoCo with the published servo leaves (docs/figures/servo.md)
-    for held, most in zip(fit.validation, (14.2, 12.0), strict=True):
+    sweep, bandwidth, elbow = fit.validation
+    for held, most in ((sweep, 14.2), (bandwidth, 12.0)):
+        assert held.hindered == ()
         assert held.free[-1].overall_milli < most
+    # the gripper meets the table
+    free, whole = elbow.free[-2:]
+    for at in (25.0, 34.0):
+        assert any(each.start <= at * each.rate <= each.stop for each in free.without)
+    assert free.overall_milli < 0.8 * whole.overall_milli

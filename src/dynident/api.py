@@ -21,15 +21,18 @@ from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
+    FreeError,
+    Hindered,
     SimulatedFigure,
     Simulation,
     build_auxiliary_model,
     compare_with_simulation,
     fill_missing_torque,
     lacks_torque,
-    measure_free_errors,
     warn_of_chatter,
 )
+from dynident.estimators.estimate import Fitted
+from dynident.estimators.hindered import examine_free_motion, measure_free_motion
 from dynident.estimators.instrumental import size_rejections
 from dynident.fit.doctor import remove_known_torques
 from dynident.fit.facts import gather_log_facts
@@ -226,6 +229,7 @@ def identify(
             *(note for log in logs for note in log.warnings),
             *borne,
             *warn_of_repeated_logs(twins, held_out),
+            *(note for each in figures.held_out for note in each.hindered),
             *check_lowpass(figures.lowpass_hz, logs),
             *warn_of_unfitted_joints(fitted, facts),
             *(() if blind and positions else warn_of_poor_fit(figures.model[0])),
@@ -383,7 +387,9 @@ def measure_estimate(
     simulated, stiff = measure_loop_errors(problem, loop, found, theta)
     free = None if found.fitted is None else build_free_loop(loop, found)
     held_out = tuple(
-        measure_held_out_log(log.name, problem.on(log), free, theta, lowpass_hz, scoring.score)
+        measure_held_out_log(
+            log.name, problem.on(log), free, theta, lowpass_hz, scoring.score, found.fitted
+        )
         for log in validation
     )
     return Measured(lowpass_hz, model, nominal, simulated, held_out, stiff)
@@ -398,7 +404,7 @@ def measure_loop_errors(
     auxiliary = build_auxiliary_model(problem, simulation)
     figures = compare_with_simulation(auxiliary, theta)
     if found.fitted is not None:
-        free = measure_free_errors(problem, simulation, theta)
+        free = measure_free_motion(problem, simulation, theta, found.fitted.hindered)
         figures = tuple(replace(each, free=own) for each, own in zip(figures, free, strict=True))
     return figures, warn_of_chatter(auxiliary, theta)
 
@@ -539,10 +545,17 @@ def measure_held_out_log(
     theta: Array,
     lowpass_hz: float,
     score: str,
+    fitted: Fitted | None = None,
 ) -> ValidationFigures:
     """Errors of a model on the one log of a problem; of a free simulation too, given the loop."""
     figures = score_model(problem, theta, lowpass_hz, score)
-    free = () if simulation is None else measure_free_errors(problem, simulation, theta)[0]
+    free: tuple[FreeError, ...] = ()
+    if simulation is not None:
+        scatter = None if fitted is None else fitted.scatter
+        told: tuple[tuple[Hindered, ...], ...] = ((),)
+        if scatter is not None:
+            _, told = examine_free_motion(problem, simulation, theta, scatter)
+        (free,) = measure_free_motion(problem, simulation, theta, told)
     return ValidationFigures(name, *figures, free, tell_torque_source(problem.samples[0]))
 
 

@@ -115,6 +115,19 @@ class Controller:
         """Which joints' outputs move with their targets, at once or by a state, shape (n,)."""
         return np.asarray((self.D[:, QREF] != 0.0) | (self.states > 0))
 
+    @property
+    def servo(self) -> tuple[Array, Array] | None:
+        """Stiffness and damping of a law that is ``kp (qref - q) - kd dq``, shapes (n,).
+
+        What targets' speeds add is left out; None of laws with states, a rate, compensation or
+        accelerations.
+        """
+        D = self.D
+        other = self.states or self.rate is not None or self.compensation != "none"
+        if other or np.any(D[:, DDQREF]) or np.any(D[:, Q] != -D[:, QREF]):
+            return None
+        return self.gain * D[:, QREF], -self.gain * D[:, DQ]
+
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
         return replace(self, gain=self.gain * _spread_over_joints("factor", factor, self.n))

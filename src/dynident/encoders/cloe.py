@@ -53,10 +53,10 @@ def cloe(
                 "tolerance and step_limit are of links = 'free': fits of drives end by themselves"
             )
         return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
-    if fitting.loop or fitting.mount or fitting.constraints:
+    if fitting.loop or fitting.mount or fitting.constraints or fitting.hindered != "left-out":
         raise InputError(
-            "loop, mount and constraints are of cloe with links = 'fixed'; pc-clie takes "
-            "constraints on links"
+            "loop, mount, hindered and constraints are of cloe with links = 'fixed'; pc-clie "
+            "takes constraints on links"
         )
     estimate = estimate_by_output_error(
         problem, simulation, POSITION, bars, weighting, slopes, descent, progress

@@ -44,7 +44,12 @@ from dynident.encoders.unknowns import (
     hold_start_readings,
     project_on_admitted,
 )
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, refuse_chatter
+from dynident.estimators.closed_loop import (
+    Hindered,
+    Simulation,
+    build_auxiliary_model,
+    refuse_chatter,
+)
 from dynident.estimators.covariance import (
     ErrorBars,
     Scores,
@@ -54,6 +59,7 @@ from dynident.estimators.covariance import (
 )
 from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marquardt
 from dynident.estimators.estimate import Estimate, Fitted, Shape
+from dynident.estimators.hindered import Scatter, examine_free_motion, leave_out_hindered
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.filters.filters import DecimationFilter
 from dynident.regression.factors import System
@@ -87,6 +93,8 @@ more they are as read."""
 EVEN, UNEVEN = "coulomb-viscous", 0.6
 """Friction whose errors are looked at for another that changes along a turn, and the share of a
 joint's error that the latter has to leave to be named."""
+ROUNDS = 3
+"""Of a fit, each without the stretches that stand out of the one before."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
 
@@ -125,6 +133,11 @@ class Fitting(Options):
         "being "
         "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
+    hindered: Annotated[
+        Literal["left-out", "fitted"],
+        "stretches in which joints are stopped or pushed together, as no model of the free robot "
+        "moves: `left-out` of the fit, and counted apart in held-out logs; or `fitted`",
+    ] = "left-out"
     constraints: Annotated[
         tuple[Constraint, ...],
         InPython(),
@@ -158,23 +171,65 @@ def fit_drives_and_loop(
         raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
     own = choose_loop_columns(fitting, simulation, robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
-    starts = list_run_starts(problem, simulation)
-    x = np.concatenate([choose_start_unknowns(problem, simulation, own, first), starts.ravel()])
-    unknowns = Unknowns(idim, own, np.ones(len(x)), first, len(starts))
-    found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
-    doubts: tuple[str, ...] = ()
+    x = choose_start_unknowns(problem, simulation, own, first)
+    reached = fit_from(problem, simulation, own, first, fitting, x, progress)
+    whole, scatter = problem, None
+    hindered: tuple[tuple[Hindered, ...], ...] = ((),) * len(problem.samples)
+    for _ in range(ROUNDS if fitting.hindered == "left-out" else 0):
+        found, _, unknowns = reached
+        scatter, told = examine_fit(whole, simulation, unknowns, found.x)
+        if told == hindered:
+            break
+        hindered = told
+        problem = Problem.of(problem.base, list(map(leave_out_hindered, whole.samples, told)))
+        x = found.x[: unknowns.asked]
+        reached = fit_from(problem, simulation, own, first, fitting, x, progress)
+    found, free, unknowns = reached
+    left = tuple(f"{each.words}, left out" for stretches in hindered for each in stretches)
+    doubts = left
     if fitting.mount:
         rigid = found
         axes = tuple(fitting.mount.split(","))
         unknowns, bounds, x = add_mount_unknowns(problem, simulation, unknowns, axes, found.x)
         fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
         found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
-        doubts = list_mount_doubts(rigid.here, found.here, axes)
+        doubts += list_mount_doubts(rigid.here, found.here, axes)
     fitted = problem.under(apply_friction_shapes(problem, unknowns, found.x))
     refuse_chatter(fitted, unknowns.tuned(found.x, simulation), unknowns.theta(found.x))
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = build_admitted_set(asked, fitting.constraints).cones
-    return finish_drives_estimate(problem, simulation, unknowns, free, found, bars, cones, doubts)
+    estimate = finish_drives_estimate(
+        problem, simulation, unknowns, free, found, bars, cones, doubts
+    )
+    assert estimate.fitted is not None
+    known = replace(estimate.fitted, scatter=scatter, hindered=hindered)
+    return replace(estimate, fitted=known, warnings=(*estimate.warnings, *left))
+
+
+def fit_from(
+    problem: Problem,
+    simulation: Simulation,
+    own: tuple[LoopColumn, ...],
+    first: int,
+    fitting: Fitting,
+    x: Array,
+    progress: Progress,
+) -> tuple[Minimum, Admitted, Unknowns]:
+    """`fit_unknowns` from values of what is asked for, the runs beginning as they are read."""
+    starts = list_run_starts(problem, simulation)
+    x = np.concatenate([x, starts.ravel()])
+    unknowns = Unknowns(problem.idim, own, np.ones(len(x)), first, len(starts))
+    return fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
+
+
+def examine_fit(
+    problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
+) -> tuple[Scatter | None, tuple[tuple[Hindered, ...], ...]]:
+    """What errors usually are at an estimate, and stretches beyond; of a log never all of it."""
+    shaped = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
+    scatter, found = examine_free_motion(shaped, unknowns.tuned(x, simulation), unknowns.theta(x))
+    told = zip(problem.samples, found, strict=True)
+    return scatter, tuple(own if leave_out_hindered(log, own).runs else () for log, own in told)
 
 
 def fit_unknowns(

@@ -221,6 +221,44 @@ class Simulation(Options):
 
 
 @dataclass(frozen=True)
+class Hindered:
+    """A stretch of a log along which no model of the free robot moves.
+
+    Attributes
+    ----------
+    start, stop : int
+        Its samples.
+    rate : float
+        [Hz]
+    joints : tuple of str
+        Those that err far beyond what is usual.
+    worst : str
+        The one that does most.
+    error, usual : float
+        Of that joint in a window of the stretch, and in others [rad or m].
+    """
+
+    log: str
+    start: int
+    stop: int
+    rate: float
+    joints: tuple[str, ...]
+    worst: str
+    error: float
+    usual: float
+
+    @property
+    def words(self) -> str:
+        """Rows, times and joints."""
+        first, last = self.start / self.rate, self.stop / self.rate
+        return (
+            f"{self.log}: rows {self.start} to {self.stop} ({first:.4g} to {last:.4g} s), where "
+            f"{', '.join(self.joints)} move together as the free robot does not ({self.worst} "
+            f"{1e3 * self.error:.3g} mrad off within a second, {1e3 * self.usual:.3g} elsewhere)"
+        )
+
+
+@dataclass(frozen=True)
 class FreeError:
     """Error of the positions of a free simulation.
 
@@ -230,15 +268,23 @@ class FreeError:
         Seconds after which it is restarted from the measured motion; None for never.
     rms : ndarray, shape (n,)
         Over all samples, from the first [rad or m].
+    without : tuple of Hindered
+        Stretches that do not count; behind each the simulation begins anew.
     """
 
     horizon: float | None
     rms: Array
+    without: tuple[Hindered, ...] = ()
 
     @property
     def overall_milli(self) -> float:
         """Of all joints together [mrad or mm]."""
         return 1e3 * float(np.sqrt(np.mean(self.rms**2)))
+
+
+def choose_judged_error(free: Sequence[FreeError]) -> FreeError:
+    """Of the errors of a log the one that models answer for: of whole motion, while it is free."""
+    return next((each for each in free if each.without), free[-1])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from dynident.consistency.gyration import Gyration
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
-from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.closed_loop import Hindered, Simulation
+from dynident.estimators.hindered import Scatter
 from dynident.regression.covariance import Covariance
 from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
@@ -70,7 +71,11 @@ class Fitted:
     uneven : tuple of str
         Joints whose errors friction that changes along a turn would take away.
     doubts : tuple of str
-        What speaks against the mount.
+        What speaks against the mount, and what was left out.
+    scatter : Scatter or None
+        Of free simulations' errors, where stretches that are far beyond were looked for.
+    hindered : tuple of tuple of Hindered
+        These, which were left out, of each log.
     """
 
     names: tuple[str, ...]
@@ -82,6 +87,8 @@ class Fitted:
     cones: tuple[Cone, ...]
     uneven: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    scatter: Scatter | None = None
+    hindered: tuple[tuple[Hindered, ...], ...] = ()
 
 
 @dataclass(frozen=True)

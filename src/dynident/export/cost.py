@@ -25,6 +25,7 @@ def describe_export_cost(
     whole: Model,
     near: Model,
     form: Format,
+    servos: bool = False,
 ) -> tuple[str, ...]:
     """The note on errors of free simulations of the whole model, and of what a file has of it.
 
@@ -38,13 +39,15 @@ def describe_export_cost(
         As simulators are given it.
     form : Format
         One that holds links.
+    servos : bool
+        Whether it has the law's, which bear offsets.
 
     Returns
     -------
     tuple of str
         None where all of the model is in the file.
     """
-    theta, held = near.theta.copy(), form.holds or ()
+    theta, held = near.theta.copy(), (*(form.holds or ()), *(["off"] if servos else []))
     for k, parameter in enumerate(near.idim.parameters):
         if k >= near.idim.inertial and parameter.symbol not in held:
             theta[k] = 0.0
@@ -65,7 +68,9 @@ def describe_export_cost(
     )
 
 
-def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tuple[str, ...]:
+def describe_loop_omissions(
+    idim: Idim, names: Sequence[str], kind: str, servos: bool = False
+) -> tuple[str, ...]:
     """The note on what was fitted of the law and the stand, which no file of a robot has.
 
     Parameters
@@ -74,9 +79,12 @@ def describe_loop_omissions(idim: Idim, names: Sequence[str], kind: str) -> tupl
         Of all that was fitted to positions.
     kind : str
         The format.
+    servos : bool
+        Whether it has the law's, with gains and biases.
     """
     own = {*idim.names, *(shape.name for shape in idim.shape_parameters)}
-    found = [name for name in names if name not in own]
+    there = ("gain", "bias") if servos else ()
+    found = [n for n in names if n not in own and n.rstrip("0123456789") not in there]
     if not found:
         return ()
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +16,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.export.c_code import c_code
 from dynident.export.mjcf import render_identified_mjcf
+from dynident.export.servo import Servo
 from dynident.export.urdf import render_standard_urdf
 from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
@@ -27,7 +29,13 @@ class Render(Protocol):
     """What writes standard parameters as a file: see `render_identified_mjcf`."""
 
     def __call__(
-        self, idim: Idim, theta: Array, folder: Path | None, width: npt.ArrayLike | None, /
+        self,
+        idim: Idim,
+        theta: Array,
+        folder: Path | None,
+        width: npt.ArrayLike | None,
+        servos: Sequence[Servo],
+        /,
     ) -> Rendered:
         """Write links that sensors hold as bodies of their own, where it can."""
 
@@ -47,6 +55,8 @@ class Format:
     holds : tuple of str, optional
         Symbols of the drives' parameters that it has a place for beside links, which have to exist
         then. None of what gives the torques of the whole model, which asks for neither.
+    servos : bool
+        Whether it has a place for the law of a fit to positions.
     """
 
     what: str
@@ -54,6 +64,7 @@ class Format:
     suffix: str
     render: Render
     holds: tuple[str, ...] | None = None
+    servos: bool = False
 
     @property
     def name(self) -> str:
@@ -74,7 +85,7 @@ def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
 MOTORS = ("Ia", "fv", "fc", "Iam", "fvm", "fcm")
 EXPORTS = {
     "urdf": Format("a URDF", "The URDF to write.", "urdf", render_urdf_file, ("fv", "fc")),
-    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_identified_mjcf, MOTORS),
+    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_identified_mjcf, MOTORS, True),
     "c": Format("C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file),
 }
 """By name, which is that of the flag of ``dynident export``, too."""

@@ -27,7 +27,8 @@ from dynident.export.exported import (
     select_drive_values,
     subtract_carried,
 )
-from dynident.export.softness import TIMESTEP, derive_softness
+from dynident.export.servo import Servo
+from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, derive_softness
 from dynident.export.splice import Text
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
@@ -91,6 +92,7 @@ def render_mjcf(
     friction: npt.ArrayLike | None = None,
     motors: Sequence[Motor] = (),
     soft: Sequence[dict[str, str]] = (),
+    servos: Sequence[Servo] = (),
     omitted: Sequence[str] = (),
     folder: Path | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
@@ -108,6 +110,8 @@ def render_mjcf(
         Drives that turn with several joints.
     soft : sequence of dict of str to str
         Of each joint: how soft its friction loss is; MuJoCo's own softness when left out.
+    servos : sequence of Servo
+        Of each joint of a robot without an MJCF; motors that take torques when left out.
     omitted : sequence of str
         What else was identified and has no place in an MJCF; named in the notes.
     folder : Path, optional
@@ -128,7 +132,7 @@ def render_mjcf(
     if is_mjcf(robot):
         document, notes = patch_mjcf(robot, values, attributes, motors, folder)
     else:
-        document, notes = render_fresh_mjcf(robot, values, attributes, motors)
+        document, notes = render_fresh_mjcf(robot, values, attributes, motors, servos)
     return document, (*notes, *describe_omissions(omitted, "MJCF"))
 
 
@@ -437,17 +441,21 @@ def render_fresh_mjcf(
     phi: Array,
     attributes: Sequence[dict[str, str]],
     motors: Sequence[Motor] = (),
+    servos: Sequence[Servo] = (),
 ) -> tuple[bytes, tuple[str, ...]]:
-    """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors.
+    """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors or servos.
 
-    Parameters and returns are those of `patch_mjcf`.
+    Parameters and returns are those of `render_mjcf`.
     """
     for name, values in zip(robot.links, phi, strict=True):
         if values[0] == 0.0:
             raise ComputationError(f"link {name}: has no mass, and MuJoCo moves none without")
     root = etree.Element("mujoco", model=robot.name)
     etree.SubElement(root, "compiler", angle="radian", autolimits="true")
-    etree.SubElement(root, "option", gravity=format_exact_numbers(robot.gravity))
+    option = etree.SubElement(root, "option", gravity=format_exact_numbers(robot.gravity))
+    if servos:  # their damping is implicit there
+        option.set("integrator", "implicitfast")
+        option.set("timestep", format_exact_number(SERVO_TIMESTEP))
     world = etree.SubElement(root, "worldbody")
     name = robot.base_link
     while name == WORLD or name in robot.links[int(robot.floating) :]:
@@ -472,10 +480,13 @@ def render_fresh_mjcf(
         bodies.append(body)
         etree.SubElement(body, "inertial", _format_inertial(values))
         etree.SubElement(body, "joint", _format_joint(joint) | own)
+        if servos:
+            continue
         limit = {}
         if np.isfinite(joint.effort):
             limit = {"ctrlrange": format_exact_numbers([-joint.effort, joint.effort])}
         etree.SubElement(actuators, "motor", {"name": joint.name, "joint": joint.name} | limit)
+    actuators.extend([s.element(n) for s, n in zip(servos, robot.joint_names, strict=False)])
     if motors:
         etree.SubElement(root, "tendon").extend([motor.element for motor in motors])
     root.append(actuators)
@@ -556,6 +567,7 @@ def render_identified_mjcf(
     theta: Array,
     folder: Path | None = None,
     width: npt.ArrayLike | None = None,
+    servos: Sequence[Servo] = (),
 ) -> tuple[bytes, tuple[str, ...]]:
     """The MJCF of standard parameters, and notes on what has no place in one.
 
@@ -567,6 +579,8 @@ def render_identified_mjcf(
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with: friction loss gets its softness
         [rad/s or m/s].
+    servos : sequence of Servo
+        See `render_mjcf`; they bear the offsets.
     """
     idim, theta = idim.without_sensors(theta)
     robot, kept = idim.robot, ("Ia", "fv", "fc")
@@ -576,7 +590,7 @@ def render_identified_mjcf(
     soft: list[dict[str, str]] = [{}] * robot.n
     of_motors = soft
     if width is not None:
-        h = read_time_step(robot)
+        h = SERVO_TIMESTEP if servos else read_time_step(robot)
         soft = format_friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
         of_motors = format_friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
     motors = []
@@ -601,6 +615,11 @@ def render_identified_mjcf(
         friction=friction,
         motors=motors,
         soft=soft,
-        omitted=[p.name for p in idim.drives if p.symbol not in kept + of_motor],
+        servos=servos,
+        omitted=[
+            p.name
+            for p in idim.drives
+            if p.symbol not in kept + of_motor and not (servos and p.symbol == "off")
+        ],
         folder=folder,
     )

@@ -13,6 +13,8 @@ SLOPE = 1.0 / (2.0 * np.log(2.0))
 """Slope of a straight rise to one by which it stays below the sign as much as ``tanh`` does."""
 TIMESTEP = 0.002
 """MuJoCo's, where a file says nothing [s]."""
+SERVO_TIMESTEP = 2.5e-4
+"""Of files with servos: at longer ones friction that holds a joint creeps [s]."""
 
 
 def derive_softness(

@@ -220,6 +220,14 @@ def serialise_free_error(names: Sequence[str], error: FreeError) -> dict[str, An
         "horizon_s": error.horizon,
         "rms_mrad": {n: 1e3 * float(e) for n, e in zip(names, error.rms, strict=True)},
         "overall_rms_mrad": error.overall_milli,
+        "without": [
+            {
+                "rows": [own.start, own.stop],
+                "seconds": [own.start / own.rate, own.stop / own.rate],
+                "joints": list(own.joints),
+            }
+            for own in error.without
+        ],
     }
 
 

@@ -20,7 +20,7 @@ from dynident.diagnosis.thresholds import (
     UNEVEN_TIME,
     UNLIKE,
 )
-from dynident.estimators.closed_loop import SimulatedFigure
+from dynident.estimators.closed_loop import SimulatedFigure, choose_judged_error
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import LEAST_F
 from dynident.fit.facts import LogFacts
@@ -191,14 +191,14 @@ def list_position_reasons(
     names, logs = problem.robot.joint_names, problem.samples
     moving = [log for log in logs if not rests_long(log)]
     lags = fit_followers(moving) if moving and all(log.qref is not None for log in moving) else ()
-    own = [each.free[-1].rms for each in fitted]
+    own = [choose_judged_error(each.free).rms for each in fitted]
     known = np.sqrt(np.mean(np.square(own), axis=0))
     for log, rms in zip(logs, own, strict=True):
         every += () if rests_long(log) else list_astray_reasons(log, names, rms, lags)
     every += list_stretch_reasons(logs, names, found)
     overall = float(np.sqrt(np.mean(known**2)))
     for other, figures in zip(others, held_out, strict=True):
-        rms = figures.free[-1].rms
+        rms = choose_judged_error(figures.free).rms
         every += () if rests_long(other) else list_astray_reasons(other, names, rms, lags)
         error = float(np.sqrt(np.mean(rms**2)))
         if error > GROWN * overall:

@@ -32,6 +32,7 @@ from dynident.export.cost import describe_export_cost, describe_loop_omissions
 from dynident.export.formats import Format, find_format
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
+from dynident.export.servo import Servo, derive_servos
 from dynident.export.terms import make_simulable, sort_joint_terms
 from dynident.fit.figures import (
     FitFigure,
@@ -49,7 +50,7 @@ from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.robot.mjcf import list_model_files
+from dynident.robot.mjcf import is_mjcf, list_model_files
 from dynident.robot.model import Robot
 
 
@@ -65,6 +66,11 @@ class ValidationFigures:
     nominal: tuple[FitFigure, ...]
     free: tuple[FreeError, ...] = ()
     torque: str = "measured"
+
+    @property
+    def hindered(self) -> tuple[str, ...]:
+        """Stretches that are counted apart, in words."""
+        return tuple(f"{own.words}, counted apart" for each in self.free for own in each.without)
 
 
 @dataclass(frozen=True)
@@ -363,13 +369,16 @@ class Result:
         """
         form = find_format(format)
         if form.holds is None:
-            return form.render(self.idim, self.theta, folder, self.width)
+            return form.render(self.idim, self.theta, folder, self.width, ())
         self._refuse_unreal(form.name)
         model, said = self.simulable
         whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
         theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
-        document, notes = form.render(whole, theta, folder, self.width)
-        return document, (*said, *notes, *self._costs(form))
+        servos: tuple[Servo, ...] = ()
+        if self.estimate.fitted is not None and form.servos and not is_mjcf(self.robot):
+            servos = derive_servos(self.estimate.fitted.loop, sort_joint_terms(model).offset)
+        document, notes = form.render(whole, theta, folder, self.width, servos)
+        return document, (*said, *notes, *self._costs(form, bool(servos)))
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a URDF; see `render_file`."""
@@ -379,13 +388,13 @@ class Result:
         """The identified model as an MJCF; see `render_file`."""
         return self.render_file("mjcf", folder)
 
-    def _costs(self, form: Format) -> tuple[str, ...]:
+    def _costs(self, form: Format, servos: bool) -> tuple[str, ...]:
         """What is not in a file and what that costs, where positions were fitted."""
         fitted = self.estimate.fitted
         if fitted is None:
             return ()
         near, _ = self.simulable
-        words = describe_loop_omissions(self.idim, fitted.names, form.name)
+        words = describe_loop_omissions(self.idim, fitted.names, form.name, servos)
         try:
             logs = self.samples
         except InputError as error:
@@ -393,7 +402,7 @@ class Result:
                 *words,
                 f"the cost of that is not known, because its logs cannot be read: {error}",
             )
-        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, form)
+        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, form, servos)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:

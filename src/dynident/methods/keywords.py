@@ -31,6 +31,7 @@ class IdentifyOptions(TypedDict, total=False):
     gain_update: bool | None
     generations: int | None
     gyration: Literal["file"] | float | Sequence[float] | npt.NDArray[Any] | None
+    hindered: Literal["left-out", "fitted"] | None
     iterations: int | None
     learning_rate: float | None
     links: Literal["free", "fixed", "prior"] | None

@@ -181,7 +181,7 @@ def convert_draws_to_models(draws: Draws, folder: Path, form: Format) -> Files:
     files: dict[str, bytes] = {}
     notes: list[str] = []
     for k, name in name_draw_files(draws, form.suffix):
-        files[name], own = form.render(draws.base.idim, draws.theta[k], folder, draws.width)
+        files[name], own = form.render(draws.base.idim, draws.theta[k], folder, draws.width, ())
         notes += own
     if draws.loop:
         loop = ", ".join(draws.loop)

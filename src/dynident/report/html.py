@@ -17,6 +17,7 @@ from dynident.core.words import (
     format_percent,
     format_with_error,
 )
+from dynident.estimators.closed_loop import choose_judged_error
 from dynident.fit.figures import list_efforts
 from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
@@ -230,9 +231,9 @@ def judge_consistency(result: Result) -> Statement:
 
 def judge_free_errors(result: Result) -> Iterator[Statement]:
     """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
-    fitted = max(each.free[-1].overall_milli for each in result.simulated)
-    logs = [(each.log, each.free[-1], False) for each in result.simulated]
-    logs += [(each.log, each.free[-1], True) for each in result.validation]
+    logs = [(each.log, choose_judged_error(each.free), False) for each in result.simulated]
+    fitted = max(error.overall_milli for _, error, _ in logs)
+    logs += [(each.log, choose_judged_error(each.free), True) for each in result.validation]
     for log, error, held_out in logs:
         worst = int(np.argmax(error.rms))
         text = f"of the {'held-out' if held_out else 'fitted'} log {log} (worst: "
@@ -242,6 +243,8 @@ def judge_free_errors(result: Result) -> Iterator[Statement]:
             ratio = error.overall_milli / fitted
             text += f"; {ratio:.1f} times the error on the fitted logs"
             level = "good" if ratio <= GENERALISES else "note"
+        if error.without:
+            text += "; without what hinders it"
         title = f"{'Held-out free' if held_out else 'Free'} simulation"
         yield Statement(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
 

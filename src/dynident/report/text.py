@@ -93,7 +93,8 @@ def list_free_errors(result: Result) -> list[tuple[str, tuple[FreeError, ...]]]:
 
 def format_free_error(error: FreeError) -> tuple[str, list[str]]:
     """A horizon, and the errors of the joints and of all [mrad or mm]."""
-    horizon = "whole" if error.horizon is None else f"{error.horizon:g} s"
+    whole = "unhindered" if error.without else "whole"
+    horizon = whole if error.horizon is None else f"{error.horizon:g} s"
     milli = [*(1e3 * rms for rms in error.rms), error.overall_milli]
     return horizon, [format_number(value, 3) for value in milli]
 
@@ -109,6 +110,8 @@ def format_free_errors(
         columns = [format_free_error(each) for each in errors]
         lines += format_table("free sim. mrad", [*names, "overall"], columns)
         lines += format_entry("  of", f"{log}: rms of the positions, restarted at these intervals")
+        for own in (own for each in errors for own in each.without):
+            lines += format_entry("  without", own.words)
     return lines
 
 

@@ -246,8 +246,9 @@ def measure_log(
     borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]
     odd = fit.inconsistencies if fit.phi is not None else ()
     figures = measure_held_out_log(
-        ",".join(files), problem, loop, fit.theta, lowpass, fit.settings["score"]
-    )
+        ",".join(files), problem, loop, fit.theta, lowpass, fit.settings["score"],
+        fit.estimate.fitted,
+    )  # fmt: skip
     return LogErrors(
         figures,
         (
@@ -256,6 +257,7 @@ def measure_log(
             *samples.warnings,
             *borne,
             *check_lowpass(lowpass, [samples]),
+            *figures.hindered,
         ),
     )
 

@@ -125,6 +125,6 @@ def measure_calibration(
     samples = read_fit_log(fit, text.split(","), layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))
-    whole = [e.rms for log in fit.simulated for e in log.free if e.horizon is None]
+    whole = [e.rms for log in fit.simulated for e in log.free[-1:]]
     sigma = np.sqrt(np.mean(np.square(whole), axis=0))
     return measure_position_calibration(draws, problem, simulation, sigma)
