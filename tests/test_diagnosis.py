@@ -24,7 +24,6 @@ from dynident.diagnosis.diagnoses import (
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
-from dynident.diagnosis.signals import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.springs import (
     build_spring_family,
     find_sure_spring,
@@ -34,6 +33,7 @@ from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_mode
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.fit.signals import Sign, estimate_smallest_step, find_signs
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare

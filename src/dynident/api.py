@@ -16,7 +16,6 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
-from dynident.diagnosis.signals import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
@@ -49,6 +48,7 @@ from dynident.fit.provenance import carry_robot_files, record_provenance
 from dynident.fit.reasons import list_position_reasons, list_torque_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
+from dynident.fit.signals import STILL, find_signs
 from dynident.fit.verdict import reach_verdict
 from dynident.fit.warnings import (
     find_repeated_logs,

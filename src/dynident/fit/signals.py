@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.diagnosis import thresholds as limit
+from dynident.diagnosis.rests import find_longest_run, stops_gently
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 
@@ -128,15 +129,6 @@ def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
 
 
-def find_longest_run(values: Array) -> tuple[int, int]:
-    """First sample and length of the longest run of equal values."""
-    changes = np.flatnonzero(np.diff(values)) + 1
-    borders = np.concatenate([[0], changes, [len(values)]])
-    lengths = np.diff(borders)
-    k = int(np.argmax(lengths))
-    return int(borders[k]), int(lengths[k])
-
-
 def find_still_position(name: str, q: Array) -> list[Sign]:
     """A position that is the same throughout a log, of which the log warns as it is read."""
     if np.ptp(q) > 0.0:
@@ -177,19 +169,6 @@ def is_joint_at_rest(q: Array, tau: Array, start: int, stop: int, borders: Integ
     if not len(moving) or np.std(tau[start:stop]) > limit.AS_EVER * np.std(tau[moving]):
         return False
     return stops_gently(q, start, stop, borders)
-
-
-def stops_gently(q: Array, start: int, stop: int, borders: Integers) -> bool:
-    """Whether a position slows down before it stands still, and starts gently, as a joint does."""
-    steps = np.diff(q)
-    sizes = np.abs(steps[steps != 0.0])
-    if not len(sizes):
-        return True
-    # an encoder adds one of its steps
-    most = 2.0 * limit.ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)
-    ends = ((a, a + 2) for a in (start - 2, stop - 1))
-    within = [(a, b) for a, b in ends if np.any((borders[:-1] <= a) & (b < borders[1:]))]
-    return all(abs(q[b] - q[a]) <= most for a, b in within)
 
 
 def find_clipped_torque(name: str, tau: Array) -> Iterator[Sign]:
