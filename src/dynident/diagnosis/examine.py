@@ -14,7 +14,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.by_file import find_by_file
+from dynident.diagnosis.by_file import find_by_file, measure_file_scale
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
@@ -273,7 +273,8 @@ def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look
             break  # what is next to nothing tells nothing of the rest
     log = scene.log.name
     lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
-    of_file = () if lost or not scene.plain else tuple(find_torque_scale(log, scene.problem))
+    least = limit.FAR_BEYOND if findings else limit.BEYOND
+    of_file = () if lost or not scene.plain else tuple(find_torque_scale(scene, least))
     every = (*of_file, *findings, *lost)
     if not findings:
         return Look(every, scene, others, False, 1.0)
@@ -349,21 +350,22 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     return found, told.reading
 
 
-def find_torque_scale(log: str, problem: LeastSquares) -> Iterator[Finding]:
-    """Torques that are far from what the robot file's inertials ask for."""
-    if not problem.base.idim.robot.has_nominal:
+def find_torque_scale(scene: Scene, least: float) -> Iterator[Finding]:
+    """Torques that are far from what the robot file's inertials ask for, all or of a joint."""
+    if not scene.robot.has_nominal:
         return
-    times, told = problem.of_file()
-    if told and not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
-        error = 100.0 * average_errors(problem.free_errors())
-        yield Finding(
-            log,
-            "torque scale",
-            f"the torques are {times:.3g} times what the robot file's inertials ask for",
-            "check their unit, gains and the side of the reduction, and the unit of time",
-            error,
-            error,
-        )
+    found = measure_file_scale(scene)
+    error = 100.0 * average_errors(scene.problem.free_errors())
+    name, words = scene.log.name, "times what the robot file's inertials ask for"
+    if not 1.0 / least <= abs(found.every) <= least:
+        what = f"the torques are {found.every:.3g} {words}"
+        advice = "check their unit, gains and the side of the reduction, and the unit of time"
+        yield Finding(name, "torque scale", what, advice, error, error)
+    elif found.joint is not None:
+        joint = scene.robot.joint_names[found.joint]
+        what = f"the torque of {joint} is {found.own:.3g} {words}, and those of the others"
+        advice = f"check the gain, the unit and the reduction of {joint}"
+        yield Finding(name, "torque scale of a joint", what, advice, error, error)
 
 
 def find_unrelated_torque(
