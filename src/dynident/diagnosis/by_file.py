@@ -1,23 +1,22 @@
 """What the robot file's inertials say of a log that any bodies explain.
 
 Bodies that nobody knows go with a clock that is wrong, or gravity along another axis: least squares
-leaves what it did, or little more. Those of the file do not.
+leaves what it did, or little more. Those of the file do not, with drives that take energy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.diagnoses import STANDARD, suspect_mountings, suspect_rates
+from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.screening import average_errors
-from dynident.diagnosis.suspicion import Case, Suspicion, make_mendable_suspicion
-from dynident.recording.mend import Mending, Signal
+from dynident.diagnosis.screening import average_errors, build_problem
+from dynident.diagnosis.suspicion import Case, Suspicion
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,41 +34,104 @@ class ByFile:
     after: float
 
 
+ASKED = (
+    "torque sign",
+    "torque order",
+    "position sign",
+    "position order",
+    "joint order",
+    "position unit",
+    "reversed time",
+    "mounting",
+    "rate",
+)
+"""Diagnoses whose readings need no number."""
+
+
 def find_by_file(scene: Scene) -> ByFile | None:
     """The reading that the robot file speaks for, and bodies of their own not against.
 
-    Of clocks that are about as good, the one that is least wrong.
+    A joint of which the file's torque explains nothing has no say between readings: one that takes
+    its motion away would seem better. Of clocks about as good, the one that is least wrong.
     """
     if not scene.robot.has_nominal or not scene.plain:
         return None
     alone = scene.among(())
-    brief = alone.brief
-    whole = brief.base.idim.torque(brief.base.idim.nominal, brief.q, brief.dq, brief.ddq)
-    readings, torques = zip(*list_whole_log_readings(brief, whole), strict=True)
-    before, *after_all = measure_errors(brief, np.array([whole, *torques])).tolist()
-    known = [*zip(after_all, readings, strict=True)]
-    hopeful = [each for each in known if each[0] <= limit.BY_FILE * before]
+    brief, n = alone.brief, scene.n
+    case = Case(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(range(n)))
+    readings = [each for name in ASKED for each in DIAGNOSES[name].suspect(case)]
+    now = measure_errors(brief, np.eye(n)[None])[0]
+    errors = np.array(list(measure_readings(brief, readings)))
+    most = measure_errors(brief, np.eye(n)[None], bodies=False)[0]
+    before = average_errors(now)
+    said = [average_errors(each) for each in np.minimum(errors, most)]
+    quiet = average_errors(np.minimum(now, most))
+    hopeful = [
+        k
+        for k, each in enumerate(errors)
+        if average_errors(each) <= limit.BY_FILE * before and said[k] <= limit.WORTH_AGAINST * quiet
+    ]
     times = measure_inertia(alone)
     if not hopeful and times > limit.QUICK:
-        clocks = [each for each in known if each[1].rate is not None]
-        off = [abs(np.log((s.rate or 1.0) / scene.log.rate / times**0.5)) for _, s in clocks]
-        hopeful = [clocks[int(np.argmin(off))]]
+        off = [abs(np.log((s.rate or np.inf) / scene.log.rate / times**0.5)) for s in readings]
+        hopeful = [int(np.argmin(off))]
     if not hopeful:
         return None
     free, told = average_errors(alone.problem.free_errors()), []
-    for error, suspicion in hopeful:
-        read = suspicion.reading.of(alone).problem
-        left = average_errors(read.free_errors())
-        if read.as_many_as(alone.problem) and left <= limit.TIED * free:
-            told.append((error, left, suspicion))
+    least = min(said[k] for k in hopeful)
+    for k in hopeful:
+        if said[k] <= (1.0 + limit.OTHER) * least:
+            read = build_problem(alone, readings[k].reading)
+            left = average_errors(read.free_errors())
+            if read.as_many_as(alone.problem) and left <= limit.TIED * free:
+                told.append((k, left))
     if not told:
         return None
-    least, rate = min(error for error, _, _ in told), scene.log.rate
-    after, _, best = min(
-        (each for each in told if each[0] <= (1.0 + limit.OTHER) * least),
-        key=lambda each: (abs(np.log((each[2].rate or rate) / rate)), each[1], each[0]),
+    rate = scene.log.rate
+    best, _ = min(
+        told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
-    return ByFile(best, before, after)
+    return ByFile(readings[best], before, average_errors(errors[best]))
+
+
+def measure_readings(s: Scene, readings: Sequence[Suspicion]) -> Iterator[Array]:
+    """What the file's inertials leave of the joints under each reading, shapes (n,)."""
+    combined = [each.reading.torque for each in readings if each.reading.combines]
+    errors = iter(measure_errors(s, np.array(combined)))
+    for each in readings:
+        if each.reading.combines:
+            yield next(errors)
+        else:
+            yield measure_errors(each.reading.of(s), np.eye(s.n)[None])[0]
+
+
+def measure_errors(s: Scene, torques: Array, bodies: bool = True) -> Array:
+    """What the file's inertials leave of each joint with a drive of its own, shape (k, n).
+
+    Its friction takes energy. Combinations of the torques have the shape (k, n, n), see `Reading`.
+    """
+    idim = s.base.idim
+    known = idim.torque(idim.nominal, s.q, s.dq, s.ddq) if bodies else np.zeros_like(s.q)
+    errors = np.zeros((len(torques), s.n))
+    for j, at in enumerate(s.moving.T):
+        drive = build_drive_columns(s, j)
+        y = s.tau[at] @ torques[:, j].T
+        rest, size = y - known[at, j, None], np.linalg.norm(y, axis=0)
+        found = np.linalg.lstsq(drive, rest, rcond=limit.UNSEEN)[0]
+        left = rest - drive @ found
+        rubs = drive[:, RUBS] @ found[RUBS]
+        gives = np.sum(drive[:, RUBS[:1]] * rubs, axis=0) < 0.0
+        if np.any(gives):
+            plain = np.delete(drive, RUBS, axis=1)
+            own = np.linalg.lstsq(plain, rest[:, gives], rcond=limit.UNSEEN)[0]
+            left[:, gives] = rest[:, gives] - plain @ own
+        told = size > 0.0
+        errors[told, j] = np.linalg.norm(left, axis=0)[told] / size[told]
+    return errors
+
+
+RUBS = [1, 2]
+"""Of a drive's columns, those of friction: speed and its sign."""
 
 
 def measure_inertia(s: Scene) -> float:
@@ -186,49 +248,3 @@ def measure_file_scale(s: Scene) -> FileScale:
         if off[k] > np.log(limit.APART_BY_FILE) and np.all(off[k + 1 :] < np.log(limit.AGREEING)):
             return FileScale(every, int(j), float(size[j] / every))
     return FileScale(every)
-
-
-def list_whole_log_readings(s: Scene, whole: Array) -> Iterator[tuple[Suspicion, Array]]:
-    """Readings of a log that change all joints alike, and the file's torque under each.
-
-    As the log stands, that is `whole`. Beside drives, a torque of the other sign is that of bodies
-    turned round.
-    """
-    idim, n, still = s.base.idim, s.n, np.zeros_like(s.q)
-    case = Case(s, np.zeros(s.base.count), np.zeros(n), frozenset(range(n)))
-    weight = idim.torque(idim.nominal, s.q, still, still)
-    for told in suspect_rates(case):
-        assert told.rate is not None
-        yield told, weight + (told.rate / s.log.rate) ** 2 * (whole - weight)
-    size = float(np.linalg.norm(s.robot.gravity)) or STANDARD
-    hung = [idim.of(replace(s.robot, gravity=size * axis)) for axis in np.eye(3)]
-    weights = np.array([each.torque(idim.nominal, s.q, still, still) for each in hung]) / size
-    for told in suspect_mountings(case):
-        turned = np.tensordot(np.array(told.gravity), weights, 1)
-        yield told, whole - weight + turned
-    yield suspect_turned(n, "torque", ("tau",)), -whole
-    mirrored = idim.torque(idim.nominal, -s.q, -s.dq, -s.ddq)
-    yield suspect_turned(n, "position", ("q", "qref")), mirrored
-
-
-def suspect_turned(n: int, what: str, signals: tuple[Signal, ...]) -> Suspicion:
-    """All joints' signals of the other sign."""
-    told = f"the {what}s of all joints have the other sign"
-    mending = Mending(sign=dict.fromkeys(signals, -1.0))
-    return make_mendable_suspicion(f"{what} sign", told, mending, n)
-
-
-def measure_errors(s: Scene, known: Array) -> Array:
-    """Mean error of the joints with some torques, and drives of their own, shape (k,).
-
-    All readings of a whole log leave the span of what drives do. Torques have the shape (k,
-    instants, n).
-    """
-    errors = np.zeros((len(known), s.n))
-    for j, at in enumerate(s.moving.T):
-        Q = np.linalg.qr(build_drive_columns(s, j))[0]
-        rest: Array = s.tau[at, j] - known[:, at, j]
-        size = float(np.linalg.norm(s.tau[at, j]))
-        if size > 0.0:
-            errors[:, j] = np.linalg.norm(rest - (rest @ Q) @ Q.T, axis=1) / size
-    return np.array([average_errors(own) for own in errors])

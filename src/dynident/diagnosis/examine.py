@@ -292,12 +292,11 @@ def find_fault(
     together = scene.among(others)
     if not scene.plain:
         return find_best_explanation(together, thorough)
-    return (
-        reconcile_logs(scene, together, thorough)
-        or find_best_explanation(scene, thorough)
-        or read_by_file(scene)
-        or find_unnoticed_spring(together)
-    )
+    of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
+    of_file = read_by_file(scene)
+    if of_file is not None and (of_log is None or of_file[0].share < of_log[0].share):
+        return of_file
+    return of_log or find_unnoticed_spring(together)
 
 
 def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:

@@ -66,7 +66,7 @@ def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             )
     if not any(sign.kind == "unsigned" for sign in found):
         found += find_unsigned_log(driven)
-    return (*found, *find_lost_rows(samples))
+    return (*find_lost_rows(samples), *found)
 
 
 def find_unsigned_log(tau: Array) -> Iterator[Sign]:
