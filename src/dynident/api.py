@@ -213,7 +213,8 @@ def identify(
             loop = choose_fitted_loop(given[SIMULATION], found)
             findings = find_encoder_faults(problem, held_out, loop)
         else:
-            findings = find_log_faults(problem, held_out, theta, "friction" in decided)
+            loop = given.get(SIMULATION)
+            findings = find_log_faults(problem, held_out, theta, "friction" in decided, loop)
         watch.lap("doctor")
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
@@ -458,7 +459,11 @@ def tell_faults(problem: Problem, validation: Sequence[Samples], usual: bool) ->
 
 
 def find_log_faults(
-    problem: Problem, validation: Sequence[Samples], theta: Array, usual: bool = False
+    problem: Problem,
+    validation: Sequence[Samples],
+    theta: Array,
+    usual: bool = False,
+    loop: Simulation | None = None,
 ) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs.
 
@@ -470,6 +475,8 @@ def find_log_faults(
     usual : bool
         Whether logs are examined with the usual friction, for which the doctor's thresholds were
         found: the same is then wrong with a log whatever friction it decided.
+    loop : Simulation, optional
+        Whose law the torques obey.
     """
     if any(log.rests is not None for log in problem.samples):
         return ()
@@ -479,7 +486,7 @@ def find_log_faults(
             return ()
         _, own = problem.idim.without_sensors(theta)
         validation = [log.without_limbs(problem.robot) for log in every[len(problem.samples) :]]
-        return find_log_faults(problem.without_limbs(), validation, own, usual)
+        return find_log_faults(problem.without_limbs(), validation, own, usual, loop)
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
@@ -490,7 +497,8 @@ def find_log_faults(
         if usual:
             plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
             base = find_observed_base(plain, base.observed)
-        found = examine(base, logs[:count], logs[count:])
+        law = None if loop is None else loop.controller
+        found = examine(base, logs[:count], logs[count:], law=law)
     return tuple(finding for own in found for finding in own)
 
 

@@ -7,7 +7,7 @@ leaves what it did, or little more. Those of the file do not, with drives that t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import average_errors, build_problem
-from dynident.diagnosis.suspicion import Case, Suspicion
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +60,26 @@ def find_by_file(scene: Scene) -> ByFile | None:
     brief, n = alone.brief, scene.n
     case = Case(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(range(n)))
     readings = [each for name in ASKED for each in DIAGNOSES[name].suspect(case)]
+    scaled = measure_file_scale(alone).suspicion(scene)
+    readings += [] if scaled is None else [scaled]
     now = measure_errors(brief, np.eye(n)[None])[0]
     errors = np.array(list(measure_readings(brief, readings)))
     most = measure_errors(brief, np.eye(n)[None], bodies=False)[0]
     before = average_errors(now)
     said = [average_errors(each) for each in np.minimum(errors, most)]
     quiet = average_errors(np.minimum(now, most))
+    rate = scene.log.rate
+    most_left = [
+        limit.BY_FILE_SLOWER if (each.rate or rate) < rate else limit.BY_FILE for each in readings
+    ]
     hopeful = [
         k
         for k, each in enumerate(errors)
-        if average_errors(each) <= limit.BY_FILE * before and said[k] <= limit.WORTH_AGAINST * quiet
+        if average_errors(each) <= most_left[k] * before and said[k] <= limit.WORTH_AGAINST * quiet
     ]
     times = measure_inertia(alone)
     if not hopeful and times > limit.QUICK:
-        off = [abs(np.log((s.rate or np.inf) / scene.log.rate / times**0.5)) for s in readings]
+        off = [abs(np.log((s.rate or np.inf) / rate / times**0.5)) for s in readings]
         hopeful = [int(np.argmin(off))]
     if not hopeful:
         return None
@@ -87,7 +93,6 @@ def find_by_file(scene: Scene) -> ByFile | None:
                 told.append((k, left))
     if not told:
         return None
-    rate = scene.log.rate
     best, _ = min(
         told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
@@ -228,6 +233,25 @@ class FileScale:
     every: float
     joint: int | None = None
     own: float = 1.0
+
+    def suspicion(self, s: Scene) -> Suspicion | None:
+        """What to read otherwise, and where it is far off; None where it is not."""
+        torque = np.eye(s.n)
+        if not 1.0 / limit.BEYOND <= abs(self.every) <= limit.BEYOND:
+            torque /= self.every
+            what = f"the torques are {self.every:.3g} times what bodies ask for"
+            advice = "check their unit, gains and the side of the reduction, and the unit of time"
+            name = "torque scale"
+        elif self.joint is not None:
+            torque[self.joint, self.joint] /= self.own
+            joint = s.robot.joint_names[self.joint]
+            what = f"the torque of {joint} is {self.own:.3g} times what the others ask for"
+            advice = f"check the gain, the unit and the reduction of {joint}"
+            name = "torque scale of a joint"
+        else:
+            return None
+        reading = replace(Reading.plain(s.n), torque=torque)
+        return Suspicion(name, what, reading, freedom=1, advice=advice)
 
 
 def measure_file_scale(s: Scene) -> FileScale:

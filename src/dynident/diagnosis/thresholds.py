@@ -23,12 +23,13 @@ TIED = (
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
 BEYOND = 1.6  # times the file's inertials are in torques, or one over: 0.77 to 1.31 measured
-FAR_BEYOND = 3.0  # the same of what stands before other findings
 APART_BY_FILE = 1.6  # the same of one joint over the others
 AGREEING = 1.25  # and of later ones that agree with these
 QUICK = 1.8  # times its inertia over its weight that are in torques: 0.55 to 1.16 measured
 TELLING = 4.0  # standard errors from none of what a joint has of these, to tell
-BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.90 and above measured
+BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.80 and above measured
+BY_FILE_SLOWER = 0.6  # the same of slower clocks, which smooth: 0.72 of logs that lost rows
+LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
 KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
