@@ -16,6 +16,7 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import average_errors, build_problem
+from dynident.diagnosis.sized import TURN, build_offset_family
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
 
 
@@ -82,7 +83,12 @@ def find_by_file(scene: Scene) -> ByFile | None:
         off = [abs(np.log((s.rate or np.inf) / rate / times**0.5)) for s in readings]
         hopeful = [int(np.argmin(off))]
     if not hopeful:
-        return None
+        zero = find_zero(alone)
+        if zero is None:
+            return None
+        readings, hopeful = [*readings, zero], [len(readings)]
+        errors = np.vstack([errors, *measure_readings(brief, [zero])])
+        said.append(0.0)
     free, told = average_errors(alone.problem.free_errors()), []
     least = min(said[k] for k in hopeful)
     for k in hopeful:
@@ -102,7 +108,7 @@ def find_by_file(scene: Scene) -> ByFile | None:
 def measure_readings(s: Scene, readings: Sequence[Suspicion]) -> Iterator[Array]:
     """What the file's inertials leave of the joints under each reading, shapes (n,)."""
     combined = [each.reading.torque for each in readings if each.reading.combines]
-    errors = iter(measure_errors(s, np.array(combined)))
+    errors = iter(measure_errors(s, np.reshape(combined, (-1, s.n, s.n))))
     for each in readings:
         if each.reading.combines:
             yield next(errors)
@@ -137,6 +143,42 @@ def measure_errors(s: Scene, torques: Array, bodies: bool = True) -> Array:
 
 RUBS = [1, 2]
 """Of a drive's columns, those of friction: speed and its sign."""
+
+
+def find_zero(s: Scene) -> Suspicion | None:
+    """The encoder's zero that explains most of what the file's torques leave.
+
+    Of joints that tell, with drives and a scale of their own. What other bodies than the file's do
+    to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large.
+    """
+    idim = s.base.idim
+    known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
+    shares = measure_shares(s, known[None])
+    slopes = np.array(
+        [idim.torque(idim.nominal, s.q + turn, s.dq, s.ddq) - known for turn in TURN * np.eye(s.n)]
+    )
+    blur = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER)
+    rows, rests = [np.zeros((0, s.n))], [np.zeros(0)]
+    for j in np.flatnonzero(shares.told > limit.SEEN):
+        at = s.moving[:, j]
+        Q = np.linalg.qr(np.column_stack([build_drive_columns(s, j), known[at, j]]))[0]
+        both = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
+        both = (both - Q @ (Q.T @ both)) / (blur[j] * np.linalg.norm(s.tau[at, j]))
+        rows.append(both[:, :-1])
+        rests.append(both[:, -1])
+    X, y = np.vstack(rows), np.concatenate(rests)
+    size, square = X.T @ y, np.sum(X**2, axis=0)
+    size = np.divide(size, square, out=np.zeros(s.n), where=square > TINY)
+    rest = np.linalg.norm(y[:, None] - X * size, axis=0)
+    error = limit.ZERO_BLUR * np.divide(
+        rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY
+    )
+    error[np.abs(size) > limit.LARGEST_ZERO] = np.inf
+    j = int(np.argmax(np.abs(size) / error))
+    if not abs(size[j]) > limit.ZERO_SURE * error[j]:
+        return None
+    family = build_offset_family(s.n, j)
+    return family.tell(s, size[j : j + 1], error[j : j + 1])
 
 
 def measure_inertia(s: Scene) -> float:

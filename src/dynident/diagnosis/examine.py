@@ -306,9 +306,10 @@ def find_fault(
         return find_best_explanation(together, thorough)
     of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
     of_file = read_by_file(scene)
-    if of_file is not None and (of_log is None or of_file[0].share < of_log[0].share):
-        return of_file
-    return of_log or find_unnoticed_spring(together)
+    if of_log is None or of_file is None:
+        return of_log or of_file or find_unnoticed_spring(together)
+    alike = of_file[0].diagnosis == of_log[0].diagnosis
+    return of_log if alike or of_log[0].share <= of_file[0].share else of_file
 
 
 def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:
