@@ -13,6 +13,7 @@ written. `--alone` leaves out the runs with a held-out log.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -531,8 +532,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def look_at_case(name: str, kinds: Sequence[str], alone: bool) -> list[Outcome]:
-    """All outcomes of a log."""
+PARTS = 3
+"""Of the kinds of a log, looked at by processes of their own."""
+
+
+def look_at_case(unit: tuple[str, Sequence[str]], alone: bool) -> list[Outcome]:
+    """All outcomes of some kinds of damage to a log."""
+    name, kinds = unit
     found = []
     case = take(name, list_cases()[name]())
     for outcome in list_outcomes(case, {kind: KINDS[kind] for kind in kinds}, alone):
@@ -553,9 +559,15 @@ def main() -> None:
     kinds = {k: d for k, d in KINDS.items() if not given.kinds or any(w in k for w in given.kinds)}
     names = [n for n in list_cases() if not given.robots or any(w in n for w in given.robots)]
     outcomes: list[Outcome] = []
+    parts = [part for k in range(PARTS) if (part := [*kinds][k::PARTS])]
+    units = [*itertools.product(names, parts)]
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        for own in pool.map(partial(look_at_case, kinds=[*kinds], alone=given.alone), names):
-            outcomes += own
+        for (_, part), own in zip(
+            units, pool.map(partial(look_at_case, alone=given.alone), units), strict=True
+        ):
+            outcomes += [o for o in own if o.kind != "undamaged" or part is parts[0]]
+    order = [*kinds]
+    outcomes.sort(key=lambda o: (names.index(o.robot), [*order, o.kind].index(o.kind)))
     found = page(outcomes)
     if given.robots or given.kinds or given.alone or given.print:
         sys.stdout.write(found)

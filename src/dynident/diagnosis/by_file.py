@@ -149,7 +149,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     """The encoder's zero that explains most of what the file's torques leave.
 
     Of joints that tell, with drives and a scale of their own. What other bodies than the file's do
-    to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large.
+    to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large,
+    and `ZERO_LEAST` at least.
     """
     idim = s.base.idim
     known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
@@ -170,9 +171,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     size, square = X.T @ y, np.sum(X**2, axis=0)
     size = np.divide(size, square, out=np.zeros(s.n), where=square > TINY)
     rest = np.linalg.norm(y[:, None] - X * size, axis=0)
-    error = limit.ZERO_BLUR * np.divide(
-        rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY
-    )
+    twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
+    error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
     error[np.abs(size) > limit.LARGEST_ZERO] = np.inf
     j = int(np.argmax(np.abs(size) / error))
     if not abs(size[j]) > limit.ZERO_SURE * error[j]:
