@@ -213,8 +213,9 @@ def identify(
             loop = choose_fitted_loop(given[SIMULATION], found)
             findings = find_encoder_faults(problem, held_out, loop)
         else:
-            loop = given.get(SIMULATION)
-            findings = find_log_faults(problem, held_out, theta, "friction" in decided, loop)
+            findings = find_log_faults(
+                problem, held_out, theta, "friction" in decided, given.get(SIMULATION)
+            )
         watch.lap("doctor")
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]

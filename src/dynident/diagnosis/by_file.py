@@ -160,7 +160,7 @@ def find_zero(s: Scene) -> Suspicion | None:
     )
     blur = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER)
     rows, rests = [np.zeros((0, s.n))], [np.zeros(0)]
-    for j in np.flatnonzero(shares.told > limit.SEEN):
+    for j in np.flatnonzero(shares.told > limit.SEEN).tolist():
         at = s.moving[:, j]
         Q = np.linalg.qr(np.column_stack([build_drive_columns(s, j), known[at, j]]))[0]
         both = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
@@ -174,11 +174,11 @@ def find_zero(s: Scene) -> Suspicion | None:
     twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
     error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
     error[np.abs(size) > limit.LARGEST_ZERO] = np.inf
-    j = int(np.argmax(np.abs(size) / error))
-    if not abs(size[j]) > limit.ZERO_SURE * error[j]:
+    best = int(np.argmax(np.abs(size) / error))
+    if not abs(size[best]) > limit.ZERO_SURE * error[best]:
         return None
-    family = build_offset_family(s.n, j)
-    return family.tell(s, size[j : j + 1], error[j : j + 1])
+    own = slice(best, best + 1)
+    return build_offset_family(s.n, best).tell(s, size[own], error[own])
 
 
 def measure_inertia(s: Scene) -> float:

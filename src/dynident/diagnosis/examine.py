@@ -272,10 +272,11 @@ def look_at_log(
     findings: list[Finding] = []
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
-        if by_law is not None:
-            found = conclude(scene, by_law, ", if the law of the controller is right")
-        else:
-            found = find_fault(scene, others, thorough)
+        found = (
+            find_fault(scene, others, thorough)
+            if by_law is None
+            else conclude(scene, by_law, ", if the law of the controller is right")
+        )
         if found is None:
             break
         finding, reading = found
