@@ -173,8 +173,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     rest = np.linalg.norm(y[:, None] - X * size, axis=0)
     twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
     error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
-    error[np.abs(size) > limit.LARGEST_ZERO] = np.inf
-    best = int(np.argmax(np.abs(size) / error))
+    twice[np.abs(size) > limit.LARGEST_ZERO] = np.inf
+    best = int(np.argmax(np.abs(size) / twice))
     if not abs(size[best]) > limit.ZERO_SURE * error[best]:
         return None
     own = slice(best, best + 1)
