@@ -24,8 +24,8 @@ from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
 from dynident.diagnosis.examine import Finding, examine
-from dynident.diagnosis.signals import find_signs
 from dynident.dynamics.idim import build_idim
+from dynident.fit.signals import find_signs
 from dynident.fit.verdict import TRUSTED, list_finding_reasons, reach_verdict
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording

@@ -4,6 +4,7 @@ The log that is fitted (or the robot's file) is damaged, the held-out one is as 
 each undamaged log, about which nothing should be said. Writes `docs/figures/doctor_measured.md`:
 
     python benchmarks/doctor_measured.py [--robots WORD …] [--kinds WORD …] [--alone] [--print]
+        [--jobs COUNT]
 
 Words are parts of the names of robots and kinds of damage; with them, or `--print`, nothing is
 written. `--alone` leaves out the runs with a held-out log.
@@ -12,10 +13,13 @@ written. `--alone` leaves out the runs with a held-out log.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
 from common import EMPS, FIGURES, markdown
@@ -50,6 +54,7 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_problem,
+    build_study_simulation,
     load_study_robot,
     prepare_study_recording,
     read_study_recordings,
@@ -80,7 +85,16 @@ class Case:
     def examine(self, robot: Robot, log: Recording, alone: bool = False) -> tuple[Finding, ...]:
         """What the doctor finds in the first log where no model comes out."""
         problem, held = self.prepare(robot, log, alone)
-        return examine(problem.base, problem.samples, held)[0]
+        law = None
+        if self.study.controller is not None:
+            law = build_study_simulation(self.study, robot, problem.samples).controller
+        return examine(problem.base, problem.samples, held, law=law)[0]
+
+    def findings(self, fit: Fit, robot: Robot, log: Recording, alone: bool) -> tuple[Finding, ...]:
+        """Of all logs; by the law of the study's controller, if it has one, in the first."""
+        if self.study.controller is None:
+            return fit.findings
+        return self.examine(robot, log, alone)
 
     def prepare(self, robot: Robot, log: Recording, alone: bool) -> tuple[Problem, list[Samples]]:
         """The problem with a damaged log, and the held-out logs."""
@@ -105,10 +119,14 @@ def emps() -> Study:
         {**own, "files": [str(EMPS / name)], "use": use}
         for name, use in (("DATA_EMPS.mat", "identify"), ("DATA_EMPS_PULSES.mat", "validate"))
     ]
+    assert given.controller is not None
+    sampled = {"rate", "velocity", "lag"}  # the law at an instant
+    law = given.controller.model_dump(exclude_none=True, exclude=sampled)
     return Study.model_validate(
         {
             "robot": {"file": str(given.robot.file)},
             "log": logs,
+            "controller": law,
             "prepare": given.prepare.model_dump(exclude_none=True),
         }
     )
@@ -325,10 +343,10 @@ SIGNS = {
 """Words of signs in a verdict, by which they are told."""
 
 
-def measure_sigmas(kind: Damage, size: float, fit: Fit) -> float:
+def measure_sigmas(kind: Damage, size: float, findings: Sequence[Finding]) -> float:
     """By how many of its standard errors the first finding's size is off."""
     truth = {"delay": 1e-3 * size, "offset": np.radians(size)}
-    for each in fit.findings[:1]:
+    for each in findings[:1]:
         if kind.measured and each.mending is not None and each.error > 0.0:
             values = np.atleast_1d(getattr(each.mending, kind.measured))
             value = float(values[np.argmax(np.abs(values))])
@@ -347,8 +365,9 @@ def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator
     sound = case.identify(s.robot, s.fit)
     error = held_out_error(sound)
     known = frozenset(list_signs(sound, ""))
-    yield tell(s, "undamaged", 0.0, sound, error, error, False)
-    yield tell(s, "undamaged", 0.0, case.identify(s.robot, s.fit, alone=True), error, error, True)
+    for without, fit in ((False, sound), (True, case.identify(s.robot, s.fit, alone=True))):
+        said = case.findings(fit, s.robot, s.fit, without)
+        yield tell(s, "undamaged", 0.0, fit, said, error, error, without)
     for kind, damage in kinds.items():
         for size in damage.sizes if fits(kind, s.robot) else ():
             state = [int(1000 * abs(size)), *kind.encode(), *s.name.encode()]
@@ -373,7 +392,8 @@ def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator
                     continue
                 if not without:
                     held = held_out_error(fit)
-                yield tell(s, kind, size, fit, held, error, without, known)
+                said = case.findings(fit, robot, log, without)
+                yield tell(s, kind, size, fit, said, held, error, without, known)
 
 
 def fits(kind: str, robot: Robot) -> bool:
@@ -397,6 +417,7 @@ def tell(
     kind: str,
     size: float,
     fit: Fit,
+    findings: Sequence[Finding],
     held: float,
     sound: float,
     alone: bool,
@@ -404,7 +425,7 @@ def tell(
 ) -> Outcome:
     """What was said; `known` are signs that the undamaged log shows."""
     damaged = kind != "undamaged"
-    ours = [f for f in fit.findings if not damaged or f.log == s.fit.name]
+    ours = [f for f in findings if not damaged or f.log == s.fit.name]
     shown = [name for name in list_signs(fit, s.fit.name if damaged else "") if name not in known]
     found = tuple(dict.fromkeys(f.diagnosis for f in ours))
     if s.robot.n == 1:
@@ -420,10 +441,10 @@ def tell(
         found,
         tuple(dict.fromkeys(shown)),
         (
-            *(f.words for f in fit.findings),
+            *(f.words for f in findings),
             *(f"{r.state}: {r.words}" for r in fit.verdict.reasons),
         ),
-        measure_sigmas(KINDS[kind], size, fit) if damaged else np.nan,
+        measure_sigmas(KINDS[kind], size, findings) if damaged else np.nan,
     )
 
 
@@ -453,7 +474,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "Each is told with the held-out log at hand, and without. Torque and position signs of "
         "all joints count as one: mirror images of a robot tell them apart as badly. Sizes are "
         "those of the damage alone, without delays that a log had before (the TX40's torques lead "
-        "by 1.9 ms, the EMPS's by 0.7 ms).",
+        "by 1.9 ms, the EMPS's by 0.7 ms). Of the EMPS the doctor knows the controller, as "
+        "`dynident doctor` does from a study with a `[controller]`; the verdict does not.",
         "",
     ]
     for alone, title in ((False, "with a held-out log"), (True, "by one log alone")):
@@ -510,6 +532,21 @@ def page(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+PARTS = 3
+"""Of the kinds of a log, looked at by processes of their own."""
+
+
+def look_at_case(unit: tuple[str, Sequence[str]], alone: bool) -> list[Outcome]:
+    """All outcomes of some kinds of damage to a log."""
+    name, kinds = unit
+    found = []
+    case = take(name, list_cases()[name]())
+    for outcome in list_outcomes(case, {kind: KINDS[kind] for kind in kinds}, alone):
+        found.append(outcome)
+        print(line(outcome), flush=True)
+    return found
+
+
 def main() -> None:
     """Measure, and write the page where all was."""
     parser = argparse.ArgumentParser()
@@ -517,15 +554,20 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=[])
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--print", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     kinds = {k: d for k, d in KINDS.items() if not given.kinds or any(w in k for w in given.kinds)}
-    outcomes = []
-    for name, study in list_cases().items():
-        if given.robots and not any(word in name for word in given.robots):
-            continue
-        for outcome in list_outcomes(take(name, study()), kinds, given.alone):
-            outcomes.append(outcome)
-            print(line(outcome), flush=True)
+    names = [n for n in list_cases() if not given.robots or any(w in n for w in given.robots)]
+    outcomes: list[Outcome] = []
+    parts = [part for k in range(PARTS) if (part := [*kinds][k::PARTS])]
+    units = [*itertools.product(names, parts)]
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        for (_, part), own in zip(
+            units, pool.map(partial(look_at_case, alone=given.alone), units), strict=True
+        ):
+            outcomes += [o for o in own if o.kind != "undamaged" or part is parts[0]]
+    order = [*kinds]
+    outcomes.sort(key=lambda o: (names.index(o.robot), [*order, o.kind].index(o.kind)))
     found = page(outcomes)
     if given.robots or given.kinds or given.alone or given.print:
         sys.stdout.write(found)

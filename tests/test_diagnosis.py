@@ -13,8 +13,10 @@ from thin import first
 from dynident import api, load_robot, read_log
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
+from dynident.control import controller
 from dynident.core.errors import ComputationError, InputError
-from dynident.diagnosis.by_file import find_by_file
+from dynident.diagnosis.by_file import find_by_file, find_zero, measure_file_scale, measure_inertia
+from dynident.diagnosis.by_law import find_by_law
 from dynident.diagnosis.diagnoses import (
     DIAGNOSES,
     build_gravity_columns,
@@ -24,7 +26,6 @@ from dynident.diagnosis.diagnoses import (
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
-from dynident.diagnosis.signals import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.springs import (
     build_spring_family,
     find_sure_spring,
@@ -34,6 +35,7 @@ from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_mode
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.fit.signals import Sign, estimate_smallest_step, find_signs
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
@@ -126,6 +128,8 @@ FILES = {
     "rate": lambda log, robot: (replace(log, rate=2.0 * log.rate), robot),
     "mounting": lambda log, robot: (log, replace(robot, gravity=-robot.gravity)),
     "torque sign": lambda log, robot: (replace(log, tau=-log.tau), robot),
+    "torque scale": lambda log, robot: (replace(log, tau=2.0 * log.tau), robot),
+    "position unit": lambda log, robot: (replace(log, q=np.degrees(log.q)), robot),
 }
 
 
@@ -141,6 +145,60 @@ def test_the_file_tells_what_bodies_that_nobody_knows_explain(sound, name):
         assert found.after < 0.2 * found.before
     nameless = take_scene(base_parameters(build_idim(toy.arm(N, nominal=False))), scene.log)
     assert find_by_file(nameless) is None
+
+
+@pytest.fixture(scope="module")
+def known(sound):
+    """The log where the file has the arm's bodies."""
+    return take_scene(base_parameters(build_idim(toy.arm(N))), prepare(sound, 10.0), most=300)
+
+
+def test_the_file_tells_the_scale_of_one_joint_unless_it_is_the_last(known):
+    assert measure_file_scale(known).every == pytest.approx(1.0, abs=0.1)
+    assert measure_file_scale(known).suspicion(known) is None
+    first, last = (
+        measure_file_scale(known.driven(known.torque * factors))
+        for factors in ([2.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 2.0])
+    )
+    assert first.joint == 0
+    assert first.own == pytest.approx(2.0, rel=0.1)
+    assert last.joint is None  # something that it carries does the same
+
+
+def test_the_file_tells_how_fast_time_runs_and_zeros(known):
+    assert measure_inertia(known) == pytest.approx(1.0, abs=0.2)
+    assert measure_inertia(known.quicker(0.5)) == pytest.approx(4.0, rel=0.2)
+    assert find_zero(known) is None
+    turned = known.along(known.q - [0.0, 0.2, 0.0, 0.0], known.dq, known.ddq)
+    found = find_zero(turned)
+    assert found.diagnosis == "encoder offset"
+    assert found.mending.offset[1] == pytest.approx(0.2, rel=0.2)
+
+
+LAWS = {
+    "undamaged": lambda log: log,
+    "torque scale": lambda log: replace(log, tau=2.0 * log.tau),
+    "rate": lambda log: replace(log, rate=2.0 * log.rate),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_of_a_controller_tells_clocks_and_scales(base, sound, name):
+    kp, kd = 2000.0, 200.0
+    speed = np.gradient(sound.q, 1.0 / sound.rate, axis=0)
+    asked = replace(sound, qref=sound.q + (sound.tau + kd * speed) / kp)
+    s = take_scene(base, prepare(LAWS[name](asked), 10.0), most=60)
+    still = take_scene(base, prepare(LAWS[name](sound), 10.0), most=60)
+    law = controller.pd([kp] * N, [kd] * N, velocity_reference=False)
+    assert find_by_law(still, law) is None  # nobody knows what was asked
+    found = find_by_law(s, law)
+    if name == "undamaged":
+        assert found is None
+    else:
+        assert found.suspicion.diagnosis == name
+        assert found.after < 0.2 * found.before
+        assert found.suspicion.rate in (None, sound.rate)
+        assert find_by_law(s, controller.pd([1.0] * N, [kd] * N)) is None  # of another robot
 
 
 def test_a_joint_that_no_model_explains_hides_no_other():

@@ -16,7 +16,6 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
-from dynident.diagnosis.signals import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
@@ -52,6 +51,7 @@ from dynident.fit.provenance import record_provenance
 from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
+from dynident.fit.signals import STILL, find_signs
 from dynident.fit.warnings import (
     find_repeated_logs,
     warn_of_lack_of_fit,
@@ -207,7 +207,9 @@ def identify(
             loop = choose_fitted_loop(given[SIMULATION], found)
             findings = find_encoder_faults(problem, held_out, loop)
         else:
-            findings = find_log_faults(problem, held_out, theta, "friction" in decided)
+            findings = find_log_faults(
+                problem, held_out, theta, "friction" in decided, given.get(SIMULATION)
+            )
         watch.lap("doctor")
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
@@ -438,7 +440,11 @@ def tell_faults(
 
 
 def find_log_faults(
-    problem: Problem, validation: Sequence[Samples], theta: Array, usual: bool = False
+    problem: Problem,
+    validation: Sequence[Samples],
+    theta: Array,
+    usual: bool = False,
+    loop: Simulation | None = None,
 ) -> tuple[Finding, ...]:
     """What the doctor finds wrong with the logs.
 
@@ -450,6 +456,8 @@ def find_log_faults(
     usual : bool
         Whether logs are examined with the usual friction, for which the doctor's thresholds were
         found: the same is then wrong with a log whatever friction it decided.
+    loop : Simulation, optional
+        Whose law the torques obey.
     """
     if any(log.rests is not None for log in problem.samples):
         return ()
@@ -459,7 +467,7 @@ def find_log_faults(
             return ()
         _, own = problem.idim.without_sensors(theta)
         validation = [log.without_limbs(problem.robot) for log in every[len(problem.samples) :]]
-        return find_log_faults(problem.without_limbs(), validation, own, usual)
+        return find_log_faults(problem.without_limbs(), validation, own, usual, loop)
     if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
         if problem.robot.carrier is not None:
             return ()
@@ -470,7 +478,8 @@ def find_log_faults(
         if usual:
             plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
             base = find_observed_base(plain, base.observed)
-        found = examine(base, logs[:count], logs[count:])
+        law = None if loop is None else loop.controller
+        found = examine(base, logs[:count], logs[count:], law=law)
     return tuple(finding for own in found for finding in own)
 
 

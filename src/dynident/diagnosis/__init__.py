@@ -1,1 +1,1 @@
-"""What is wrong with a log: other readings of it, and what its signals show."""
+"""What is wrong with a log: other readings of it that explain it better."""

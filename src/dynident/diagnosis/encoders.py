@@ -13,12 +13,12 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.rests import stops_gently
 from dynident.diagnosis.screening import (
     average_errors,
     is_clearly_better,
     settles_contradictions,
 )
-from dynident.diagnosis.signals import stops_gently
 from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
 from dynident.diagnosis.tracking import Tracked, Tracking, take_tracking, track
 from dynident.dynamics.idim import Idim

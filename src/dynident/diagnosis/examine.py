@@ -8,13 +8,15 @@ from typing import Annotated
 
 import numpy as np
 
+from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.by_file import find_by_file
+from dynident.diagnosis.by_file import ByFile, find_by_file, measure_file_scale
+from dynident.diagnosis.by_law import ByLaw, find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
@@ -128,6 +130,7 @@ class Explained:
         return average_errors(self.errors) * limit.TIED**self.suspicion.freedom
 
 
+BY_FILE = ", if the robot file's inertials are right"
 USUAL = "coulomb-viscous"
 """Friction in the place of what depends on more than an instant."""
 
@@ -138,6 +141,7 @@ def examine(
     logs: Sequence[Samples],
     held_out: Sequence[Samples] = (),
     thorough: bool = False,
+    law: Controller | None = None,
 ) -> tuple[tuple[Finding, ...], ...]:
     """Find what is wrong with some logs of one robot, each beside the others.
 
@@ -151,6 +155,8 @@ def examine(
     thorough : bool
         Look at more of the logs, for everything, even where they are explained well, and for more
         than one thing.
+    law : Controller, optional
+        Of the drives, by the targets of logs that have them.
 
     Returns
     -------
@@ -162,7 +168,7 @@ def examine(
     every = [generalise_samples(base.idim, log) for log in (*logs, *held_out)]
     sets = tuple(dict.fromkeys(names for log in every for names in log.sets if names))
     scenes = [take_scene(base, log, sets, limit.MOST if thorough else limit.FEW) for log in every]
-    found = examine_scenes(list(scenes), range(len(logs)), thorough)
+    found = examine_scenes(list(scenes), range(len(logs)), thorough, law)
     if any(found) or not held_out or not disagrees(scenes[0], scenes[0].among(scenes[1:])):
         return found
     fitted = tuple(scenes[: len(logs)])
@@ -185,7 +191,7 @@ def examine_held_out(
 
 
 def examine_scenes(
-    scenes: list[Scene], places: Sequence[int], thorough: bool
+    scenes: list[Scene], places: Sequence[int], thorough: bool, law: Controller | None
 ) -> tuple[tuple[Finding, ...], ...]:
     """What is wrong with some of the logs.
 
@@ -196,7 +202,8 @@ def examine_scenes(
     pending = list(places)
     while pending:
         looks = {
-            k: look_at_log(scenes[k], (*scenes[:k], *scenes[k + 1 :]), thorough) for k in pending
+            k: look_at_log(scenes[k], (*scenes[:k], *scenes[k + 1 :]), thorough, law)
+            for k in pending
         }
         telling = [k for k in pending if looks[k].findings]
         if not telling:
@@ -258,11 +265,18 @@ class Look:
     share: float
 
 
-def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look:
+def look_at_log(
+    scene: Scene, others: tuple[Scene, ...], thorough: bool, law: Controller | None = None
+) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
-    for _ in range(limit.ROUNDS if thorough else 1):
-        found = find_fault(scene, others, thorough)
+    for k in range(limit.ROUNDS if thorough else 1):
+        by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
+        found = (
+            find_fault(scene, others, thorough)
+            if by_law is None
+            else conclude(scene, by_law, ", if the law of the controller is right")
+        )
         if found is None:
             break
         finding, reading = found
@@ -273,8 +287,8 @@ def look_at_log(scene: Scene, others: tuple[Scene, ...], thorough: bool) -> Look
             break  # what is next to nothing tells nothing of the rest
     log = scene.log.name
     lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
-    of_file = () if lost or not scene.plain else tuple(find_torque_scale(log, scene.problem))
-    every = (*of_file, *findings, *lost)
+    scaled = () if lost or findings else tuple(find_torque_scale(scene))
+    every = (*findings, *lost, *scaled)
     if not findings:
         return Look(every, scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
@@ -291,12 +305,12 @@ def find_fault(
     together = scene.among(others)
     if not scene.plain:
         return find_best_explanation(together, thorough)
-    return (
-        reconcile_logs(scene, together, thorough)
-        or find_best_explanation(scene, thorough)
-        or read_by_file(scene)
-        or find_unnoticed_spring(together)
-    )
+    of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
+    of_file = read_by_file(scene)
+    if of_log is None or of_file is None:
+        return of_log or of_file or find_unnoticed_spring(together)
+    alike = of_file[0].diagnosis == of_log[0].diagnosis
+    return of_log if alike or of_log[0].share <= of_file[0].share else of_file
 
 
 def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:
@@ -320,13 +334,15 @@ def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Findi
 def read_by_file(scene: Scene) -> tuple[Finding, Reading] | None:
     """The reading that the robot file speaks for."""
     found = find_by_file(scene)
-    if found is None:
-        return None
-    told, log = found.suspicion, scene.log.name
-    what = f"{told.what}, if the robot file's inertials are right"
+    return None if found is None else conclude(scene, found, BY_FILE)
+
+
+def conclude(scene: Scene, found: ByFile | ByLaw, proviso: str) -> tuple[Finding, Reading]:
+    """The finding of a reading that something other than the log speaks for."""
+    told = found.suspicion
     before, after = 100.0 * found.before, 100.0 * found.after
     finding = Finding(
-        log, told.diagnosis, what, told.mend, before, after,
+        scene.log.name, told.diagnosis, told.what + proviso, told.mend, before, after,
         mending=told.mending, unit=told.unit, rate=told.rate, gravity=told.gravity,
     )  # fmt: skip
     return finding, told.reading
@@ -349,21 +365,14 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     return found, told.reading
 
 
-def find_torque_scale(log: str, problem: LeastSquares) -> Iterator[Finding]:
-    """Torques that are far from what the robot file's inertials ask for."""
-    if not problem.base.idim.robot.has_nominal:
-        return
-    times, told = problem.of_file()
-    if told and not 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND:
-        error = 100.0 * average_errors(problem.free_errors())
-        yield Finding(
-            log,
-            "torque scale",
-            f"the torques are {times:.3g} times what the robot file's inertials predict",
-            "check their unit, gains and the side of the reduction, and the unit of time",
-            error,
-            error,
-        )
+def find_torque_scale(scene: Scene) -> Iterator[Finding]:
+    """Torques that are far from what the robot file's inertials ask for, all or of a joint."""
+    if scene.plain and scene.robot.has_nominal:
+        told = measure_file_scale(scene).suspicion(scene)
+        error = 100.0 * average_errors(scene.problem.free_errors())
+        if told is not None:
+            what = told.what + BY_FILE
+            yield Finding(scene.log.name, told.diagnosis, what, told.advice, error, error)
 
 
 def find_unrelated_torque(

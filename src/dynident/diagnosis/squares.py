@@ -258,28 +258,6 @@ class LeastSquares:
         products[factor.columns] = factor.R.T @ sides
         return np.asarray(solve_triangular(self.system.A, products, trans="T", check_finite=False))
 
-    def of_file(self) -> tuple[float, bool]:
-        """How many times the robot file's torques are in the log's, and whether any joint tells.
-
-        Each joint's rows say it with drives of their own; the median counts each in how much of its
-        torque the file's is.
-        """
-        idim = self.base.idim
-        drives = self.base.matrix[:, idim.inertial :]  # those that are regrouped, too
-        known = np.column_stack([drives, self.base.matrix @ idim.nominal])
-        scales, weights = [], []
-        for factor, z, rest in zip(self.factors, self.sides, self.rests, strict=True):
-            system = triangularise(np.column_stack([factor.R @ known[factor.columns], z]), rest)
-            asked, given = system.A[-1, -1], system.b[-1]
-            if given**2 > limit.SEEN * system.rest > 0.0:
-                scales.append(given / asked)
-                weights.append(abs(asked * given) / (z @ z + rest))
-        if not scales:
-            return 1.0, False
-        order = np.argsort(scales)
-        below = np.cumsum(np.array(weights)[order])
-        return float(np.array(scales)[order[np.searchsorted(below, 0.5 * below[-1])]]), True
-
     def file_error(self) -> float:
         """Mean squared error of the robot file's inertials with the best drives beside them."""
         idim = self.base.idim

@@ -22,9 +22,19 @@ TIED = (
 )
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
-BEYOND = 3.0  # times the file's inertials are in torques, or one over: 0.66 to 1.32 measured
-BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.90 and above measured
-SEEN = 3.0  # times the squared rest of a joint that they explain at least, to tell
+BEYOND = 1.6  # times the file's inertials are in torques, or one over: 0.77 to 1.31 measured
+APART_BY_FILE = 1.6  # the same of one joint over the others
+AGREEING = 1.25  # and of later ones that agree with these
+QUICK = 2.0  # times its inertia over its weight that are in torques: 0.55 to 1.16 measured
+TELLING = 4.0  # standard errors from none of what a joint has of these, to tell
+BY_FILE = 0.75  # share of their error that a reading leaves at most; 0.80 and above measured
+BY_FILE_SLOWER = 0.6  # the same of slower clocks, which smooth: 0.72 of logs that lost rows
+ZERO_BLUR = 0.2  # error of an encoder's zero by the file: rms measured
+ZERO_LEAST = 0.05  # and at least: 0.04 measured of simulated bodies 15 % off [rad or m]
+ZERO_SURE = 2.0  # so many times as far from none: 1.6 measured
+LARGEST_ZERO = 0.5  # that is looked for so [rad or m]
+LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
+SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
 KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
 # ---- logs beside each other

@@ -11,10 +11,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
-from dynident.diagnosis.signals import Sign, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
+from dynident.fit.signals import Sign, find_signs
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
@@ -57,10 +57,13 @@ Examined = tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]
 """What was found in each log, and what its signals show beside."""
 
 
-def examine_joint_logs(idim: Idim, logs: Sequence[Samples]) -> Examined:
-    """What is wrong with logs of the joints' torques alone."""
+def examine_joint_logs(
+    idim: Idim, logs: Sequence[Samples], loop: Simulation | None = None
+) -> Examined:
+    """What is wrong with logs of the joints' torques alone, and by the law of their controller."""
     base, bare = fit_known_torques(idim, logs)
-    return examine(base, bare, thorough=True), ((),) * len(logs)
+    law = None if loop is None else loop.controller
+    return examine(base, bare, thorough=True, law=law), ((),) * len(logs)
 
 
 def report_log(

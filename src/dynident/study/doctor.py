@@ -71,7 +71,8 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
         loop = build_study_simulation(study, robot, logs)
         every, notes = look_at_encoders(build_study_idim(study, robot), loop, logs)
     elif all(has_only_joint_torques(robot, log) for log in logs):
-        every, notes = examine_joint_logs(build_study_idim(study, robot), logs)
+        known = None if study.controller is None else build_study_simulation(study, robot, logs)
+        every, notes = examine_joint_logs(build_study_idim(study, robot), logs, known)
     else:
         every, notes = examine_generalised_logs(build_study_problem(study, robot, logs))
     found = zip(study.log, logs, every, notes, strict=True)
