@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,11 +83,12 @@ def fit_fleet(members: Sequence[Member]) -> Fitted:
     triangles = [member.triangle for member in members]
     start = guess_spreads(idim, as_system(stack_triangles(triangles)).solve(), M)
     fleet = Fleetwide(base, drives, M, triangles, start)
-    odd = [""] * len(members)
-    kept, found = leave_odd_links_out(fleet, odd)
-    kept, found = leave_odd_drives_out(fleet, odd, kept, found)
+    links, found = leave_odd_links_out(fleet)
+    odd, found = leave_odd_drives_out(fleet, links, found)
+    kept = fleet.list_kept(odd)
     others = list_others(found, kept, triangles)
-    return Fitted(found, drives, M, kept, tuple(others), tuple(odd))
+    words = tuple(odd.get(k, "") for k in range(len(members)))
+    return Fitted(found, drives, M, kept, tuple(others), words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,60 +101,62 @@ class Fleetwide:
     triangles: Sequence[Array]
     start: Array
 
+    def list_kept(self, odd: Mapping[int, str]) -> tuple[int, ...]:
+        """Robots but for the odd ones, of which there may not be too many."""
+        robots = len(self.triangles)
+        kept = tuple(k for k in range(robots) if k not in odd)
+        if len(kept) < max(2, robots / 2):
+            raise ComputationError(
+                f"{len(odd)} of {robots} robots contradict the others: they are of no one type, "
+                "or their logs are damaged; look at each with dynident doctor"
+            )
+        return kept
+
     def fit(self, kept: Sequence[int]) -> Population:
         """The population of some of the robots."""
         return fit_population([self.triangles[k] for k in kept], self.M, self.start)
 
 
-def leave_odd_links_out(fleet: Fleetwide, odd: list[str]) -> tuple[tuple[int, ...], Population]:
-    """Leave robots out whose links contradict the others', until these agree."""
-    count, wide = len(fleet.triangles), WIDE * fleet.start
-    kept: tuple[int, ...] = tuple(range(count))
+def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
+    """Robots whose links contradict the others', with the words, and the population without."""
+    odd: dict[int, str] = {}
     for _ in range(ROUNDS):
+        kept = fleet.list_kept(odd)
         found = fleet.fit(kept)
         others = list_others(found, kept, fleet.triangles)
-        free = [add_deviation(other, fleet.M, wide)[0] for other in others]
+        free = [add_deviation(other, fleet.M, WIDE * fleet.start)[0] for other in others]
         chances, scale = judge_links(fleet.triangles, free, kept)
-        for k, chance in enumerate(chances):
-            odd[k] = ""
-            if chance < LEVEL:
-                odd[k] = explain_links(fleet.base, fleet.triangles[k], free[k], scale)
-        belongs = tuple(k for k, words in enumerate(odd) if not words)
-        if belongs == kept:
-            break
-        refuse_no_type(len(belongs), count)
-        kept = belongs
-    return kept, found
+        before, odd = (
+            odd,
+            {
+                k: explain_links(fleet.base, fleet.triangles[k], free[k], scale)
+                for k, chance in enumerate(chances)
+                if chance < LEVEL
+            },
+        )
+        if odd.keys() == before.keys():
+            return odd, found
+    return odd, fleet.fit(fleet.list_kept(odd))
 
 
 def leave_odd_drives_out(
-    fleet: Fleetwide, odd: list[str], kept: tuple[int, ...], found: Population
-) -> tuple[tuple[int, ...], Population]:
-    """Leave robots out whose drives are far from the others', the farthest first."""
-    while len(kept) > 3:
-        far = int(np.argmax(np.max(np.abs(found.deviations) / found.spread, axis=1)))
-        rest = tuple(k for k in kept if k != kept[far])
-        without = fleet.fit(rest)
-        words = judge_drives(fleet, without, fleet.triangles[kept[far]])
+    fleet: Fleetwide, odd: Mapping[int, str], found: Population
+) -> tuple[dict[int, str], Population]:
+    """Robots that are odd by their drives, too: the farthest first, until one belongs."""
+    odd = dict(odd)
+    while len(found.deviations) > 3:
+        kept = fleet.list_kept(odd)
+        far = kept[int(np.argmax(np.max(np.abs(found.deviations) / found.spread, axis=1)))]
+        without = fleet.fit([k for k in kept if k != far])
+        words = judge_drives(fleet, without, fleet.triangles[far])
         if not words:
             break
-        odd[kept[far]] = words
-        refuse_no_type(len(rest), len(fleet.triangles))
-        kept, found = rest, without
-    return kept, found
-
-
-def refuse_no_type(left: int, robots: int) -> None:
-    """Refuse a fleet in which most contradict each other."""
-    if left < max(2, robots / 2):
-        raise ComputationError(
-            f"{robots - left} of {robots} robots contradict the others: they are of no one type, "
-            "or their logs are damaged; look at each with dynident doctor"
-        )
+        odd[far], found = words, without
+    return odd, found
 
 
 def guess_spreads(idim: Idim, beta: Array, M: Array) -> Array:
-    """A tenth of a parameter, or of the largest of its kind where that is smaller."""
+    """A tenth of the largest parameter of its kind."""
     size = np.abs(np.linalg.pinv(M) @ beta)
     symbols = [p.symbol for p in idim.parameters[idim.inertial :]]
     largest = [

@@ -138,7 +138,7 @@ def read_plain(kind: Any, data: Any, forms: Forms) -> Any:
         expect(data, isinstance(data, dict), "an object")
         missing = [key for key in hints if key not in data]
         if missing:
-            raise Misfit("is missing", missing[0])
+            raise Misfit("is missing; make it again with this version of dynident", missing[0])
         found = {key: within(key, each, data[key], forms) for key, each in hints.items()}
         return make(lambda given: origin(**given), found)
     if issubclass(origin, Mapping):
