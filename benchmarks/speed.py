@@ -92,40 +92,10 @@ def regressor() -> dict:
     }
 
 
-def long_log() -> dict:
-    """One hour at 1 kHz with 7 joints, made in memory: time and memory of the fit."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    import toy
-
-    from dynident.api import identify
-    from dynident.recording.prepare import prepare
-    from dynident.recording.recording import Recording
-    from dynident.regression.problem import Problem
-
-    robot = toy.arm(7)
-    minute, _ = toy.log(robot, seconds=60.0, noise=1.0)
-    q, tau = np.tile(minute.q, (60, 1)), np.tile(minute.tau, (60, 1))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    recording = Recording("one hour", toy.RATE, q, tau)
-    started = time.perf_counter()
-    samples = prepare(recording, 10.0)
-    prepared = time.perf_counter()
-    identify(Problem(robot, samples))
-    done = time.perf_counter()
-    return {
-        "log_mb": (q.nbytes + tau.nbytes) / 1e6,
-        "before_mb": before,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "prepare": prepared - started,
-        "identify": done - prepared,
-    }
-
-
 PARTS: dict[str, Callable[[], dict]] = {
     "pc-idim-ls": lambda: identify_tx40("pc-idim-ls"),
     "wls": lambda: identify_tx40("wls"),
     "regressor": regressor,
-    "long": long_log,
 }
 
 
@@ -220,15 +190,6 @@ def main() -> None:
         f"| `dynident identify examples/tx40/study.toml` | "
         f"{whole([python, '-m', 'dynident', 'identify', study]):.2f} |"
     )
-    hour = child("long")
-    lines += [
-        "\n### One hour at 1 kHz, 7 joints\n",
-        f"The log's positions and torques take {hour['log_mb']:.0f} MB. Preparation took "
-        f"{hour['prepare']:.1f} s and the identification with its validation "
-        f"{hour['identify']:.1f} s; the process grew from {hour['before_mb']:.0f} to "
-        f"{hour['peak_mb']:.0f} MB, "
-        f"{(hour['peak_mb'] - hour['before_mb']) / hour['log_mb'] * 1.048576:.1f} times the log.",
-    ]
     text = "\n".join(lines) + "\n"
     (FIGURES / "speed.md").write_text(text)
     sys.stdout.write(text)
