@@ -13,7 +13,6 @@ import platform
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from statistics import median
 
