@@ -190,8 +190,8 @@ def main() -> None:
     head = ["friction", "survey (GA)", f"best of {DRAWS} draws", "excite", "excite, CMA-ES"]
     words = (
         f"Condition numbers of base parameters, columns at unit length. `excite` has {STARTS} "
-        f"starts and {SECONDS:g} s, within {FARTHEST:g} rad and from rest to rest; its motions "
-        "leave joint 1 slow, which the criterion does not mind and noise of torques does. CMA-ES "
+        f"starts and {SECONDS:g} s, within {FARTHEST:g} rad and from rest to rest, and may "
+        "leave joints slow, which the criterion does not mind and noise of torques does. CMA-ES "
         f"at full speed has {EVALUATIONS} evaluations. The arm is of the survey's class, with "
         "kinematics of ours: figures compare in kind. `reproduce zhang2018` moves along the last "
         f"series of the first row: {used:.2f} with all samples, {farthest:.1f} rad at most."
