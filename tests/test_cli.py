@@ -314,7 +314,17 @@ def test_help_and_version(capfd):
     out = capfd.readouterr().out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
-    expected = ["identify", "collect", "compare", "doctor", "init", "select", "excite", "base"]
+    expected = [
+        "identify",
+        "collect",
+        "fleet",
+        "compare",
+        "doctor",
+        "init",
+        "select",
+        "excite",
+        "base",
+    ]
     expected += ["validate", "diff"]
     expected += [
         "report",

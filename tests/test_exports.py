@@ -27,7 +27,7 @@ def fitted(method: str = "pc-idim-ls") -> Fit:
     return identify(Problem(robot, prepare(log, 5.0)), method, doctor=False)
 
 
-def write_names(idim, theta, folder, width):
+def write_names(idim, theta, *_):
     names = [f"{name} {value!r}" for name, value in zip(idim.names, theta.tolist(), strict=True)]
     return "\n".join(names).encode(), ("in no order",)
 

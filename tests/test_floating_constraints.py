@@ -82,7 +82,7 @@ def spread_of_total(fit: Fit) -> float:
     total[: fit.idim.inertial : 10] = 1.0
     row = np.linalg.lstsq(fit.base.matrix.T, total, rcond=None)[0]
     assert np.allclose(fit.base.matrix.T @ row, total, atol=1e-8)
-    return float(np.sqrt(row @ fit.estimate.covariance.matrix @ row))
+    return float(np.sqrt(max(row @ fit.estimate.covariance.matrix @ row, 0.0)))  # or rounding
 
 
 def test_the_mirror_is_that_of_the_robot_file():

@@ -25,6 +25,8 @@ LONG = 8 * BLOCK
 """Samples of a log from which its motion is computed as it is read, and not kept."""
 FORGOTTEN = 1e-14
 """Share of what was before that a filter may still remember beyond the samples it is given."""
+LONGEST = 2**31
+"""Memory of any filter, longer than any log [samples]."""
 KEPT = 4
 """Blocks that are kept as they were computed: what reads one signal over some samples then reads
 another, and looks beyond their ends."""
@@ -55,7 +57,9 @@ def count_memory(cutoff: float, rate: float) -> int:
     if cutoff >= 0.5 * rate:
         return 0
     slowest = float(np.max(design_butterworth(cutoff, rate)[:, 4]))
-    return int(np.ceil(2.0 * np.log(FORGOTTEN) / np.log(slowest)))
+    if slowest >= 1.0:  # a cutoff of nothing, whose poles round to the unit circle
+        return LONGEST
+    return min(LONGEST, int(np.ceil(2.0 * np.log(FORGOTTEN) / np.log(slowest))))
 
 
 def cut_into_blocks(
