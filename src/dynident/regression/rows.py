@@ -34,7 +34,7 @@ from dynident.regression.generalised import (
 )
 from dynident.robot.model import WRENCH_ROWS, Robot
 
-CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 2048, 128, 2**24
+CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
