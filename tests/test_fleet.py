@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -139,9 +141,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(8):
         heavier, worn, later = 1.0 + 0.3 * (k == 1), 1.0 + 2.0 * (k == 2), 1.0 - 0.2 * (k == 3)
         write_robot(folder / f"arm{k}", k, heavier, worn, later)
+    (folder / "arm7" / "cut.csv").write_text("time,q_shoulder\n0,0\n")
     robots = [str(folder / f"arm{k}") for k in range(8)]
     given = ["fleet", *robots, "--study", str(folder / "study.toml"), "-o", str(folder / "out")]
-    assert run(given) == 0
+    error = io.StringIO()
+    with contextlib.redirect_stderr(error):
+        assert run(given) == 0
+    assert "arm7: cut.csv: " in error.getvalue()
     return folder
 
 

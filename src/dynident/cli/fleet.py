@@ -55,16 +55,20 @@ def fleet(
 ) -> None:
     """Identify robots of one type together: what they share, and which are odd or change."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import write_files
+    from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result, to_json
+    from dynident.report.fit import OUTPUTS as RESULT
     from dynident.study import fleet as fleets
     from dynident.study.collect import read_model_study
 
     if study is not None and output is None:
         raise InputError("--study collects factors: say where with -o DIR")
+    left: list[str] = []
+    if output is not None:
+        refuse_outputs([output / name for name in (*RESULT, *OUTPUTS)])
     with show_progress() as progress, name_study_in_errors(study):
         if study is not None and output is not None:
-            folders = fleets.collect_robots(
+            folders, left = fleets.collect_robots(
                 read_model_study(study), folders, output / "factors", workers, progress
             )
         if robot is None:
@@ -77,10 +81,11 @@ def fleet(
     contents, notes = ({}, ()) if output is None else fit.render_files(output)
     if output is not None:
         contents |= {output / name: page.encode() for name, page in pages.items()}
-        write_files(contents)
+        write_files(contents, frozenset(RESULT).__contains__)
     if json:
         print_json(plain)
     else:
         typer.echo(text)
+    say("left out", left)
     say("note", notes)
     say_written(output)

@@ -85,13 +85,15 @@ def choose_method(
 
 def collect_robots(
     study: Study, folders: Sequence[Path], output: Path, workers: int, progress: Progress
-) -> list[Path]:
-    """Folders of factors, made of folders of logs in folders of the same names."""
+) -> tuple[list[Path], list[str]]:
+    """Folders of factors made of folders of logs, under the same names, and what is left out."""
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"{folder}: is no folder; give each robot a folder of its logs")
     made = [each if (each / HEAD).is_file() else output / each.resolve().name for each in folders]
+    left = []
     for folder, target in zip(folders, made, strict=True):
         if target != folder:
-            collect(study, [folder], target, workers=workers, progress=progress)
-    return made
+            found = collect(study, [folder], target, workers=workers, progress=progress)
+            left += [f"{target.name}: {each.name}: {each.reason}" for each in found.left_out]
+    return made, left
