@@ -4,32 +4,37 @@ The survey searched with a genetic algorithm and reached 4.6 with linear and 5.7
 friction, on an arm whose kinematics are not published. Here, on the arm that stands in for it, are
 side by side: the best of random series; `excite`, by its own steps and then by CMA-ES, within
 limits and from rest to rest; and CMA-ES over series whose joints each reach their largest speed,
-which torques with noise need and a condition number does not see. Writes
-docs/figures/zhang2018_excitation.md, and the last series with linear friction into the package:
-`reproduce zhang2018` moves along it.
+which torques with noise need and a condition number does not see. Then methods along the last
+series beside the random one that `reproduce zhang2018` moves along. Writes
+docs/figures/zhang2018_excitation.md.
 
-Run from the top of the project: python benchmarks/zhang_excitation.py [--keep]
-With --keep the series of the package stays, and its number stands in the table.
+Run from the top of the project: python benchmarks/zhang_excitation.py
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from dataclasses import dataclass, replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import cma
 import numpy as np
-from common import FIGURES, ROOT, markdown
+from common import FIGURES, markdown
 
 from dynident.cli.progress import show_progress
-from dynident.control.reference import Reference
+from dynident.control.reference import Reference, fourier
 from dynident.core.arrays import Array
+from dynident.core.errors import ComputationError
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.excitation.excite import Excitation, excite
+from dynident_papers.zhang2018.estimated import (
+    make_instrument_solver,
+    make_loop_solver,
+    make_method_solver,
+    measure_estimate_errors,
+)
 from dynident_papers.zhang2018.simulated import (
     FRICTION,
     HARMONICS,
@@ -37,11 +42,12 @@ from dynident_papers.zhang2018.simulated import (
     PERIOD,
     RATE,
     STRIBECK,
-    TRAJECTORY,
     Arm,
+    build_undecimated_problem,
+    choose_trajectory,
     compute_condition_number,
     load_arm,
-    make_fourier_series,
+    simulate_measured_log,
 )
 
 PUBLISHED = {FRICTION: 4.6, STRIBECK: 5.7}
@@ -53,7 +59,6 @@ RAMP = 1.0
 """From rest and to rest, before and after the series [s]."""
 STARTS, SECONDS = 4, 120.0
 DRAWS, EVALUATIONS = 40, 12_000
-PACKAGE = ROOT / "src/dynident_papers/zhang2018"
 PENALTY = 10.0
 """A radian beyond the range, in units of the condition number."""
 
@@ -69,7 +74,7 @@ class Coefficients:
     def make_series(self) -> Reference:
         """One period."""
         tables = (self.offset.tolist(), self.sine.tolist(), self.cosine.tolist())
-        return make_fourier_series(*tables)
+        return fourier(RATE, PERIOD, 1.0 / PERIOD, *tables)
 
     def scaled(self) -> Coefficients:
         """Every joint at its largest speed."""
@@ -77,7 +82,7 @@ class Coefficients:
         return replace(self, sine=scale * self.sine, cosine=scale * self.cosine)
 
     def rounded(self) -> Coefficients:
-        """As the package keeps them."""
+        """To four places."""
         return Coefficients(*(each.round(4) for each in (self.offset, self.sine, self.cosine)))
 
 
@@ -147,43 +152,40 @@ def search(arm: Arm, friction: str) -> Excitation:
         )
 
 
-def read_series() -> Coefficients:
-    """That of the package."""
-    told = tomllib.loads((PACKAGE / TRAJECTORY).read_text())
-    return Coefficients(*(np.array(told[name]) for name in ("offset", "sine", "cosine")))
-
-
-def write_series(found: Coefficients, value: float) -> None:
-    """Into the package."""
-    tables = [
-        f"{name} = [\n"
-        + "".join(f"    [{', '.join(f'{x:.4f}' for x in row)}],\n" for row in rows)
-        + "]\n"
-        for name, rows in (("sine", found.sine), ("cosine", found.cosine))
-    ]
-    text = (
-        "# Coefficients of (27), a row a joint: offset [rad], sine and cosine as amplitudes of\n"
-        f"# velocity [rad/s]. Condition number {value:.2f}, found and written by\n"
-        "# benchmarks/zhang_excitation.py.\n"
-        f"offset = [{', '.join(f'{x:.4f}' for x in found.offset)}]\n" + "".join(tables)
-    )
-    (PACKAGE / TRAJECTORY).write_text(text)
+def judge_methods(arm: Arm, reference: Reference) -> list[str]:
+    """J_e of some methods along a motion, whose positions and torques are noisy."""
+    log = simulate_measured_log(arm, reference, 1, filtered=True)
+    own = build_undecimated_problem(arm.robot, log)
+    believed = build_undecimated_problem(arm.believed, log)
+    solvers = {
+        "ols": make_method_solver(own, "ols"),
+        "iv": make_instrument_solver(own, reference),
+        "pc-idim-ls": make_method_solver(believed, "pc-idim-ls"),
+        "pc-idim-iv": make_loop_solver(believed, "pc-idim-iv", arm, reference),
+    }
+    cells = []
+    for solve in solvers.values():
+        try:
+            found = measure_estimate_errors(arm, reference, own, solve, False)
+            cells.append(f"{found.friction:.4f}")
+        except ComputationError:
+            cells.append("none")
+    return [f"{compute_condition_number(arm, reference):.2f}", *cells]
 
 
 def main() -> None:
-    rows = []
+    rows, along = [], []
     for friction, published in PUBLISHED.items():
         arm, rng = load_arm(friction), np.random.default_rng(0)
         goal = Conditioned(arm, base_parameters(arm.idim).linearised(arm.theta))
         drawn = min((draw_series(arm.robot.n, rng) for _ in range(DRAWS)), key=goal.judge)
-        if friction == FRICTION and "--keep" in sys.argv[1:]:
-            found = read_series()
-        else:
-            found = search_at_full_speed(goal, drawn).rounded()
+        found = search_at_full_speed(goal, drawn).rounded()
         if friction == FRICTION:
-            used = compute_condition_number(arm, found.make_series())
-            write_series(found, used)
-            farthest = np.abs(found.make_series().q).max()
+            for name, series in (
+                ("random", choose_trajectory(arm, DRAWS)),
+                ("searched", found.make_series()),
+            ):
+                along.append([name, *judge_methods(arm, series)])
         history = search(arm, friction).design.history
         values = [published, goal.judge(drawn), *np.exp([history[-2][1], history[-1][1]])]
         rows.append([friction, *(f"{x:.2f}" for x in (*values, goal.judge(found)))])
@@ -193,10 +195,18 @@ def main() -> None:
         f"starts and {SECONDS:g} s, within {FARTHEST:g} rad and from rest to rest, and may "
         "leave joints slow, which the criterion does not mind and noise of torques does. CMA-ES "
         f"at full speed has {EVALUATIONS} evaluations. The arm is of the survey's class, with "
-        "kinematics of ours: figures compare in kind. `reproduce zhang2018` moves along the last "
-        f"series of the first row: {used:.2f} with all samples, {farthest:.1f} rad at most."
+        "kinematics of ours: figures compare in kind."
     )
-    text = "\n".join([*markdown([*head, "CMA-ES, full speed"], rows), "", words, ""])
+    beside = (
+        "Errors e_f of friction by logs with noisy torques and positions (low-passed), along the "
+        "best of random series, as `reproduce zhang2018` moves, and along the series that was "
+        "searched; none where a method has no answer:"
+    )
+    titles = ["series", "condition number", "ols", "iv", "pc-idim-ls", "pc-idim-iv"]
+    text = "\n".join([
+        *markdown([*head, "CMA-ES, full speed"], rows), "", words, "", beside, "",
+        *markdown(titles, along), "",
+    ])  # fmt: skip
     (FIGURES / "zhang2018_excitation.md").write_text(text)
     sys.stdout.write(text)
 

@@ -115,7 +115,7 @@ def test_loads_that_a_method_does_not_follow_are_refused(
 
 SIMULATING = {method for method in ESTIMATORS if SIMULATION in list_option_names(method)}
 HARD = {name for name, model in FRICTIONS.items() if len(model.shape) > 1}
-HARD |= {"none", "dahl", "directional-load", "load-gain", "load-square", "stribeck-load"}
+HARD |= {"none", "dahl", "directional-load", "load-gain", "load-square", "stribeck-load", "uneven"}
 """Laws of which this log, of drives without them, says little."""
 UNSEEN = "does not excite|did not settle|diverges|found no solution|lost in rounding|no step from"
 UNSEEN += "|takes up as much as its load"

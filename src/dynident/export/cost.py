@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
-from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
@@ -19,7 +18,6 @@ from dynident.regression.problem import Problem
 
 
 def describe_export_cost(
-    base: BaseParameters,
     logs: Sequence[Samples],
     loop: Simulation,
     whole: Model,
@@ -53,13 +51,13 @@ def describe_export_cost(
             theta[k] = 0.0
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
-    ours = simulate_overall_error(base, logs, loop, whole)
+    ours = simulate_overall_error(logs, loop, whole)
     words = (
         f"what the {form.name} cannot hold changes the error of free simulations of the fitted "
         "logs by"
     )
     try:
-        theirs = simulate_overall_error(base, logs, loop, Model(near.idim, theta))
+        theirs = simulate_overall_error(logs, loop, Model(near.idim, theta))
     except ComputationError as error:
         return (f"{words} more than can be computed: {error}",)
     return (
@@ -93,11 +91,9 @@ def describe_loop_omissions(
     )
 
 
-def simulate_overall_error(
-    base: BaseParameters, logs: Sequence[Samples], loop: Simulation, model: Model
-) -> float:
+def simulate_overall_error(logs: Sequence[Samples], loop: Simulation, model: Model) -> float:
     """Of all joints' positions in all logs, simulated freely from the first samples [mrad]."""
-    problem = Problem.of(replace(base, idim=model.idim), tuple(logs))
+    problem = Problem.of(base_parameters(model.idim), tuple(logs))
     errors = measure_free_errors(problem, loop, model.theta, (None,))
     counts = [sum(stop - start for start, stop in log.runs) for log in logs]
     squares = [own.rms**2 for (own,) in errors]

@@ -402,7 +402,7 @@ class Result:
                 *words,
                 f"the cost of that is not known, because its logs cannot be read: {error}",
             )
-        costs = describe_export_cost(self.base, logs, fitted.loop, self.model, near, form, servos)
+        costs = describe_export_cost(logs, fitted.loop, self.model, near, form, servos)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:

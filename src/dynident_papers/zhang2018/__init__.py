@@ -56,8 +56,8 @@ def build_reproduction(found: Results, timed: bool = False) -> Reproduction:
         (
             "The arm's kinematics, its other bodies and frictions are ours: the survey's are not "
             "published. Figures compare in kind, not in size.",
-            "The trajectory is a Fourier series that `excite` found, L = 5, 0.1 Hz, 100 Hz: "
-            f"condition number {found.condition:.1f}; the survey's genetic algorithm got 4.6.",
+            f"The trajectory is the best of some random Fourier series, L = 5, 0.1 Hz, 100 Hz: "
+            f"condition number {found.condition:.1f}; the survey's search got 4.6.",
             "Where the bodies are known to a fifth, constrained least squares gives standard "
             f"parameters with J_e {best.overall:.2f} without and {noisy.overall:.2f} with noise; "
             "the survey's searches, which start from as much, report 0.39 to 0.87 and 1.06 to "

@@ -28,12 +28,13 @@ from dynident_papers.zhang2018.simulated import (
     BELIEF,
     JOINT,
     NOISE,
+    OFFSET,
     RATE,
     STRIBECK,
     Arm,
     build_undecimated_problem,
+    choose_trajectory,
     load_arm,
-    load_trajectory,
     simulate_exact_log,
     simulate_measured_log,
     simulate_noisy_torque_log,
@@ -189,7 +190,7 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
     """Everything that the tables show."""
     arm = load_arm()
     progress("zhang2018", 0.0)
-    reference = load_trajectory()
+    reference = choose_trajectory(arm, 4 if reduced else 40)
     problems = {
         "clean": build_undecimated_problem(arm.believed, simulate_exact_log(arm, reference)),
         "noisy": build_undecimated_problem(
@@ -252,7 +253,7 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
             except ComputationError as error:
                 failures.append(f"{method} (Stribeck, {kind}): {error}")
     progress("zhang2018", 0.9)
-    longer = load_trajectory(periods=3 if reduced else 6)
+    longer = choose_trajectory(arm, 1, periods=3 if reduced else 6)
     tracked = tuple(track_varying_friction(arm, longer, shape) for shape in ("ramp", "quadratic"))
     progress("zhang2018", 0.95)
     instance = fit_friction_models(reduced)
@@ -308,7 +309,7 @@ def make_loop_solver(
 ) -> Callable[[], Estimated]:
     """A method whose instruments are of a simulated loop; it begins at the file's inertials."""
     n = arm.robot.n
-    still, each = np.zeros((n, n)), np.tile(reference.q.mean(axis=0), (n, 1))
+    still, each = np.zeros((n, n)), np.tile(OFFSET, (n, 1))
     rest = arm.idim.torque(arm.theta, each, still, still)
     inertia = np.diag(arm.idim.torque(arm.theta, each, still, np.eye(n)) - rest)
     omega = 2.0 * np.pi * LOOP_HZ

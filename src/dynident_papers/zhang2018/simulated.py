@@ -6,7 +6,6 @@ samples here: exact motion, torques of the set parameters, and white noise where
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 
@@ -16,7 +15,6 @@ from dynident.consistency.nearest import nearest_consistent
 from dynident.control.reference import Reference, fourier
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com, to_com
-from dynident.core.makers import Table, Vector
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
@@ -32,9 +30,9 @@ STRIBECK = "stribeck"
 RATE, PERIOD, HARMONICS = 100.0, 10.0, 5
 """[Hz], [s]; L = 5 harmonics of 0.1 Hz."""
 LARGEST_SPEED = np.array([1.5, 1.5, 1.8, 2.5, 2.5, 3.0])
-"""Of the trajectory [rad/s]."""
-TRAJECTORY = "trajectory.toml"
-"""Its coefficients, in this folder."""
+"""Of the trajectories [rad/s]."""
+OFFSET = np.array([0.0, -0.2, 0.1, 0.0, 0.3, 0.0])
+"""About which they go [rad]."""
 COULOMB = np.array([80.0, 80.0, 50.0, 20.0, 15.0, 10.0])
 VISCOUS = np.array([80.0, 80.0, 40.0, 15.0, 10.0, 8.0])
 """Set friction [Nm], [Nm s/rad]: joint 3 is the survey's, the others are ours."""
@@ -98,19 +96,24 @@ def load_arm(friction: str = FRICTION, seed: int = 0) -> Arm:
     return Arm(published, robot, replace(robot, nominal=np.array(bodies)), idim, theta)
 
 
-def load_trajectory(periods: int = 1) -> Reference:
-    """The Fourier series (27) of the smallest condition number (26) that was found.
-
-    ``benchmarks/zhang_excitation.py`` sought it and wrote it.
-    """
-    with as_file(files(__package__) / TRAJECTORY) as file:
-        found = tomllib.loads(file.read_text())
-    return make_fourier_series(found["offset"], found["sine"], found["cosine"], periods)
+def choose_trajectory(arm: Arm, tries: int, seed: int = 0, periods: int = 1) -> Reference:
+    """Of some random Fourier series (27), that of the smallest condition number (26)."""
+    found = [
+        draw_fourier_series(arm, np.random.default_rng((seed, k)), periods) for k in range(tries)
+    ]
+    return min(found, key=lambda each: compute_condition_number(arm, each))
 
 
-def make_fourier_series(offset: Vector, sine: Table, cosine: Table, periods: int = 1) -> Reference:
-    """Equation (27) with the survey's fundamental and rate; coefficients as of `fourier`."""
-    return fourier(RATE, periods * PERIOD, 1.0 / PERIOD, offset, sine, cosine)
+def draw_fourier_series(arm: Arm, rng: np.random.Generator, periods: int) -> Reference:
+    """A Fourier series whose joints each reach their `LARGEST_SPEED`."""
+    n = arm.robot.n
+    shape = (n, HARMONICS)
+    sine, cosine = rng.normal(size=shape), rng.normal(size=shape)
+    base = fourier(RATE, PERIOD, 1.0 / PERIOD, OFFSET.tolist(), sine.tolist(), cosine.tolist())
+    scale = (LARGEST_SPEED / np.abs(base.dq).max(axis=0))[:, None]
+    sine, cosine = scale * sine, scale * cosine
+    centre = OFFSET.tolist()
+    return fourier(RATE, periods * PERIOD, 1.0 / PERIOD, centre, sine.tolist(), cosine.tolist())
 
 
 def compute_condition_number(arm: Arm, reference: Reference) -> float:
