@@ -21,10 +21,10 @@ from dynident.collection.population import (
     fit_population,
     leave_each_out,
     predict_deviations,
-    stack_triangles,
 )
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.regression.factors import stack_triangles
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
 RATE, SAMPLES, SESSIONS = 100.0, 800, 4

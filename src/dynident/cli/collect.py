@@ -32,9 +32,7 @@ def collect(
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="Folder of the factors."),
     ] = Path("factors"),
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
-    ] = 1,
+    workers: WorkersOption = 1,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first log that cannot be used.")
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag
+from dynident.cli.options import JsonFlag, WorkersOption
 from dynident.cli.output import print_json, say, say_written
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -30,9 +30,7 @@ def fleet(
             help="Model and preparation of folders of logs, which are collected into -o DIR first.",
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
-    ] = 1,
+    workers: WorkersOption = 1,
     robot: Annotated[
         str | None,
         typer.Option(

@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 
 from dynident.collection.member import Member
-from dynident.collection.population import as_system
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
-from dynident.regression.factors import triangularise_rows
+from dynident.regression.factors import System, triangularise_rows
 from dynident.report.fleet import Change
 
 LEVEL = 0.01
@@ -45,7 +44,7 @@ def measure_levels(member: Member, beta: Array) -> Array:
         R = np.zeros((rows.shape[1], rows.shape[1]))
         reduced = triangularise_rows(rows)
         R[: len(reduced)] = reduced
-        levels.append(as_system(R).solve()[: friction.shape[1]])
+        levels.append(System.of(R).solve()[: friction.shape[1]])
     return 1.0 + np.array(levels)
 
 

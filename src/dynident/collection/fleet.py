@@ -23,7 +23,7 @@ from dynident.collection.identify import (
 )
 from dynident.collection.member import Member, weigh_members
 from dynident.collection.odd import WIDE, Fitted, find_deviation, fit_fleet
-from dynident.collection.population import add_deviation, as_system, stack_triangles
+from dynident.collection.population import add_deviation
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -32,7 +32,7 @@ from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.figures import score_fitted_rows
-from dynident.regression.factors import Factors, GroupFactor
+from dynident.regression.factors import Factors, GroupFactor, System, stack_triangles
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit
@@ -221,4 +221,4 @@ def find_own_parameters(member: Member, fitted: Fitted, number: int) -> Array:
     """Base parameters of one robot, by least squares and what the others tell of it."""
     told = tell_of_member(fitted, number)
     parts = [member.triangle] if told is None else [member.triangle, told]
-    return as_system(stack_triangles(parts)).solve()
+    return System.of(stack_triangles(parts)).solve()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.collection.population import leave_each_out
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
@@ -28,12 +29,15 @@ from dynident.methods.settings import collect_model_settings
 from dynident.regression.factors import (
     Factors,
     GroupFactor,
+    System,
     merge_all,
+    stack_triangles,
     stack_weighted_groups,
 )
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import RowKind
 from dynident.regression.rows import RowGroup
+from dynident.regression.weighted import estimate_group_sigma
 from dynident.report.fit import Fit, conclude_fit
 
 OF_ROWS = frozenset(collect_options([RowKind, Scoring]))
@@ -229,19 +233,11 @@ def measure_left_out(parts: Sequence[Factors], sigma: Array) -> list[float]:
     """
     if len(parts) < 2:
         return [np.nan] * len(parts)
-    one = np.ones(1)
-    weighted = [
-        Factors((GroupFactor("all", stack_weighted_groups(part.groups, sigma), part.rows),))
-        for part in parts
-    ]
-    rank = merge_all(weighted).weighted(one).condition()[1]
-    before, after = [weighted[:1]], [weighted[-1:]]
-    for early, late in zip(weighted[1:], weighted[-2::-1], strict=True):
-        before.append([merge_all([*before[-1], early])])
-        after.append([merge_all([*after[-1], late])])
+    triangles = [stack_weighted_groups(part.groups, sigma) for part in parts]
+    rank = System.of(stack_triangles(triangles)).condition()[1]
     errors = []
-    for part, first, last in zip(parts, [[], *before[:-1]], [*after[-2::-1], []], strict=True):
-        system = merge_all([*first, *last]).weighted(one)
+    for part, others in zip(parts, leave_each_out(triangles), strict=True):
+        system = System.of(others)
         known = system.condition()[1] == rank
         errors.append(score_fitted_rows(part, system.solve()).overall_percent if known else np.nan)
     return errors
@@ -251,7 +247,6 @@ def estimate_sigma(factors: Factors) -> Array:
     """Standard deviation of each group about its own weighted least squares."""
     sigma = factors.ones
     for _ in range(ROUNDS):
-        beta = factors.weighted(sigma).solve()
-        free = factors.counts * max(1.0 - len(beta) / factors.rows, 1.0 / factors.rows)
-        sigma = np.sqrt(factors.squared_residuals(beta) / free)
-    return np.asarray(sigma)
+        system = factors.weighted(sigma)
+        sigma = estimate_group_sigma(factors, system.solve(), sigma, system)
+    return sigma

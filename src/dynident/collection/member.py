@@ -13,7 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.regression.blocks import measure_run_inflation
-from dynident.regression.factors import Factors
+from dynident.regression.factors import Factors, stack_weighted_groups
 from dynident.regression.problem import Problem
 
 ENOUGH = 5
@@ -60,11 +60,7 @@ class Member:
 
 def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
     """``[R z]`` of unit variance."""
-    system = part.weighted(sigma)
-    R = np.zeros((len(system.b) + 1, len(system.b) + 1))
-    R[:-1] = np.column_stack([system.A, system.b])
-    R[-1, -1] = np.sqrt(system.rest)
-    return np.asarray(R / np.sqrt(inflation))
+    return np.asarray(stack_weighted_groups(part.groups, sigma) / np.sqrt(inflation))
 
 
 def weigh_members(model: Idim, robots: Sequence[tuple[str, Sequence[Source]]]) -> list[Member]:

@@ -6,24 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import chdtrc, chdtri, stdtr
 
 from dynident.collection.member import Member
 from dynident.collection.population import (
     Population,
     add_deviation,
-    as_system,
     compare_triangles,
     fit_population,
     leave_each_out,
-    stack_triangles,
+    solve_deviation,
 )
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.regression.factors import System, stack_triangles
 
 LEVEL = 0.01
 """Chance that a sound robot is named, for its links and for its drives."""
@@ -81,7 +80,7 @@ def fit_fleet(members: Sequence[Member]) -> Fitted:
     drives = tuple(range(idim.inertial, len(idim.parameters)))
     M = base.matrix[:, drives]
     triangles = [member.triangle for member in members]
-    start = guess_spreads(idim, as_system(stack_triangles(triangles)).solve(), M)
+    start = guess_spreads(idim, System.of(stack_triangles(triangles)).solve(), M)
     fleet = Fleetwide(base, drives, M, triangles, start)
     links, found = leave_odd_links_out(fleet)
     odd, found = leave_odd_drives_out(fleet, links, found)
@@ -219,14 +218,9 @@ def judge_drives(fleet: Fleetwide, others: Population, triangle: Array) -> str:
 def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tuple[Array, Array]:
     """A robot's deviation from the type that the others tell, and its standard errors."""
     told, line = add_deviation(other, M, spread)
-    system = as_system(stack_triangles([triangle, told]))
-    q = M.shape[1]
-    U, V, w = line[:, :q], line[:, q:-1], line[:, -1]
-    half = solve_triangular(
-        U, np.column_stack([w - V @ system.solve(), np.eye(q), V @ system.inverse()])
-    )
-    # the type is the robot plus d: the robot's deviation is -d
-    return -half[:, 0], np.linalg.norm(half[:, 1:], axis=1)
+    system = System.of(stack_triangles([triangle, told]))
+    deviation, error = solve_deviation(line, system.solve(), system.inverse())
+    return -deviation, error  # the type is the robot plus what was eliminated
 
 
 def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: float) -> str:

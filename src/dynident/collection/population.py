@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import UNEXCITED, System, triangularise_rows
+from dynident.regression.factors import UNEXCITED, System, stack_triangles, triangularise_rows
 
 ROUNDS = 500
 """Of expectation and maximisation, at most."""
@@ -78,17 +78,6 @@ def add_deviation(triangle: Array, M: Array, spread: Array) -> tuple[Array, Arra
     return told, R[:q]
 
 
-def stack_triangles(triangles: Sequence[Array]) -> Array:
-    """What all of them tell together, as one triangle."""
-    R = triangularise_rows(np.vstack(triangles))
-    return np.vstack([R, np.zeros((R.shape[1] - len(R), R.shape[1]))])
-
-
-def as_system(triangle: Array) -> System:
-    """A triangle as a least-squares system."""
-    return System(triangle[:-1, :-1], triangle[:-1, -1], float(triangle[-1, -1] ** 2))
-
-
 def fit_population(triangles: Sequence[Array], M: Array, start: Array) -> Population:
     """Spreads by restricted maximum likelihood, by expectation and maximisation.
 
@@ -123,7 +112,7 @@ def predict_deviations(triangles: Sequence[Array], M: Array, spread: Array) -> P
     """The type and the robots' deviations, under some spreads (Henderson 1975)."""
     pairs = [add_deviation(triangle, M, spread) for triangle in triangles]
     told = tuple(pair[0] for pair in pairs)
-    system = as_system(stack_triangles(told))
+    system = System.of(stack_triangles(told))
     rank = system.condition()[1]
     if rank < len(system.A):
         raise ComputationError(
@@ -131,14 +120,25 @@ def predict_deviations(triangles: Sequence[Array], M: Array, spread: Array) -> P
             f"open (condition number above {UNEXCITED:.0e}): give logs with more motion"
         )
     beta, inverse = system.solve(), system.inverse()
-    deviations, errors = [], []
-    for _, line in pairs:
-        q = len(line)
-        U, V, w = line[:, :q], line[:, q:-1], line[:, -1]
-        half = solve_triangular(U, np.column_stack([w - V @ beta, np.eye(q), V @ inverse]))
-        deviations.append(half[:, 0])
-        errors.append(np.linalg.norm(half[:, 1:], axis=1))
-    return Population(beta, spread, np.array(deviations), np.array(errors), told)
+    solved = [solve_deviation(line, beta, inverse) for _, line in pairs]
+    deviations, errors = (np.array(each) for each in zip(*solved, strict=True))
+    return Population(beta, spread, deviations, errors, told)
+
+
+def solve_deviation(elimination: Array, beta: Array, inverse: Array) -> tuple[Array, Array]:
+    """The deviation that was eliminated, and its standard errors.
+
+    Parameters
+    ----------
+    elimination : ndarray, shape (q, q + p + 1)
+        See `add_deviation`.
+    inverse : ndarray, shape (p, p)
+        A root of the covariance of beta.
+    """
+    q = len(elimination)
+    U, V, w = elimination[:, :q], elimination[:, q:-1], elimination[:, -1]
+    half = solve_triangular(U, np.column_stack([w - V @ beta, np.eye(q), V @ inverse]))
+    return half[:, 0], np.linalg.norm(half[:, 1:], axis=1)
 
 
 def leave_each_out(triangles: Sequence[Array]) -> list[Array]:
@@ -162,8 +162,8 @@ def compare_triangles(one: Array, other: Array) -> tuple[float, int]:
     freedom : int
         Directions that both tell.
     """
-    both = as_system(stack_triangles([one, other]))
-    apart = [as_system(stack_triangles([each])) for each in (one, other)]
+    both = System.of(stack_triangles([one, other]))
+    apart = [System.of(stack_triangles([each])) for each in (one, other)]
     ranks = [system.condition()[1] for system in (*apart, both)]
     rests = [measure_rest(system) for system in (*apart, both)]
     return max(rests[2] - rests[0] - rests[1], 0.0), ranks[0] + ranks[1] - ranks[2]

@@ -82,9 +82,12 @@ class GroupFactor:
 
 def stack_weighted_groups(groups: Sequence[GroupFactor], sigma: Array) -> Array:
     """All groups, each divided by its sigma, in one square triangle."""
-    R = triangularise_rows(
-        np.vstack([g.factor / s for g, s in zip(groups, sigma, strict=True) if g.rows])
-    )
+    return stack_triangles([g.factor / s for g, s in zip(groups, sigma, strict=True) if g.rows])
+
+
+def stack_triangles(triangles: Sequence[Array]) -> Array:
+    """What all of them tell together, as one square triangle."""
+    R = triangularise_rows(np.vstack(triangles))
     return np.vstack([R, np.zeros((R.shape[1] - len(R), R.shape[1]))])
 
 
@@ -154,8 +157,7 @@ class Factors:
         sigma : ndarray, shape (groups,)
             Standard deviation of each group's error.
         """
-        R = stack_weighted_groups(self.groups, sigma)
-        return System(R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2))
+        return System.of(stack_weighted_groups(self.groups, sigma))
 
     def squared_residuals(self, beta: Array) -> Array:
         """``||y_j - X_j beta||^2`` of each group."""
@@ -278,6 +280,11 @@ class System:
     A: Array
     b: Array
     rest: float
+
+    @classmethod
+    def of(cls, R: Array) -> System:
+        """That of a square triangle ``[A b; 0 root of the rest]``."""
+        return cls(R[:-1, :-1], R[:-1, -1], float(R[-1, -1] ** 2))
 
     def _scaled(self) -> tuple[Array, Array]:
         """A with columns of unit length, and the lengths (1 for empty columns)."""
