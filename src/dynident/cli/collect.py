@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.options import JsonFlag, LogFlags, WorkersOption, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
