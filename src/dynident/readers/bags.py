@@ -199,7 +199,10 @@ def _read_topics(path: Path, reader: Any, old: bool) -> tuple[dict[str, _Topic],
     topics: dict[str, _Topic] = {}
     wanted = [c for c in reader.connections if c.msgtype in KINDS and _know_type(store, c)]
     strange = {c.topic: c.msgtype for c in reader.connections if c not in wanted}
-    known = {name: f"{kind}{', without a definition' * (kind in KINDS)}" for name, kind in strange.items()}
+    known = {
+        name: f"{kind}{', without a definition' * (kind in KINDS)}"
+        for name, kind in strange.items()
+    }
     for connection, arrival, raw in reader.messages(connections=wanted) if wanted else ():
         rank = list(KINDS).index(connection.msgtype)
         topic = topics.setdefault(connection.topic, _Topic(rank))
