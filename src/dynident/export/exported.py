@@ -71,6 +71,14 @@ def describe_massless(host: str, carried: Mapping[str, Array]) -> list[str]:
     return [words] if gone else []
 
 
+def describe_gravity(robot: Robot) -> tuple[str, ...]:
+    """The note on a direction of gravity that is of the world, and not of a robot's file."""
+    x, y, z = robot.gravity
+    if (x, y) == (0.0, 0.0) and abs(z + 9.81) < 0.02:
+        return ()
+    return (f"gravity is ({x:g}, {y:g}, {z:g}) m/s^2 in the robot's frame: that is of the world",)
+
+
 def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:
     """A drive parameter of each joint, NaN where it has none of its own, shape (n,)."""
     values = np.full(idim.robot.n, np.nan)

@@ -33,7 +33,7 @@ FIELDS = {
 }
 """Signals and what they are called."""
 Unpacked = tuple[tuple[str, ...], dict[str, Any]]
-"""Joints of a message, and its values by signal; empty ones are of signals that it does not have."""
+"""Joints of a message, and its values by signal, empty where it does not have one."""
 MOST_ORDERS = 1000
 """Different lists of joints that one topic may have."""
 
@@ -121,8 +121,9 @@ def read_bag(path: Path) -> tuple[Table, ...]:
     """Read the joint states of a bag: a table a topic of `KINDS`, with its own clock.
 
     Columns are ``time`` and, where messages have them, ``q_<joint>``, ``dq_<joint>``,
-    ``tau_<joint>``, ``qref_<joint>`` and ``dqref_<joint>``. Joints of a topic that are not always in the same messages have tables of
-    their own. Time is that of the headers, since the earliest one of the bag.
+    ``tau_<joint>``, ``qref_<joint>`` and ``dqref_<joint>``. Joints of a topic that are not always
+    in the same messages have tables of their own. Time is that of the headers, since the earliest
+    one of the bag.
     """
     try:
         import apsw
