@@ -180,7 +180,7 @@ def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_pa
     fit = di.identify(di.Problem(robot, di.prepare(log, bandwidth=5.0)), bootstrap=0)
     note, cost = fit.save("mine")
     assert "has no place for it: Ia1, off1" in note
-    assert cost.startswith("what the URDF cannot hold is ")
+    assert cost.startswith("what the URDF cannot hold of the torques ")
     assert sorted(os.listdir("mine")) == ["model.urdf", "report.html", "result.json"]
     read = di.read_result("mine/result.json")
     assert read.summary() == fit.summary()

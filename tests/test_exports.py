@@ -44,7 +44,7 @@ def test_a_line_is_a_function_and_a_format_of_draws(monkeypatch):
     monkeypatch.setitem(EXPORTS, "names", Format("a list", "The list.", "txt", write_names, ()))
     document, notes = fitted().render_file("names")
     assert notes[0] == "in no order"
-    assert notes[1].startswith("what the list cannot hold is ")
+    assert notes[1].startswith("what the list cannot hold of the torques ")
     theta = [float(line.split()[1]) for line in document.decode().splitlines()]
     assert np.array_equal(theta, fitted().theta)
     assert "names" in list_draw_formats()

@@ -68,7 +68,7 @@ def render_mjlab(
     body = "    return (\n" + "".join(f"{entry},\n" for entry in entries) + "    )\n"
     what = "For ``EntityArticulationInfoCfg(actuators=...)``"
     head = render_head(idim, "mjlab.actuator", kind, f"tuple[{kind}, ...]", what, servos)
-    notes = describe_left_drives(idim, "mjlab module", drives, ("delay",))
+    notes = describe_left_drives(idim, "mjlab module")
     if servos:
         notes += ("the MJCF has servos of its own: take its <actuator> out where these are used",)
     return (head + body).encode(), notes
@@ -109,7 +109,7 @@ def render_isaac_lab(
     what = "For ``ArticulationCfg(actuators=...)``"
     head = render_head(idim, "isaaclab.actuators", kind, f"dict[str, {kind}]", what, servos)
     text = head + f'    return {{\n        "drives": {call}\n    }}\n'
-    return text.encode(), describe_left_drives(idim, "Isaac Lab module", drives, ("delay",))
+    return text.encode(), describe_left_drives(idim, "Isaac Lab module")
 
 
 def select_known(drives: Sequence[Drive], values: Sequence[float | None]) -> dict[str, float]:

@@ -37,7 +37,7 @@ def render_bam(
         document[drive.joint.name] = {"model": MODEL, **known}
     text = json.dumps(document, indent=2) + "\n"
     return text.encode(), (
-        *describe_left_drives(idim, "BAM file", drives, ()),
+        *describe_left_drives(idim, "BAM file"),
         "BAM takes a table a servo, with its actuator, kt and R, which the log does not tell: add "
         "those, and take kt^2/R off friction_viscous where the servo is driven by voltage",
     )

@@ -110,13 +110,13 @@ def describe_torque_cost(
         left += np.sum(apart**2, axis=0)
         all_of_it, count = all_of_it + float(np.sum(tau**2)), count + len(tau)
     rms, worst = np.sqrt(left / count), int(np.argmax(left))
-    share = 100.0 * np.sqrt(np.sum(left) / all_of_it)
     unit = "Nm" if idim.robot.joints[worst].kind == "revolute" else "N"
-    return (
-        f"what the {form.name} cannot hold is {format_number(share, 2)} % of the torques along the "
-        f"fitted motion, most at {idim.robot.joint_names[worst]}: {format_number(rms[worst], 2)} "
-        f"{unit} rms",
-    )
+    most = f"most at {idim.robot.joint_names[worst]}: {format_number(rms[worst], 2)} {unit} rms"
+    words = f"what the {form.name} cannot hold of the torques along the fitted motion is"
+    if idim.robot.floating:  # what its contacts bear is not in the model's torques
+        return (f"{words} {most}",)
+    share = 100.0 * np.sqrt(np.sum(left) / all_of_it)
+    return (f"{words} {format_number(share, 2)} % of them, {most}",)
 
 
 def describe_loop_omissions(

@@ -13,7 +13,8 @@ from dynident.export.exported import describe_omissions, select_drive_values
 from dynident.export.servo import Servo
 from dynident.robot.model import Joint
 
-HELD = {"Ia": "armature", "fv": "viscous", "fc": "dry"}
+HELD = ("Ia", "fv", "fc")
+"""Symbols of what is told of a drive."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,6 @@ def list_drives(idim: Idim, theta: Array, servos: Sequence[Servo]) -> tuple[Driv
     return tuple(found)
 
 
-def describe_left_drives(
-    idim: Idim, kind: str, drives: Sequence[Drive], loop: Sequence[str]
-) -> tuple[str, ...]:
-    """The note on parameters of the drives that have no place; offsets may be borne by a law.
-
-    Parameters
-    ----------
-    loop : sequence of str
-        Of a law, what the format has a place for.
-    """
-    served = bool(drives) and drives[0].servo is not None
-    held = {*HELD, *(loop if served else ())}
-    return describe_omissions([p.name for p in idim.drives if p.symbol not in held], kind)
+def describe_left_drives(idim: Idim, kind: str) -> tuple[str, ...]:
+    """The note on parameters of the drives that have no place in a format."""
+    return describe_omissions([p.name for p in idim.drives if p.symbol not in HELD], kind)

@@ -57,7 +57,7 @@ def render_sdf(idim: Idim, theta: Array, *_: object) -> tuple[bytes, tuple[str, 
             link.append(build_inertial(phi[drive.joint.link]))
         model.append(build_joint(drive, moved[drive.joint.parent]))
     etree.indent(root)
-    left = describe_left_drives(idim, "SDF", drives, ())
+    left = describe_left_drives(idim, "SDF")
     notes = [SHAPELESS, *describe_gravity(robot), *left]
     if any(drive.dry for drive in drives):
         notes.append("Gazebo reads dry friction (fc); Drake does not: take it off the actuation")

@@ -67,7 +67,7 @@ def render_usd(
         '    metersPerUnit = 1\n    upAxis = "Z"\n)\n\n'
     )
     text = head + render_prim("Xform", root, applied, [*links, scope])
-    left = describe_left_drives(idim, "USD", drives, ())
+    left = describe_left_drives(idim, "USD")
     notes = [SHAPELESS, *describe_gravity(robot), *left]
     if not robot.floating:
         notes.append(f"the base is held by the world: its mass of {HELD_MASS:g} kg means nothing")
