@@ -153,6 +153,20 @@ def test_an_sdf_of_a_floating_robot_is_held_by_nothing():
     assert float(model.find("link[@name='stand']").findtext("inertial/mass")) == theta[0]
 
 
+def test_names_of_an_sdf_are_there_once():
+    own = robot()
+    joints = tuple(replace(joint, name=f"link_{k}") for k, joint in enumerate(own.joints))
+    idim, theta = model_of(replace(own, joints=joints, base_link="world"))
+    text, notes = render_sdf(idim, theta)
+    names = [child.get("name") for child in etree.fromstring(text)[0]]
+    assert len(set(names)) == len(names)
+    assert names[:2] == ["base", "fixed_to_world"]
+    assert (
+        "names that an SDF has once alone: world is base, link_1 is link_1_link, link_2 is "
+        "link_2_link"
+    ) in notes
+
+
 # ---- USD
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)"
@@ -330,9 +344,11 @@ def test_names_are_identifiers_and_links_have_mass():
     assert name_prims(["a", "b-c", "b c", "1"]) == ("a", "b_c", "b_c_", "_1")
     own = robot()
     joints = (replace(own.joints[0], name="left/hip"), *own.joints[1:])
-    idim, theta = model_of(replace(own, joints=joints, gravity=(0.0, 9.81, 0.0)))
-    _, notes = render_usd(idim, theta, None, None, ())
-    assert notes[-1] == "names of USD are identifiers: left/hip is left_hip"
+    there = replace(own, joints=joints, gravity=(0.0, 9.81, 0.0), base_link="joints")
+    idim, theta = model_of(there)
+    text, notes = render_usd(idim, theta, None, None, ())
+    assert "/toy/joints_" in read_usda(text.decode())
+    assert notes[-1] == "names of USD are identifiers: joints is joints_, left/hip is left_hip"
     assert "gravity is (0, 9.81, 0) m/s^2 in the robot's frame: that is of the world" in notes
     theta[:10] = 0.0
     with pytest.raises(ComputationError, match="link_1: has no mass"):

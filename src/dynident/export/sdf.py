@@ -23,10 +23,12 @@ from dynident.export.exported import (
     describe_gravity,
     format_exact_number,
     format_exact_numbers,
+    name_base,
 )
+from dynident.robot.mjcf import WORLD
+from dynident.robot.model import Robot
 
 DRAKE = "http://drake.mit.edu"
-WORLD = "world"
 UNLIMITED = "-1"
 """An effort or a speed without a limit."""
 SHAPELESS = "it has bodies and joints alone, no shapes and no links that are fixed to others"
@@ -42,23 +44,27 @@ def render_sdf(idim: Idim, theta: Array, *_: object) -> tuple[bytes, tuple[str, 
     phi = dict(zip(robot.links, check_bodies(robot, idim.split(theta)[0], "SDF"), strict=True))
     root = etree.Element("sdf", {"version": "1.9"}, {"drake": DRAKE})
     model = etree.SubElement(root, "model", name=robot.name)
-    base = etree.SubElement(model, "link", name=robot.base_link)
+    names = name_links(robot)
+    base = etree.SubElement(model, "link", name=names[0])
     if robot.floating:
         base.append(build_inertial(phi[robot.base_link]))
     else:
         fixed = etree.SubElement(model, "joint", name="fixed_to_world", type="fixed")
-        add_texts(fixed, {"parent": WORLD, "child": robot.base_link})
-    moved = (robot.base_link, *(joint.link for joint in robot.joints))
+        add_texts(fixed, {"parent": WORLD, "child": names[0]})
     drives = list_drives(idim, theta, ())
-    for drive in drives:
-        link = etree.SubElement(model, "link", name=drive.joint.link)
+    for drive, name in zip(drives, names[1:], strict=True):
+        link = etree.SubElement(model, "link", name=name)
         etree.SubElement(link, "pose", relative_to=drive.joint.name).text = "0 0 0 0 0 0"
         if np.any(phi[drive.joint.link]):
             link.append(build_inertial(phi[drive.joint.link]))
-        model.append(build_joint(drive, moved[drive.joint.parent]))
+        model.append(build_joint(drive, names[drive.joint.parent], name))
     etree.indent(root)
     left = describe_left_drives(idim, "SDF")
     notes = [SHAPELESS, *describe_gravity(robot), *left]
+    moved = (robot.base_link, *(drive.joint.link for drive in drives))
+    changed = [f"{old} is {new}" for old, new in zip(moved, names, strict=True) if old != new]
+    if changed:
+        notes.append(f"names that an SDF has once alone: {', '.join(changed)}")
     if any(drive.dry for drive in drives):
         notes.append("Gazebo reads dry friction (fc); Drake does not: take it off the actuation")
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n", tuple(notes)
@@ -79,14 +85,25 @@ def build_inertial(phi: Array) -> etree._Element:
     return element
 
 
-def build_joint(drive: Drive, parent: str) -> etree._Element:
+def name_links(robot: Robot) -> tuple[str, ...]:
+    """Names of the base and of each joint's link, none of which a joint or the world has."""
+    found: list[str] = []
+    for name in (name_base(robot), *(joint.link for joint in robot.joints)):
+        own = name
+        while own in robot.joint_names or own in found:
+            own += "_link"
+        found.append(own)
+    return tuple(found)
+
+
+def build_joint(drive: Drive, parent: str, child: str) -> etree._Element:
     """A joint with its limits, friction and rotor."""
     joint = drive.joint
     endless = joint.kind == "revolute" and np.isinf(joint.lower) and np.isinf(joint.upper)
     element = etree.Element("joint", name=joint.name, type="continuous" if endless else joint.kind)
     place = [*joint.translation, *pin.rpy.matrixToRpy(joint.rotation)]
     etree.SubElement(element, "pose", relative_to=parent).text = format_exact_numbers(place)
-    add_texts(element, {"parent": parent, "child": joint.link})
+    add_texts(element, {"parent": parent, "child": child})
     axis = etree.SubElement(element, "axis")
     add_texts(axis, {"xyz": format_exact_numbers(joint.axis)})
     ends = {"lower": joint.lower, "upper": joint.upper}

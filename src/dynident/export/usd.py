@@ -25,6 +25,8 @@ from dynident.export.servo import Servo
 from dynident.robot.model import Joint, Robot
 
 DEGREE = np.pi / 180.0
+JOINTS = "joints"
+"""What they stand under."""
 HELD_MASS = 1.0
 """Of the base of a fixed robot, which never moves [kg]."""
 
@@ -44,7 +46,7 @@ def render_usd(
     phi = check_bodies(robot, idim.split(theta)[0], "USD")
     drives = list_drives(idim, theta, servos)
     moved = tuple(joint.link for joint in robot.joints)
-    prims = name_prims((robot.base_link, *moved))
+    scope, *prims = name_prims((JOINTS, robot.base_link, *moved))
     joints = name_prims(robot.joint_names)
     (root,) = name_prims([robot.name])
     places = place_links(robot)
@@ -60,18 +62,19 @@ def render_usd(
         render_joint(drive, name, f"/{root}/{prims[drive.joint.parent]}", f"/{root}/{prims[k]}")
         for k, (drive, name) in enumerate(zip(drives, joints, strict=True), 1)
     ]
-    scope = render_prim("Scope", "joints", (), [*held, *turned])
+    inner = render_prim("Scope", scope, (), [*held, *turned])
     applied = ("PhysicsArticulationRootAPI",)
     head = (
         f'#usda 1.0\n(\n    defaultPrim = "{root}"\n    kilogramsPerUnit = 1\n'
         '    metersPerUnit = 1\n    upAxis = "Z"\n)\n\n'
     )
-    text = head + render_prim("Xform", root, applied, [*links, scope])
+    text = head + render_prim("Xform", root, applied, [*links, inner])
     left = describe_left_drives(idim, "USD")
     notes = [SHAPELESS, *describe_gravity(robot), *left]
     if not robot.floating:
         notes.append(f"the base is held by the world: its mass of {HELD_MASS:g} kg means nothing")
-    pairs = zip((*moved, *robot.joint_names), (*prims[1:], *joints), strict=True)
+    own = (robot.base_link, *moved, *robot.joint_names)
+    pairs = zip(own, (*prims, *joints), strict=True)
     changed = [f"{name} is {prim}" for name, prim in pairs if name != prim]
     if changed:
         notes.append(f"names of USD are identifiers: {', '.join(changed)}")
