@@ -204,9 +204,9 @@ def _read_topics(path: Path, reader: Any, old: bool) -> tuple[dict[str, _Topic],
         name: f"{kind}{', without a definition' * (kind in KINDS)}"
         for name, kind in strange.items()
     }
+    ranks = {kind: rank for rank, kind in enumerate(KINDS)}
     for connection, arrival, raw in reader.messages(connections=wanted) if wanted else ():
-        rank = list(KINDS).index(connection.msgtype)
-        topic = topics.setdefault(connection.topic, _Topic(rank))
+        topic = topics.setdefault(connection.topic, _Topic(ranks[connection.msgtype]))
         number = len(topic.stamps)
         message: Any = decode(raw, connection.msgtype)
         stamp = message.header.stamp
