@@ -11,12 +11,16 @@ from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-from test_recording_read import ROBOT, TAU, TIME, Q, make_robot, refusal
+from test_recording_read import ROBOT, make_robot, refusal
+from test_recording_read import TAU as LONG_TAU
+from test_recording_read import TIME as LONG
+from test_recording_read import Q as LONG_Q
 
 from dynident.readers import read_tables
 from dynident.readers.presets import PRESETS, find_layout
 from dynident.recording.read import read_log
 
+TIME, Q, TAU = LONG[:60], LONG_Q[:60], LONG_TAU[:60]
 AB = ["a", "b"]
 STATE = "sensor_msgs/msg/JointState"
 CONTROLLER = "control_msgs/msg/JointTrajectoryControllerState"
@@ -137,7 +141,7 @@ def test_franka_robot_states_hold_two_states_of_the_joints(tmp_path):
         two = bag.state(t, AB, q, 2 * q, tau), bag.state(t, AB, q + 0.01, q, ())
         message = bag.make(FRANKA2, bag.header(t), *two, np.zeros(7))
         bag.add("/franka_robot_state_broadcaster/robot_state", FRANKA2, t, message)
-        if t < 0.5:  # what a publisher of joint states makes of it is slower
+        if t < 0.3:  # what a publisher of joint states makes of it is slower
             bag.add("/joint_states", STATE, t, bag.state(t, AB, q + 1.0, (), ()))
     log = read_log(bag.write(tmp_path / "run"), ROBOT)
     np.testing.assert_array_equal(log.q, Q)

@@ -208,7 +208,7 @@ def followed():
     robot = toy.arm(3)
     log, _ = toy.log(robot, 6.0, 0.3)
     fit = di.identify(di.Problem(robot, di.prepare(log, 5.0)), doctor=False)
-    q, dq, ddq = toy.motion(3, 12.0, 7, RATE)
+    q, dq, ddq = toy.motion(3, 9.0, 7, RATE)
     noise = 0.3 * np.random.default_rng(5).normal(size=q.shape)
     return fit, (q, dq, ddq), fit.idim.torque(fit.theta, q, dq, ddq) + noise
 
@@ -250,7 +250,7 @@ def test_a_load_is_noticed_with_its_weight():
     found = [each for reading in readings(q, loaded) for each in following.take(reading)]
     (event, *_) = [each for each in found if isinstance(each, Noticed)]
     assert event.event.kind == "load"
-    assert 5.9 < event.time < 7.0
+    assert 4.4 < event.time < 5.5
     carried = following.load
     assert carried.link == robot.links[-1]
     assert carried.mass == pytest.approx(3.0, abs=0.3)
