@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +11,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
-from dynident.core.files import read_file, refuse_outputs, write_files
+from dynident.core.files import refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
 from dynident.estimators.estimate import Estimate
 from dynident.export.formats import EXPORTS, choose_own_format
 from dynident.fit.facts import LogFacts
-from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
+from dynident.fit.json import serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
 from dynident.fit.reasons import list_torque_reasons
@@ -314,38 +313,13 @@ def select_compared_state(result: Result) -> dict[str, Any]:
     return {**state, "robot_files": files, "provenance": None}
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The object of a result.json, its state not looked at yet."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; give the result.json in it")
-    try:
-        found = json.loads(read_file(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON ({error})") from error
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema != SCHEMA:
-        raise InputError(
-            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
-            "dynident identify"
-        )
-    if not isinstance(found.get("state"), dict):
-        raise InputError(
-            f"{path}: has no 'state', as results of earlier versions; make it again with "
-            "dynident identify"
-        )
-    document: dict[str, Any] = found
-    return document
-
-
 def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: Logs) -> Fit:
     """The fit of a result.json.
 
     Parameters
     ----------
     document : dict
-        See `read_document`.
+        See `dynident.fit.json.read_document`.
     path : Path
         The file.
     study : Spec or None
