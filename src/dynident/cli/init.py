@@ -36,7 +36,7 @@ def init(
     )
     from dynident.study.doctor import doctor
 
-    chosen = given.read(told)
+    chosen = given.parse(told)
     refuse_outputs([output], given.list_inputs(chosen))
     if output.exists():
         raise InputError(f"{output}: is there already; choose another name with -o")

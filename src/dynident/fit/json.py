@@ -16,7 +16,7 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.files import LZMAError, read_file
+from dynident.core.files import DAMAGE, read_file
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.plain import to_plain
 from dynident.core.schema import replace_file_names
@@ -406,7 +406,7 @@ def read_document(path: Path) -> dict[str, Any]:
         found = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError, EOFError, LZMAError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: is not JSON ({error})") from error
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:

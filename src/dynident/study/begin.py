@@ -7,14 +7,14 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
-from dynident.readers import read_tables
-from dynident.readers.presets import Layout, find_layout
+from dynident.readers.presets import Layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
 from dynident.study.study import (
     LogSection,
     Study,
+    lay_out_logs,
     load_study_robot,
     read_study_recording,
 )
@@ -65,8 +65,7 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
 def recognise_layouts(study: Study) -> tuple[Study, tuple[Layout, ...]]:
     """A study whose logs have the columns and units of the recorders that wrote them.
 
-    Logs whose columns are stated are left alone, and so are stated units. Where torque is measured
-    behind the gears, drives have no rotor inertia.
+    Logs whose columns are stated are left alone, unless a preset is.
 
     Returns
     -------
@@ -74,31 +73,8 @@ def recognise_layouts(study: Study) -> tuple[Study, tuple[Layout, ...]]:
     tuple of Layout
         Those that were recognised, each once.
     """
-    free = study.robot.model_copy(update={"locked": {}})
-    joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
-    moving = load_study_robot(study).joint_names
-    logs, found = [], dict[str, Layout]()
-    for log in study.log:
-        tables = [table for file in log.files for table in read_tables(Path(file))]
-        names = [name for table in tables for name in table.titles]
-        layout = find_layout(names, joints, tables[0].topic is not None)
-        if layout is None or log.columns:
-            logs.append(log)
-            continue
-        columns = {
-            signal: own
-            if isinstance(own, str)
-            else tuple(name for joint, name in zip(joints, own, strict=True) if joint in moving)
-            for signal, own in layout.columns.items()
-        }
-        told = {"columns": columns or None, "units": {**layout.units, **(log.units or {})} or None}
-        logs.append(log.model_copy(update=told))
-        found[layout.preset.called] = layout
-    robot = study.robot
-    behind = any(each.effort is not None and each.effort.link_side for each in found.values())
-    if behind and robot.rotor is None:
-        robot = robot.model_copy(update={"rotor": False})
-    return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
+    study, found = lay_out_logs(study, lambda log: log.preset is not None or not log.columns)
+    return study, tuple({layout.preset.called: layout for _, layout in found}.values())
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
