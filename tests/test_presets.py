@@ -14,8 +14,12 @@ import dynident as di
 from dynident.cli import run
 from dynident.readers import read_tables
 from dynident.readers.presets import PRESETS, UNITREE, find_layout
-from dynident.study.begin import recognise_layouts
-from dynident.study.study import parse_study, read_study, read_study_recording
+from dynident.study.study import (
+    parse_study,
+    read_study,
+    read_study_recording,
+    recognise_layouts,
+)
 
 RATE = 125.0
 COUNT = 400
@@ -212,7 +216,7 @@ def test_joints_that_are_locked_need_no_columns_of_a_preset(motion, caplog):
     given = ["--robot", "arm.toml", "--log", "robot_data.csv", "--preset", "ur-rtde"]
     with caplog.at_level("INFO", "dynident"):
         assert run(["identify", *given, "--locked", "two", "--write-study", "out.toml"]) == 0
-    assert "robot_data.csv: effort: motor currents in A" in " ".join(caplog.messages)
+    assert "ur-rtde: effort: motor currents in A" in " ".join(caplog.messages)
     (log,) = read_study(Path("out.toml")).log
     assert log.preset is None
     assert log.columns["q"] == ("actual_q_0",)

@@ -31,10 +31,10 @@ def init(
     from dynident.study.begin import (
         hold_some_out,
         read_bare_logs,
-        recognise_layouts,
         render_first_study,
     )
     from dynident.study.doctor import doctor
+    from dynident.study.study import recognise_layouts
 
     chosen = given.parse(told)
     refuse_outputs([output], given.list_inputs(chosen))

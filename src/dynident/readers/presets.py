@@ -101,6 +101,17 @@ class Layout:
         """Of the preset among `PRESETS`, as a study states it."""
         return next(name for name, own in PRESETS.items() if own.called == self.preset.called)
 
+    def leave_out(
+        self, locked: Container[str], joints: Sequence[str]
+    ) -> dict[str, str | tuple[str, ...]]:
+        """The columns, without those of joints that are locked."""
+        return {
+            signal: own
+            if isinstance(own, str)
+            else tuple(name for joint, name in zip(joints, own) if joint not in locked)
+            for signal, own in self.columns.items()
+        }
+
     @property
     def signals(self) -> str:
         """Which column is what, with its unit where that is not SI."""

@@ -14,7 +14,6 @@ from dynident.study.doctor import render_mended_study
 from dynident.study.study import (
     LogSection,
     Study,
-    lay_out_logs,
     load_study_robot,
     read_study_recording,
 )
@@ -60,21 +59,6 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
     """
     robot = load_study_robot(study)
     return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
-
-
-def recognise_layouts(study: Study) -> tuple[Study, tuple[Layout, ...]]:
-    """A study whose logs have the columns and units of the recorders that wrote them.
-
-    Logs whose columns are stated are left alone, unless a preset is.
-
-    Returns
-    -------
-    Study
-    tuple of Layout
-        Those that were recognised, each once.
-    """
-    study, found = lay_out_logs(study, lambda log: log.preset is not None or not log.columns)
-    return study, tuple({layout.preset.called: layout for _, layout in found}.values())
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:

@@ -233,25 +233,22 @@ else:
     SelectSection = build_option_section("SelectSection", Spec, SELECTING)
 
 
-def label_log(log: LogSection, depth: int) -> str:
-    """What a log is called: its files with some of their folders, unless it has a name."""
-    return log.name or "+".join("/".join(Path(f).parts[-depth:]) for f in log.files)
-
-
 def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
     """Logs whose files have the same names, under names with the folders that tell them apart."""
+
+    def label(log: LogSection, depth: int) -> str:
+        return log.name or "+".join("/".join(Path(f).parts[-depth:]) for f in log.files)
+
     found, alike = list(logs), defaultdict[str, list[LogSection]](list)
     for log in logs:
-        alike[label_log(log, 1)].append(log)
+        alike[label(log, 1)].append(log)
     for k, log in enumerate(logs):
-        same = {o.files: o for o in alike[label_log(log, 1)] if o.files != log.files}.values()
+        same = {o.files: o for o in alike[label(log, 1)] if o.files != log.files}.values()
         if log.name is not None or not same:
             continue
         deepest = max(len(Path(f).parts) for f in log.files)
-        depths = (
-            d for d in range(2, deepest) if all(label_log(o, d) != label_log(log, d) for o in same)
-        )
-        name = label_log(log, next(depths, deepest))
+        depths = (d for d in range(2, deepest) if all(label(o, d) != label(log, d) for o in same))
+        name = label(log, next(depths, deepest))
         found[k] = log.model_copy(update={"name": name})
     return tuple(found)
 
@@ -349,58 +346,48 @@ def parse_study(path: str | Path, use: str | None = "identify") -> Study:
 
 
 def fill_presets(study: Study) -> Study:
-    """A study whose logs with a preset have its columns and units, which a note says."""
-    if all(log.preset is None for log in study.log):
-        return study
-    study, layouts = lay_out_logs(study, lambda log: log.preset is not None)
-    for log, layout in layouts:
+    """A study whose logs with a preset have its columns and units, which notes say."""
+    study, layouts = recognise_layouts(study, stated=True)
+    for layout in layouts:
         for key, words in (*layout.words, ("columns", layout.signals)):
-            NOTES.info("%s: %s: %s", label_log(log, 1), key, words)
+            NOTES.info("%s: %s: %s", layout.name, key, words)
     return study
 
 
-def lay_out_logs(
-    study: Study, chosen: Callable[[LogSection], bool]
-) -> tuple[Study, list[tuple[LogSection, Layout]]]:
-    """A study whose chosen logs have the columns and units of the recorders that wrote them.
+def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[Layout, ...]]:
+    """A study whose logs have the columns and units of the recorders that wrote them.
 
-    Of a log with a preset it is its layout, else one that is recognised. What is stated stays: a
-    column, with its unit, and units. Where torque is measured behind the gears, drives have no
-    rotor inertia.
+    Logs with a preset have its layout, and unless only `stated` ones count, those without columns
+    the one that is recognised. What is stated stays: a column, with its unit, and units. Where
+    torque is measured behind the gears, drives have no rotor inertia.
 
     Returns
     -------
     Study
-    list of tuple of LogSection and Layout
-        Those that have one.
+    tuple of Layout
+        Each once.
     """
+    if stated and all(log.preset is None for log in study.log):
+        return study, ()
     free = study.robot.model_copy(update={"locked": {}})
     joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
-    moving = {*joints} - {*study.robot.locked}
-    logs, found = [], list[tuple[LogSection, Layout]]()
+    logs, found = [], dict[str, Layout]()
     for log in study.log:
-        layout = find_log_layout(log, joints) if chosen(log) else None
+        chosen = log.preset is not None or not (stated or log.columns)
+        layout = find_log_layout(log, joints) if chosen else None
         if layout is None:
             logs.append(log)
             continue
-        columns = {
-            signal: own
-            if isinstance(own, str)
-            else tuple(name for joint, name in zip(joints, own, strict=True) if joint in moving)
-            for signal, own in layout.columns.items()
-        }
-        told = {
-            "preset": None,
-            "columns": {**columns, **(log.columns or {})} or None,
-            "units": {**layout.units, **(log.units or {})} or None,
-        }
+        columns = {**layout.leave_out(study.robot.locked, joints), **(log.columns or {})}
+        units = {**layout.units, **(log.units or {})}
+        told = {"preset": None, "columns": columns or None, "units": units or None}
         logs.append(log.model_copy(update=told))
-        found.append((log, layout))
+        found[layout.name] = layout
     robot = study.robot
-    behind = any(own.effort is not None and own.effort.link_side for _, own in found)
+    behind = any(own.effort is not None and own.effort.link_side for own in found.values())
     if behind and robot.rotor is None:
         robot = robot.model_copy(update={"rotor": False})
-    return study.model_copy(update={"log": tuple(logs), "robot": robot}), found
+    return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
 
 
 def find_log_layout(log: LogSection, joints: Sequence[str]) -> Layout | None:
