@@ -150,6 +150,7 @@ def serialise_parameters(result: Result) -> list[dict[str, Any]]:
             "std_of_the_literature": row.literature_std,
             "regrouping": row.regrouping,
             "eliminated": not row.essential,
+            "from_data": row.from_data,
         }
         for row in list_base_parameters(result)
     ]

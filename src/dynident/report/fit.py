@@ -154,10 +154,11 @@ class Fit(Result):
 
         Returns
         -------
-        DataFrame, shape (base parameters, 8)
+        DataFrame, shape (base parameters, 9)
             ``value``, ``std``, ``low`` and ``high`` of the 95 % interval, ``file`` (the same
             combination of the robot file's inertials, without rotors and friction; NaN where the
-            file does not tell), ``unit``, the ``combination`` that it is, and whether it is
+            file does not tell), ``from_data`` (the share that the logs tell and not the prior,
+            from 0 to 1; NaN where links are the prior's alone), ``unit``, the ``combination`` that it is, and whether it is
             ``essential``.
 
         Raises
