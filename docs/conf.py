@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "dynident"
 author = "The dynident developers"
@@ -10,9 +14,9 @@ copyright = "2026, The dynident developers"
 release = version = installed_version("dynident")
 
 extensions = [
+    "mathml",
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
 exclude_patterns = ["_build", "figures/*.md", "files"]
@@ -26,6 +30,7 @@ napoleon_use_rtype = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"dynident {version}"
 html_theme_options = {"top_of_page_buttons": []}

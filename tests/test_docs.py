@@ -296,13 +296,29 @@ def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
 
 
-def test_readme_commands_are_those_of_the_quickstart() -> None:
-    shell = [b.body.strip() for b in blocks(TOP / "README.md") if b.info == "sh"]
-    assert len(shell) == 2
+def test_readme_begins_with_one_command_then_ones_own_robot_and_ends_with_the_tests() -> None:
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    first, own, tests = (b for b in blocks(TOP / "README.md") if b.info == "sh")
     quickstart = [b.body.strip() for b in blocks(DOCS / "quickstart.md") if b.info == "console"]
-    assert [f"$ {command}" for command in shell] == quickstart[:2]
-    for file in re.findall(r"examples/\S+", "\n".join(shell)):
+    assert f"$ {first.body.strip()}" == quickstart[0]
+    for file in re.findall(r"examples/\S+", first.body):
         assert (TOP / file).is_file()
+    assert len(own.body.splitlines()) == len(commands(own.body)) == 3
+    assert first.runnable
+    assert tests.body.strip().endswith(" pytest")
+    assert text.index("## Development") < text.index(tests.body)
+    (picture,) = re.findall(r"!\[([^\]]*)\]\(docs/figures/\w+\.png\)", text)
+    assert "report" in picture
+    assert text.index(first.body) < text.index(picture) < text.index(own.body)
+
+
+@pytest.mark.long
+def test_the_three_lines_of_ones_own_robot_run(desk: Path, capsys: pytest.CaptureFixture[str]):
+    own = [b for b in blocks(TOP / "README.md") if b.info == "sh"][1]
+    for arguments in commands(own.body):
+        assert run(arguments) == 0, capsys.readouterr().err
+    for name in ("result.json", "model.urdf", "report.html"):
+        assert (desk / "out" / "arm" / name).is_file()
 
 
 def anchors(page: Path) -> set[str]:

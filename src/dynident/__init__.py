@@ -6,6 +6,7 @@
 >>> problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
 >>> fit = di.identify(problem)
 >>> print(fit.summary())
+robot ...
 """
 
 from __future__ import annotations

@@ -316,7 +316,8 @@ def measure_base_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | N
             told[:, own] = False
     believed[np.any(told, axis=1)] = np.inf
     known = np.sum((space.matrix @ inverse) ** 2, axis=1)
-    return np.clip(1.0 - known / believed, 0.0, 1.0)
+    shares: Array = np.clip(1.0 - known / believed, 0.0, 1.0)
+    return shares
 
 
 def build_round_bodies(space: Space) -> Array:

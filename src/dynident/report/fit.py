@@ -56,7 +56,10 @@ NONE = 1e-12
 
 @dataclass(frozen=True)
 class Fit(Result):
-    """A model with its certificate, its error bars and its errors; see `Result`."""
+    """A model with its certificate, its error bars and its errors; see `Result`.
+
+    >>> fit = di.identify(problem)
+    """
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -86,11 +89,18 @@ class Fit(Result):
         return render_fit_card(self)
 
     def summary(self, full: bool = False) -> str:
-        """The result as plain text of at most 80 columns: its answer on a screen, or all of it."""
+        """The result as plain text of at most 80 columns: its answer on a screen, or all of it.
+
+        >>> print(fit.summary())
+        robot ...
+        """
         return summarise_result(self, full)
 
     def compare(self, other: Result | None = None) -> Difference:
         """The result, A, beside another one of the same kind of robot, or beside its robot file, B.
+
+        >>> print(fit.compare().summary())
+        A ...
 
         Parameters
         ----------
@@ -114,6 +124,9 @@ class Fit(Result):
     def links(self) -> DataFrame:
         """The links as a data frame of pandas, in SI units: a row a link.
 
+        >>> fit.links().loc["fore", ["mass", "mass_std", "mass_file"]].size
+        3
+
         Returns
         -------
         DataFrame, shape (bodies, 36)
@@ -135,6 +148,9 @@ class Fit(Result):
     def drives(self) -> DataFrame:
         """Rotor inertias and friction as a data frame of pandas, in SI units: a row a joint.
 
+        >>> list(fit.drives())[::2]
+        ['Ia', 'fv', 'fc', 'off']
+
         Returns
         -------
         DataFrame, shape (n, 2 symbols)
@@ -152,14 +168,16 @@ class Fit(Result):
     def to_frame(self) -> DataFrame:
         """The base parameters as a data frame of pandas: a row a parameter.
 
+        >>> frame = fit.to_frame()[["value", "low", "high", "from_data", "unit"]]
+
         Returns
         -------
         DataFrame, shape (base parameters, 9)
             ``value``, ``std``, ``low`` and ``high`` of the 95 % interval, ``file`` (the same
             combination of the robot file's inertials, without rotors and friction; NaN where the
-            file does not tell), ``from_data`` (the share that the logs tell and not the prior,
-            from 0 to 1; NaN where links are the prior's alone), ``unit``, the ``combination`` that it is, and whether it is
-            ``essential``.
+            file does not tell), ``from_data`` (its share, from 0 to 1, that the logs tell and not
+            the prior; NaN where only that does), ``unit``, ``combination`` (what it is) and
+            ``essential`` (whether it is).
 
         Raises
         ------
@@ -170,13 +188,18 @@ class Fit(Result):
 
     @property
     def plot(self) -> Plots:
-        """Plots on axes of matplotlib: ``fit.plot.torque()``; see `Plots`."""
+        """Plots on axes of matplotlib: ``fit.plot.torque()``; see `Plots`.
+
+        >>> shoulder, elbow = fit.plot.torque()
+        """
         return Plots(self)
 
     def report(self, path: str | Path) -> None:
         """Write the fit as a page, whole or not at all.
 
         Of logs that are not at hand any more nothing is drawn, which the page says.
+
+        >>> fit.report("arm.html")
 
         Parameters
         ----------
@@ -204,6 +227,8 @@ class Fit(Result):
         """Write result.json, model.urdf or model.xml, and report.html, all or none.
 
         `dynident.read_result` reads it back. What an earlier fit left there goes.
+
+        >>> notes = fit.save("out/arm")
 
         Parameters
         ----------

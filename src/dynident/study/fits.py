@@ -79,6 +79,9 @@ def read_result(path: str | Path) -> Fit:
 
     The robot's files are in it; its logs are read again when they are needed, where they still are.
 
+    >>> di.read_result("out/result.json") == fit
+    True
+
     Parameters
     ----------
     path : str or Path
@@ -110,6 +113,9 @@ def read_zoo(name: str) -> Fit:
     """Read an entry of the zoo, by its name: the fit of a robot to a public log.
 
     Its logs are in the project's repository, beside the study that it was made by.
+
+    >>> di.read_zoo("kr300").verdict.state
+    'trusted'
 
     Parameters
     ----------

@@ -256,6 +256,9 @@ def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
 class Study(Spec):
     """A whole study; unknown keys are refused with the nearest valid one.
 
+    >>> di.read_study("study.toml").robot.friction
+    'coulomb-viscous'
+
     Attributes
     ----------
     robot : RobotSection
@@ -308,6 +311,8 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     """Read a study and make its file names relative to the current directory.
 
     Logs with a `preset` get its columns and units, as far as the study does not state them.
+
+    >>> study = di.read_study("study.toml")
 
     Parameters
     ----------
