@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from importlib.metadata import version as installed_version
+import tomllib
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 
 project = "dynident"
 author = "The dynident developers"
 copyright = "2026, The dynident developers"
-release = version = installed_version("dynident")
+release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"][
+    "version"
+]
 
 extensions = [
     "mathml",
@@ -34,3 +39,21 @@ html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"dynident {version}"
 html_theme_options = {"top_of_page_buttons": []}
+
+# Directives stand in comments, so that pages read as they are: a page of tables as a link to it,
+# which is included here, files that are shown, and contents.
+INCLUDED = re.compile(r"^.*\[[^\]]*\]\((figures/\w+\.md)\) <!-- include (\d) -->$", re.M)
+SHOWN = re.compile(r"^\[[^\]]*\]\((\S+)\) <!-- show -->$", re.M)
+DIRECTIVE = re.compile(r"^<!-- (\{\w+\}.*?)-->$", re.M | re.S)
+
+
+def show_directives(app: Any, name: str, source: list[str]) -> None:
+    """A page as Sphinx takes it."""
+    found = INCLUDED.sub(r"```{include} \1\n:heading-offset: \2\n```", source[0])
+    found = SHOWN.sub(r"```{literalinclude} \1\n:language: toml\n```", found)
+    source[0] = DIRECTIVE.sub(r"```\1```", found)
+
+
+def setup(app: Any) -> None:
+    """Of this guide."""
+    app.connect("source-read", show_directives)

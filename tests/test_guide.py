@@ -1,8 +1,9 @@
-"""Formulas of the guide as MathML."""
+"""How the guide is built: formulas as MathML, a folder for each version."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
 
+from make_versions import list_versions, write_index  # noqa: E402
 from mathml import UnknownFormulaError, convert  # noqa: E402
 
 CODE = re.compile(r"^(`{3,})(?!\{math).*?^\1|`[^`\n]*`", re.M | re.S)
@@ -55,3 +57,19 @@ def test_formulas_have_their_parts_in_their_places():
 def test_what_is_not_known_is_refused(formula):
     with pytest.raises(UnknownFormulaError):
         convert(formula)
+
+
+def test_versions_are_the_tags_the_newest_first(tmp_path):
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    git("commit", "--allow-empty", "-m", "first")
+    for tag in ("v0.9.0", "v0.10.0", "other"):
+        git("tag", tag)
+    versions = list_versions(tmp_path)
+    assert versions == ["v0.10.0", "v0.9.0"]
+    write_index(tmp_path, versions)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'href="(.+?)/index.html"', page) == ["latest", *versions]
