@@ -41,8 +41,9 @@ html_title = f"dynident {version}"
 html_theme_options = {"top_of_page_buttons": []}
 
 # Directives stand in comments, so that pages read as they are: a page of tables as a link to it,
-# which is included here, files that are shown, and contents.
+# which is included here or else downloaded, files that are shown, and contents.
 INCLUDED = re.compile(r"^.*\[[^\]]*\]\((figures/\w+\.md)\) <!-- include (\d) -->$", re.M)
+FIGURES = re.compile(r"\[([^\]]*)\]\(((?:\.\./)?figures/\w+\.md)\)")
 SHOWN = re.compile(r"^\[[^\]]*\]\((\S+)\) <!-- show -->$", re.M)
 DIRECTIVE = re.compile(r"^<!-- (\{\w+\}.*?)-->$", re.M | re.S)
 
@@ -51,6 +52,7 @@ def show_directives(app: Any, name: str, source: list[str]) -> None:
     """A page as Sphinx takes it."""
     found = INCLUDED.sub(r"```{include} \1\n:heading-offset: \2\n```", source[0])
     found = SHOWN.sub(r"```{literalinclude} \1\n:language: toml\n```", found)
+    found = FIGURES.sub(r"{download}`\1 <\2>`", found)
     source[0] = DIRECTIVE.sub(r"```\1```", found)
 
 

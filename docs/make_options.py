@@ -261,7 +261,7 @@ def page() -> str:
         "",
         "## The simulated loop",
         "",
-        "Keys of `[simulation]` in a study, and arguments of {py:class}`dynident.Simulation`,",
+        "Keys of `[simulation]` in a study, and arguments of [`dynident.Simulation`](api.md),",
         "for the methods that simulate. They have no flags.",
         "",
         *rows(HEAD, of_family(Simulation)),

@@ -115,7 +115,7 @@ def test_an_entry_is_written_with_its_notice(tmp_path, capsys):
 
 
 def test_a_refuted_entry_gives_no_model_unless_anyway(tmp_path, capsys):
-    assert run(["zoo", "tiago", "-o", str(tmp_path), "--no-report"]) == 0
+    assert run(["zoo", "panda", "-o", str(tmp_path), "--no-report"]) == 0
     assert "--anyway" in capsys.readouterr().err
     assert not (tmp_path / "model.urdf").exists()
 
