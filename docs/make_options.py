@@ -380,7 +380,12 @@ def keywords(
 def declared(key: str, kind: str) -> str:
     """A key with its type, in parentheses where a line does not hold both."""
     line = f"    {key}: {kind}"
-    return line if len(line) <= 100 else f"    {key}: (\n        {kind}\n    )"
+    if len(line) <= 100:
+        return line
+    if len(kind) > 92:  # as ruff formats it
+        choices, _, rest = kind.removeprefix("Literal[").partition("]")
+        kind = f"Literal[\n            {choices}\n        ]\n        {rest.strip()}"
+    return f"    {key}: (\n        {kind}\n    )"
 
 
 def typed(option: Option) -> str:
