@@ -50,7 +50,9 @@ DIRECTIVE = re.compile(r"^<!-- (\{\w+\}.*?)-->$", re.M | re.S)
 
 def show_directives(app: Any, name: str, source: list[str]) -> None:
     """A page as Sphinx takes it."""
-    found = INCLUDED.sub(r"```{include} \1\n:heading-offset: \2\n:relative-docs: ..\n```", source[0])
+    found = INCLUDED.sub(
+        r"```{include} \1\n:heading-offset: \2\n:relative-docs: ..\n```", source[0]
+    )
     found = SHOWN.sub(r"```{literalinclude} \1\n:language: toml\n```", found)
     found = FIGURES.sub(r"{download}`\1 <\2>`", found)
     source[0] = DIRECTIVE.sub(r"```\1```", found)

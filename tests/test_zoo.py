@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -114,10 +115,16 @@ def test_an_entry_is_written_with_its_notice(tmp_path, capsys):
     np.testing.assert_allclose(robot.nominal, keep("kr300").phi, atol=1e-6)
 
 
-def test_a_refuted_entry_gives_no_model_unless_anyway(tmp_path, capsys):
-    assert run(["zoo", "panda", "-o", str(tmp_path), "--no-report"]) == 0
+def test_a_refuted_entry_gives_no_model_unless_anyway(tmp_path, capsys, monkeypatch):
+    fit = keep("panda")
+    refuted = replace(fit, verdict=replace(fit.verdict, state="refuted"))
+    monkeypatch.setattr("dynident.study.fits.read_zoo", lambda name: refuted)
+    given = ["zoo", "panda", "-o", str(tmp_path), "--no-report"]
+    assert run(given) == 0
     assert "--anyway" in capsys.readouterr().err
     assert not (tmp_path / "model.urdf").exists()
+    assert run([*given, "--anyway"]) == 0
+    assert (tmp_path / "model.urdf").exists()
 
 
 def test_unknown_names_are_refused_with_the_nearest(capsys):
