@@ -15,10 +15,10 @@ from test_bodies import fit
 from test_report import identified
 
 from dynident.excitation.excite import excite
+from dynident.experiments.page import render_excitation_page
+from dynident.experiments.replay import render_replay_page
 from dynident.report.bodies import render_bodies
-from dynident.report.excitation import render_excitation_page
 from dynident.report.html import render_comparison_page
-from dynident.report.replay import render_replay_page
 from dynident.study.compare import compare
 from dynident.study.study import read_study
 

@@ -8,9 +8,9 @@ from dynident.core.words import format_percent
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.fit.verdict import STATES
+from dynident.plots.document import Table
 from dynident.report.html import (
     ERROR_TITLES,
-    Table,
     build_drive_table,
     build_error_table,
     build_fitted_table,

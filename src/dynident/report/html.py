@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import (
     format_common_values,
@@ -29,6 +28,18 @@ from dynident.fit.parameters import (
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
+from dynident.plots.document import (
+    Group,
+    Part,
+    Row,
+    Statement,
+    Table,
+    build_column_table,
+    render_caption,
+    render_document,
+    render_facts,
+    render_table,
+)
 from dynident.plots.friction import chart_friction
 from dynident.plots.ground import chart_contact_forces, chart_footholds
 from dynident.plots.page import render_chart
@@ -80,78 +91,59 @@ INERTIA = ("xx", "xy", "yy", "xz", "yz", "zz")
 """Entries of its lower triangle, row by row."""
 
 
-class Statement(NamedTuple):
-    """One sentence of the verdict."""
-
-    level: str
-    """``good``, ``note`` or ``bad``."""
-    title: str
-    text: str
-
-
-class Group(NamedTuple):
-    """A heading over several columns of a table."""
-
-    title: str
-    span: int
-
-
-class Row(NamedTuple):
-    """Cells of a table's row, and its kind for the style sheet."""
-
-    cells: tuple[str, ...]
-    kind: str = ""
-
-
-class Table(NamedTuple):
-    """A table: columns named in ``words`` hold text, the others numbers."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    words: tuple[str, ...] = ()
-    groups: tuple[Group, ...] = ()
-
-
 def render_comparison_page(found: Comparison) -> str:
-    """A comparison as a self-contained page.
-
-    Returns
-    -------
-    str
-        HTML without references to other files; its script enlarges charts, which are whole
-        without it.
-    """
-    methods = list(dict.fromkeys(each.method for each in found.candidates))
+    """A comparison as a self-contained page."""
     own = [found.candidates[k] for k in found.members(found.choice.method)]
-    return (
-        load_templates("dynident.report")
-        .get_template("comparison.html.j2")
-        .render(
-            title=found.robot.name,
-            subtitle=f"methods and friction models compared on {describe_held_out_blocks(found)}",
-            recommendations=[
-                Statement(
-                    "good" if each.friction == found.choice.friction else "note",
-                    each.joint or "All joints",
-                    f"{each.friction} by {each.method}: {each.reason}",
-                )
-                for each in found.recommendations
-            ],
-            models=[build_model_table(found, method) for method in methods],
-            legend=LEGEND,
-            notes=list_comparison_notes(found),
-            method=found.choice.method,
-            friction=found.choice.friction,
-            joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
-            friction_plot=render_chart(
-                chart_friction(
-                    list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
-                    found.choice.series,
-                    {each.friction: each.series for each in own},
-                ),
-                "Friction of each joint against its speed: measured, and every model",
+    methods = dict.fromkeys(each.method for each in found.candidates)
+    models = "".join(render_table(build_model_table(found, method)) for method in methods)
+    notes = list_comparison_notes(found)
+    chart = chart_friction(
+        list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
+        found.choice.series,
+        {each.friction: each.series for each in own},
+    )
+    return render_document(
+        found.robot.name,
+        f"methods and friction models compared on {describe_held_out_blocks(found)}",
+        [
+            Statement(
+                "good" if each.friction == found.choice.friction else "note",
+                each.joint or "All joints",
+                f"{each.friction} by {each.method}: {each.reason}",
+            )
+            for each in found.recommendations
+        ],
+        [
+            Part(
+                "models",
+                "Methods and friction models",
+                models + render_caption(LEGEND) + (render_facts(notes) if notes else ""),
             ),
-        )
+            Part(
+                "joints",
+                "Held-out errors of the joints",
+                render_table(
+                    build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
+                    f"By {found.choice.method}, in per cent of the joint’s torque, ± one standard "
+                    "error over the blocks. Bold: what is recommended for all joints.",
+                ),
+            ),
+            Part(
+                "friction",
+                "Friction",
+                render_caption(
+                    f"Dots: measured torque less that of the rigid bodies of "
+                    f"{found.choice.friction}, by {found.choice.method}. Orange: the motor drives "
+                    "its load; blue: the load drives the motor; grey: the load is less than in "
+                    "half of the samples. Lines: means of each model’s friction over samples of "
+                    "like speed. The strip on the axis is the darker the more samples have that "
+                    "speed. Where joints share a drive, friction depends on the speed of both."
+                )
+                + render_chart(
+                    chart, "Friction of each joint against its speed: measured, and every model"
+                ),
+            ),
+        ],
     )
 
 
@@ -474,17 +466,6 @@ def build_link_table(result: Result) -> Table | None:
         Group("from data [%]", 3),
     )
     return Table(columns, tuple(rows), ("link",), groups)
-
-
-def build_column_table(
-    stub: str,
-    labels: Sequence[str],
-    columns: Sequence[tuple[str, Sequence[str]]],
-    words: tuple[str, ...] = (),
-) -> Table:
-    """Labelled rows of columns; those named in ``words`` hold text."""
-    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
-    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub, *words))
 
 
 def build_free_error_table(result: Result) -> Table | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynident.consistency.gyration import describe_gyrations
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
 from dynident.fit.figures import PositionSeries, Series, list_efforts
@@ -17,6 +16,12 @@ from dynident.fit.result import Result
 from dynident.plots.charts import Chart
 from dynident.plots.coverage import chart_spectra
 from dynident.plots.curves import chart_positions, chart_torques
+from dynident.plots.document import (
+    Part,
+    build_column_table,
+    render_document,
+    render_macro,
+)
 from dynident.plots.friction import chart_friction
 from dynident.plots.page import render_chart
 from dynident.plots.parameters import chart_precision
@@ -25,7 +30,6 @@ from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.html import (
     ERROR_TITLES,
-    build_column_table,
     build_correlation_table,
     build_drive_table,
     build_error_table,
@@ -115,12 +119,12 @@ class Section:
     lines: Callable[[Result, bool], list[str]] | None = None
     macro: str = ""
 
-    def render(self, key: str, page: Page) -> tuple[str, str, str]:
-        """Its anchor, its title and its HTML."""
-        template = load_templates("dynident.report").get_template("sections.html.j2")
-        body = getattr(template.module, self.macro or key)(**self.fill(page))
+    def render(self, key: str, page: Page) -> Part:
+        """Filled for a page."""
         title = self.title if isinstance(self.title, str) else self.title(page.result)
-        return key, title, str(body).strip()
+        filled = self.fill(page)
+        own = render_macro("dynident.report", "sections.html.j2", self.macro or key, **filled)
+        return Part(key, title, own)
 
 
 def make_table_section(
@@ -299,18 +303,13 @@ def render_result_page(
     """A result as a page that refers to no other file, with its logs or why they are gone."""
     drawn = () if result.encoder_only else tuple(series)
     page = Page(result, drawn, tuple(positions), gone)
-    bodies = [section.render(key, page) for key, section in SECTIONS.items()]
     logs = format_count(len(list_fitted_logs(result)), "log")
-    return (
-        load_templates("dynident.report")
-        .get_template("template.html.j2")
-        .render(
-            title=result.robot.name,
-            subtitle=f"dynamic model identified by {result.method} from {logs}",
-            verdict=list_result_statements(result),
-            gone=gone,
-            sections=[section for section in bodies if section[-1]],
-        )
+    return render_document(
+        result.robot.name,
+        f"dynamic model identified by {result.method} from {logs}",
+        list_result_statements(result),
+        [section.render(key, page) for key, section in SECTIONS.items()],
+        f"Nothing is drawn of the logs: {gone}" if gone else "",
     )
 
 

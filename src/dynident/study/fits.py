@@ -279,7 +279,7 @@ def compare_on_logs(
     return replace(found, logs=figures), tuple(noticed)
 
 
-def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
+def repair_fit(fit: Fit, **options: Any) -> tuple[Fit, str]:
     """A fit with the consistent links that are nearest to its base parameters, and how near.
 
     Their standard deviations are the measure. What is consistent stays as it is.
@@ -287,6 +287,6 @@ def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
     if fit.phi is not None and fit.consistent:
         return fit, "nothing to repair: the links are consistent"
     beta, std = fit.estimate.beta, fit.estimate.covariance.std
-    point = nearest_to_base(fit.base, beta, std, knowledge)
+    point = nearest_to_base(fit.base, beta, std, Knowledge(**options))
     words = f"repaired: {describe_base_shift(fit.base, beta, std, point.beta)}"
     return replace(fit, estimate=replace(fit.estimate, theta=point.theta)), words
