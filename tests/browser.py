@@ -30,7 +30,8 @@ FLAGS = (
 )  # fmt: skip
 # the browser reads what it is asked from descriptor 3 and answers on 4
 PLUG = (
-    "import os, sys; r, w = (os.dup(int(x)) for x in sys.argv[1:3]); "
+    "import os, sys; from fcntl import F_DUPFD, fcntl; "
+    "r, w = (fcntl(int(x), F_DUPFD, 9) for x in sys.argv[1:3]); "
     "os.dup2(r, 3); os.dup2(w, 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
 

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
+from importlib import resources
+from pathlib import Path
 
 import lxml.html
+import numpy as np
 import pytest
 import test_compare
 import test_replay
 import toy
-from pages import THEMES, find_faint_text, find_faults, look_in_browser, measure_contrast
+from browser import open_browser
+from pages import (
+    THEMES,
+    WIDTHS,
+    find_faint_text,
+    find_faults,
+    look_at_page,
+    measure_contrast,
+)
 from test_bodies import fit
 from test_report import identified
 
 from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
+from dynident.plots.charts import BLUE, Chart, Curve, Panel
+from dynident.plots.page import render_chart
 from dynident.report.bodies import render_bodies
 from dynident.report.html import render_comparison_page
 from dynident.study.compare import compare
@@ -88,20 +102,61 @@ def test_faults_are_found():
     assert measure_contrast("#000000", "#ffffff") == pytest.approx(21.0)
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with open_browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory) -> Path:
+    """Where pictures go: a folder that the environment names, or one of the tests'."""
+    named = os.environ.get("DYNIDENT_PICTURES")
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_page(folder: Path, kind: str, page: str) -> Path:
+    file = folder / f"{kind.replace(' ', '-')}.html"
+    file.write_text(page, "utf-8")
+    return file
+
+
+def test_a_browser_shows_a_result_by_night_on_a_phone(browser, tmp_path):
+    page = identified().render_page().decode()
+    file = write_page(tmp_path, "result", page)
+    assert look_at_page(browser, file, min(WIDTHS), "dark") == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_browser_shows_it_whole_and_complains_of_nothing(pages, kind, theme, tmp_path):
-    assert look_in_browser(tmp_path, pages[kind], theme) == []
+def test_a_browser_shows_all_whole_and_complains_of_nothing(
+    browser, pages, pictures, kind, width, theme, tmp_path
+):
+    file = write_page(tmp_path, kind, pages[kind])
+    assert look_at_page(browser, file, width, theme, pictures) == []
+    picture = pictures / f"{file.stem}-{width}-{theme}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.long
-def test_a_browser_finds_faults(tmp_path):
+def test_a_browser_finds_faults(browser, tmp_path):
+    script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
+    script = script.replace("enlarge(low, high)", "0").replace("tell(panel, group, at);", "")
+    chart = render_chart(Chart((Panel((Curve(np.arange(9.0), np.arange(9.0), BLUE),)),)), "a line")
     page = (
-        '<!DOCTYPE html><html><meta charset="utf-8"><body style="background:#fff">'
-        '<p style="color:#999">faint</p><div style="width:600px">wide</div>'
-        "<script>console.error('loud'); nothing.at.all;</script></body></html>"
+        '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>t</title>'
+        '<body style="background:#fff"><p style="color:#999">faint</p><img src="data:,">'
+        '<div style="width:600px">wide</div><style>.area { position: relative; height: 90px } '
+        f".area svg {{ width: 100%; height: 100% }}</style>{chart}"
+        "<script>console.error('loud'); setTimeout(() => nothing.at.all);</script>"
+        f"<script>{script}</script></body></html>"
     )
-    found = "\n".join(look_in_browser(tmp_path, page, "light"))
-    for words in ("contrast 2.85: P faint", "overflow: 6", "console: loud", "error: "):
+    found = "\n".join(look_at_page(browser, write_page(tmp_path, "faulty", page), 390, "light"))
+    for words in (
+        "axe color-contrast", "axe image-alt", "overflow: 6", "console: loud", "error: Ref",
+        "no value at the pointer", "is not enlarged",
+    ):  # fmt: skip
         assert words in found
