@@ -217,12 +217,6 @@ def label_joint(joint: int, name: str) -> str:
     return f"{joint + 1}  {name if len(name) <= 16 else name[:15] + '…'}"
 
 
-def find_time_gaps(time: Array) -> np.ndarray:
-    """Where a log's samples are not consecutive, so that no line is drawn across."""
-    steps = np.diff(time)
-    return np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.zeros(0, int)
-
-
 def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:
     """A signal with NaN between its runs."""
     return np.insert(signal, breaks, np.nan) if len(breaks) else signal

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -21,7 +21,6 @@ from dynident.plots.charts import (
     Mark,
     Panel,
     Rule,
-    find_time_gaps,
     insert_gaps,
 )
 from dynident.plots.data import Channel, Positions, Torques
@@ -37,7 +36,7 @@ def build_torque_panels(
 
     Filters' edges have no residual, as no error counts them.
     """
-    curve, unit = prepare_curves(series.time), channel.unit
+    curve, unit = prepare_curves(series.time, series.breaks), channel.unit
     both: list[Mark] = [
         curve(series.measured[:, column], PALE, 2.4, label=series.torque),
         curve(series.predicted[:, column], BLUE, 0.9, label="predicted"),
@@ -61,7 +60,7 @@ def build_torque_panels(
 
 def build_position_panels(series: Positions, column: int, channel: Channel) -> tuple[Panel, Panel]:
     """Measured and simulated position of one channel, and a thousand times their difference."""
-    curve, unit = prepare_curves(series.time), channel.unit
+    curve, unit = prepare_curves(series.time, series.breaks), channel.unit
     measured, simulated = series.measured[:, column], series.simulated[:, column]
     both = (
         curve(measured, PALE, 2.4, label="measured"),
@@ -80,9 +79,8 @@ def build_position_panels(series: Positions, column: int, channel: Channel) -> t
     )
 
 
-def prepare_curves(time: Array) -> Callable[..., Curve]:
+def prepare_curves(time: Array, breaks: Integers) -> Callable[..., Curve]:
     """Make curves over one time, with gaps where the log has some: of y, and of how they look."""
-    breaks = find_time_gaps(time)
     shown = insert_gaps(time, breaks)
 
     def make_curve(

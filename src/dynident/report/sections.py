@@ -94,8 +94,8 @@ class Page:
 
     @property
     def fitted(self) -> list[Series]:
-        """The series of logs that were fitted."""
-        return [s for s in self.series if s.name in list_fitted_logs(self.result)]
+        """The series of logs that were fitted, at samples equally far apart."""
+        return [s.evenly for s in self.series if s.name in list_fitted_logs(self.result)]
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class Plots:
         InputError
             As of `torque`.
         """
-        series = self._list_series()[: len(self.fit.samples)]
+        series = [each.evenly for each in self._list_series()[: len(self.fit.samples)]]
         first, last = self.fit.robot.dof - self.fit.robot.n, self.fit.robot.dof
         every = [each for each in self._list_channels(series[0], None) if first <= each[0] < last]
         channels = select_channels(every, joints)
@@ -333,7 +333,7 @@ class Plots:
             for k, (column, group) in enumerate(channels):
                 own = panels[len(VIEWS) * k : len(VIEWS) * (k + 1)]
                 known = residuals.get(group.name)
-                views = build_diagnostics(series, column, group, known)
+                views = build_diagnostics(series.evenly, column, group, known)
                 for place, view in zip(own, views, strict=True):
                     draw_panel(place, view)
                 title_panel(own[0], group.name)
