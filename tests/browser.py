@@ -23,6 +23,8 @@ import pytest
 
 PATIENCE = 120.0
 """For an answer [s]."""
+TALLEST = 6000
+"""Picture [px]."""
 FLAGS = (
     "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--hide-scrollbars",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
@@ -147,10 +149,23 @@ class Browser:
         self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.ask("Input.dispatchKeyEvent", type="keyUp", key=key)
 
-    def photograph(self, file: Path, whole: bool = True) -> None:
-        """A picture of the page, PNG."""
-        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(shot["data"]))
+    def photograph(self, file: Path) -> list[Path]:
+        """Pictures of the page, PNG, one below the other: a browser draws no higher ones."""
+        width, height = self.run(
+            "[document.documentElement.clientWidth, document.documentElement.scrollHeight]"
+        )
+        found = []
+        for k, top in enumerate(range(0, height, TALLEST), start=1):
+            clip = {"x": 0, "y": top, "width": width, "height": min(TALLEST, height - top)}
+            shot = self.ask(
+                "Page.captureScreenshot",
+                format="png",
+                captureBeyondViewport=True,
+                clip={**clip, "scale": 1},
+            )
+            found.append(file.with_name(f"{file.stem}-{k}{file.suffix}"))
+            found[-1].write_bytes(base64.b64decode(shot["data"]))
+        return found
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def test_a_browser_shows_all_whole_and_complains_of_nothing(
 ):
     file = write_page(tmp_path, kind, pages[kind])
     assert look_at_page(browser, file, width, theme, pictures) == []
-    picture = pictures / f"{file.stem}-{width}-{theme}.png"
+    picture = pictures / f"{file.stem}-{width}-{theme}-1.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

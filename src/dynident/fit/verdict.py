@@ -51,10 +51,14 @@ class Reason:
     ----------
     state : str
         What it makes of the result.
+    words : str
+    advice : str
+        The one thing to do about it; empty where the words say it.
     """
 
     state: str
     words: str
+    advice: str = ""
 
 
 ONE_LOG = (
@@ -68,6 +72,12 @@ SEVERAL_LOGS = (
     "them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
+CHECK_LOG = "run dynident doctor: it tries other units, gains, signs and clocks of the log"
+CHECK_FRICTION = "compare friction models with dynident compare, and run dynident doctor on the log"
+ALIKE = "compare load, temperature and speeds of the logs, and fit them together if they are alike"
+CHECK_LAW = "check that joint's gains, limits and targets, and whether anything touched it"
+EXCITE = "log a motion that dynident excite designs"
+"""What there is to do."""
 
 
 @dataclass(frozen=True)
@@ -134,24 +144,26 @@ def list_error_reasons(
             continue
         if share < QUIET:
             words = f"{name}: error {error:.0f} % on {rows}, {100.0 * share:.1g} % of its limit"
-            found.append(Reason(DOUBTFUL, words))
+            found.append(Reason(DOUBTFUL, words, "move it faster, or with a load"))
         elif error > file:
             words = (
                 f"{name}: error {error:.0f} % on {rows}, the robot file's inertials {file:.0f} %"
             )
-            found.append(Reason(REFUTED, words))
+            found.append(Reason(REFUTED, words, CHECK_LOG))
         else:
-            state = REFUTED if error > BAD else DOUBTFUL
-            found.append(Reason(state, f"{name}: error {error:.0f} % on {rows}"))
+            state, words = (
+                REFUTED if error > BAD else DOUBTFUL,
+                f"{name}: error {error:.0f} % on {rows}",
+            )
+            found.append(Reason(state, words, CHECK_FRICTION))
     return found
 
 
 def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     """A held-out log that the model explains much worse than the fitted ones."""
     if error > max(SMALL, GROWN * fitted):
-        return [
-            Reason(DOUBTFUL, f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted")
-        ]
+        words = f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted"
+        return [Reason(DOUBTFUL, words, ALIKE)]
     return []
 
 
@@ -168,13 +180,14 @@ def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
             f"no physically consistent model explains the log: error {error:.0f} %, without "
             f"constraints {free:.0f} %"
         )
-        return [Reason(REFUTED, words)]
+        return [Reason(REFUTED, words, CHECK_LOG)]
     if error > max(SMALL, GROWN * free):
         words = (
             f"constraints or prior contradict the log: error {error:.2g} %, without them "
             f"{free:.2g} %"
         )
-        return [Reason(DOUBTFUL, words)]
+        advice = "correct or leave out the constraints that act, or the prior"
+        return [Reason(DOUBTFUL, words, advice)]
     return []
 
 
@@ -191,7 +204,10 @@ def list_negative_drive_reasons(
     found = [
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
     ]
-    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
+    if not found:
+        return []
+    advice = "use a constrained method, as pc-idim-ls, or log a richer motion"
+    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative", advice)]
 
 
 def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
@@ -209,13 +225,13 @@ def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> 
     found = []
     if motion < LEAST_MOTION:
         words = f"nothing moves by more than {1e3 * LEAST_MOTION:g} mrad or mm"
-        found.append(Reason(REFUTED, words))
+        found.append(Reason(REFUTED, words, EXCITE))
     if rows < ROWS_EACH * count:
         words = f"there are only {rows} rows for {count} combinations of parameters"
-        found.append(Reason(DOUBTFUL, words))
+        found.append(Reason(DOUBTFUL, words, "log longer, or raise the bandwidth"))
     if rank < TOLD * count:
         words = f"the logs determine only {rank} of {count} combinations of parameters"
-        found.append(Reason(DOUBTFUL, words))
+        found.append(Reason(DOUBTFUL, words, EXCITE))
     return found
 
 
@@ -254,7 +270,7 @@ def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
         f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): the bias "
         "that they should remove remains in part, and intervals cover less than they say"
     )
-    return [Reason(DOUBTFUL, words)]
+    return [Reason(DOUBTFUL, words, "fit by pc-idim-ls, or log a richer reference")]
 
 
 def list_standstill_reasons(
@@ -334,6 +350,8 @@ def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) ->
 def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
     """Logs that another reading explains better."""
     return [
-        Reason(REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}")
+        Reason(
+            REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}", f.mend
+        )
         for f in findings
     ]

@@ -19,6 +19,8 @@ class Statement(NamedTuple):
     """``good``, ``note`` or ``bad``."""
     title: str
     text: str
+    advice: str = ""
+    """The one thing to do about it."""
 
 
 class Group(NamedTuple):

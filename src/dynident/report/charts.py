@@ -10,7 +10,7 @@ from dynident.core.words import format_with_error, raise_powers
 from dynident.fit.figures import find_fitted_samples, thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
-from dynident.plots.charts import Panel
+from dynident.plots.charts import Panel, share_dots
 from dynident.plots.coverage import DOTS, Range, build_coverage
 from dynident.plots.parameters import build_forest
 from dynident.regression.generalised import GeneralisedSamples
@@ -30,7 +30,7 @@ def show_parameters(fit: Result) -> Panel:
 def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel]:
     """Speed against position of each joint in some logs, with its limits."""
     first, n = fit.robot.dof - fit.robot.n, fit.robot.n
-    thinned = zip(logs, thin_motion(logs, DOTS), strict=True)
+    thinned = zip(logs, thin_motion(logs, share_dots(DOTS, n)), strict=True)
     shown = [(q, dq, find_fitted_samples(log, few)) for log, (few, q, dq) in thinned]
     q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
     return [

@@ -15,6 +15,7 @@ from dynident.core.words import (
     format_number,
     format_percent,
     format_with_error,
+    raise_powers,
 )
 from dynident.estimators.closed_loop import choose_judged_error
 from dynident.fit.figures import list_efforts
@@ -22,7 +23,9 @@ from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
+    list_base_parameters,
     list_correlated_pairs,
+    list_file_parameters,
     list_regrouped_drives,
 )
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
@@ -73,6 +76,8 @@ from dynident.report.text import (
     tabulate_drives,
 )
 
+LITERATURE = "std, Ardiani eq. (9)"
+"""By the formula of Ardiani et al. (2024)."""
 NAMED = 8
 """Groups of rows that a statement names."""
 GENERALISES = 1.5
@@ -197,16 +202,14 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
 
 
 def judge_trust(result: Result) -> Iterator[Statement]:
-    """Whether to trust the result, and what repairs its logs."""
+    """Whether to trust the result, and what to do about each reason not to."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     state, reserve = result.verdict.state, result.verdict.reserve
     if not result.verdict.reasons:
         words = reserve or "no evidence against the result"
         yield Statement("note" if reserve else "good", state.capitalize(), words)
     for reason in result.verdict.reasons:
-        yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
-    for found in result.findings:
-        yield Statement("bad", "To repair the log", found.words)
+        yield Statement(level[reason.state], reason.state.capitalize(), reason.words, reason.advice)
 
 
 def judge_consistency(result: Result) -> Statement:
@@ -394,9 +397,10 @@ def format_p_value(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
-def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
+def build_parameter_table(result: Result) -> Table:
     """Base parameters with error bars and regroupings."""
-    columns = ("parameter", "value", "std", "std %", "95 % from", "to", "std, eq. (9)")
+    columns = ("parameter", "value", "std", "unit", "std %", "95 % from", "to", LITERATURE)
+    rows = zip(list_base_parameters(result), list_file_parameters(result), strict=True)
     return Table(
         (*columns, "combination"),
         tuple(
@@ -405,6 +409,7 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
                     row.name,
                     format_number(row.value, 5),
                     format_number(row.std, 3),
+                    raise_powers(file.unit),
                     format_percent(row.relative_percent),
                     format_number(row.low),
                     format_number(row.high),
@@ -413,9 +418,9 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
                 ),
                 "weak" if row.weak else "" if row.essential else "gone",
             )
-            for row in rows
+            for row, file in rows
         ),
-        ("parameter", "combination"),
+        ("parameter", "unit", "combination"),
     )
 
 

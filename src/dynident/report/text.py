@@ -394,7 +394,11 @@ def format_verdict(result: Result, full: bool) -> list[str]:
         more = format_count(len(rest), "more reason")
         words = f"{first.state}: {first.words}; {more} with {MORE}"
     lines = [line for each in result.findings for line in format_entry("finding", each.words)]
-    return [*lines, *format_entry("verdict", words)]
+    shown = result.verdict.reasons if full else result.verdict.reasons[:1]
+    told = {"", *(each.mend for each in result.findings)}
+    advice = dict.fromkeys(reason.advice for reason in shown if reason.advice not in told)
+    todo = [line for each in advice for line in format_entry("to do", each)]
+    return [*lines, *format_entry("verdict", words), *todo]
 
 
 def format_trust(result: Result) -> str:
