@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 
 import lxml.html
 import numpy as np
@@ -26,18 +28,38 @@ from pages import (
 from test_bodies import fit
 from test_report import identified
 
+import dynident as di
+from dynident.cli import run
+from dynident.diagnosis.examine import Finding
 from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
+from dynident.fit.doctor import Report
+from dynident.fit.json import serialise_result, to_json
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
+from dynident.recording.mend import Mending
 from dynident.report.bodies import render_bodies
+from dynident.report.difference import compare_results
+from dynident.report.draws import Calibration
 from dynident.report.html import render_comparison_page
+from dynident.report.pages import (
+    render_difference_page,
+    render_doctor_page,
+    render_draws_page,
+    render_payload_page,
+    render_replays_page,
+    render_track_page,
+    render_validation_page,
+)
+from dynident.report.payload import Payload
 from dynident.study.compare import compare
 from dynident.study.study import read_study
 
 place = test_compare.place
-KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies")
+JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
+"""What `--page` writes."""
+KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies", *JUDGED)
 
 
 @cache
@@ -46,6 +68,80 @@ def excitation_pages() -> tuple[str, str]:
     found = excite(toy.arm(2), **options, collision=False, floor=False)
     replay = render_replay_page(found)
     return render_excitation_page(found, replay), replay
+
+
+@dataclass(frozen=True)
+class Replayed:
+    log: str
+    joints: tuple[str, ...]
+    columns: dict[str, np.ndarray]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ("a warning",)
+
+
+@cache
+def judged_pages() -> dict[str, str]:
+    """A page of each command that judges something beside a fit."""
+    fit, time = identified(), np.linspace(0.0, 9.0, 10)
+    names = fit.robot.joint_names
+    finding = Finding("run1", "tau sign", "the sign of joint 2", "sign = -1", 70.0, 3.0)
+    report = Report("run1", (finding,), (), Mending(), None, None, None, True)
+    sound = Report("run2", (), (), Mending(), None, None, None, False)
+    draws = di.sample(fit, 12)
+    inside = Calibration("a log", "torque", names, 12, np.array([0.5, 0.6]), np.array([0.95, 0.9]))
+    errors = {"dynident": np.array([1e-3, 2e-3]), "file": np.array([0.2, 0.1])}
+    load = np.column_stack([np.full(10, 1.5), np.linspace(0.5, 0.1, 10)])
+    beta = np.tile(fit.estimate.beta, (10, 1)) + time[:, None]
+    followed = (time, beta, 0.1 + 0.0 * beta, load)
+    return {
+        "doctor": render_doctor_page("toy", [report, sound]),
+        "validation": render_validation_page(fit, [(fit.validation[0], fit.held_out)]),
+        "draws": render_draws_page(fit, draws, [inside]),
+        "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
+        "difference": render_difference_page([compare_results(fit, None)]),
+        "track": render_track_page("toy", "a log", fit.base.names, *followed, [(3.0, "a load")]),
+        "payload": render_payload_page(fit, weigh()),
+    }
+
+
+def weigh() -> Payload:
+    """A kilogram, as it is found."""
+    values = np.array([1.0, 0.01, 0.0, 0.1, 0.01, 0.0, 0.01, 0.0, 0.0, 0.005])
+
+    @dataclass(frozen=True)
+    class Weighed(Payload):
+        intervals = (values, values - 0.1, values + 0.1)
+        warnings = ("a warning",)
+
+    load = SimpleNamespace(seen=True, link="fore", moved=None)
+    return Weighed(load, "a log", "flange", np.eye(3), np.zeros(3))
+
+
+def test_pages_of_what_is_judged_say_it():
+    pages = judged_pages()
+    for kind, words in {
+        "doctor": ("the sign of joint 2", "sign = -1", "70", "clearly better"),
+        "validation": ("Held-out error", "held-out log", "Torque of every joint"),
+        "draws": ("all of 12 draws", "92 % inside"),
+        "replays": ("dynident 1.58", "a warning"),
+        "difference": ("standard deviations", "A and B"),
+        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load"),
+        "payload": ("1 kg, 95 % from 0.9 to 1.1", "set_target_payload"),
+    }.items():
+        text = " ".join(lxml.html.document_fromstring(pages[kind]).text_content().split())
+        labels = lxml.html.document_fromstring(pages[kind]).xpath("//@aria-label")
+        for each in words:
+            assert each in text or any(each in label for label in labels), (kind, each)
+
+
+def test_commands_write_pages(tmp_path, capsys):
+    saved, page = tmp_path / "result.json", tmp_path / "page.html"
+    saved.write_text(to_json(serialise_result(identified(), tmp_path)), "utf-8")
+    assert run(["diff", str(saved), "--page", str(page)]) == 0
+    assert "stored results beside each other" in page.read_text("utf-8")
+    assert f"written to {page}" in capsys.readouterr().err
+    assert run(["diff", str(saved), "--page", str(saved)]) == 2
+    assert saved.read_text("utf-8").startswith("{")
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +155,7 @@ def pages(place) -> dict[str, str]:
         "excitation": excitation_pages()[0],
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
+        **judged_pages(),
     }
 
 

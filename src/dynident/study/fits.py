@@ -221,10 +221,13 @@ class LogErrors:
     ----------
     warnings : tuple of str
         What was noticed about the log.
+    samples : tuple of GeneralisedSamples
+        The log as errors are of it; none where they are of positions alone.
     """
 
     figures: ValidationFigures
     warnings: tuple[str, ...]
+    samples: tuple[GeneralisedSamples, ...]
 
 
 def measure_log(
@@ -259,6 +262,7 @@ def measure_log(
             *check_lowpass(lowpass, [samples]),
             *figures.hindered,
         ),
+        problem.samples if figures.entries else (),
     )
 
 
