@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomlkit
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
+from dynident.core.schema import replace_file_names
 from dynident.core.text import format_count
 from dynident.core.words import (
     format_common_values,
@@ -336,6 +339,32 @@ def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
         *(("Test", describe_test_result(test)) for test in estimate.tests),
         ("Time", describe_timings(result)),
     )
+
+
+def list_provenance(result: Result) -> tuple[tuple[str, str], ...]:
+    """What made a result, of what, and how it is cited."""
+    made = result.provenance
+    files = [
+        f"{file.name}, {len(file.content)} bytes, SHA-256 {file.sha256}"
+        for file in result.robot_files.files
+    ]
+    words = {log.name: log.words for log in result.log_words}
+    logs = [f"{words.get(name, name)}, SHA-256 {digest}" for name, digest in made.logs.items()]
+    return (
+        ("Made by", f"dynident {made.version}, Python {made.python}, {made.machine}"),
+        ("On", made.date),
+        *(("Robot", file) for file in files),
+        *(("Log, as fitted", log) for log in logs),
+        ("Cite", f"The dynident developers: dynident, version {made.version} (CITATION.cff)"),
+    )
+
+
+def render_repeating_study(result: Result) -> str:
+    """The study that repeats a result, beside its files; empty where no study was run."""
+    if result.study is None:
+        return ""
+    beside = replace_file_names(result.study, lambda name: Path(name).name)
+    return tomlkit.dumps(beside.model_dump(mode="json", exclude_unset=True, exclude_none=True))
 
 
 def build_error_table(result: Result) -> Table | None:

@@ -50,8 +50,10 @@ from dynident.report.html import (
     flatten_settings,
     format_log_title,
     list_facts,
+    list_provenance,
     list_result_statements,
     plot_ground_support,
+    render_repeating_study,
     select_plotted_residuals,
 )
 from dynident.report.text import (
@@ -332,6 +334,13 @@ SECTIONS = {
         },
     ),
     "facts": Section("Facts", lambda page: {"facts": list_facts(page.result)}, format_header),
+    "provenance": Section(
+        "Provenance",
+        lambda page: {
+            "facts": list_provenance(page.result),
+            "study": render_repeating_study(page.result),
+        },
+    ),
     "settings": Section(
         "Settings", lambda page: {"settings": [*flatten_settings(page.result.settings)]}
     ),
