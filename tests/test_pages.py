@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -42,7 +42,7 @@ from dynident.recording.mend import Mending
 from dynident.report.bodies import render_bodies
 from dynident.report.difference import compare_results
 from dynident.report.draws import Calibration
-from dynident.report.html import render_comparison_page
+from dynident.report.html import render_comparison_page, render_repeating_study
 from dynident.report.pages import (
     render_difference_page,
     render_doctor_page,
@@ -132,6 +132,20 @@ def test_pages_of_what_is_judged_say_it():
         labels = lxml.html.document_fromstring(pages[kind]).xpath("//@aria-label")
         for each in words:
             assert each in text or any(each in label for label in labels), (kind, each)
+
+
+def test_a_page_has_the_study_that_repeats_it(place):
+    study = read_study(place / "both.toml")
+    repeated = place / "repeated.toml"
+    repeated.write_text(render_repeating_study(replace(identified(), study=study)), "utf-8")
+    again = read_study(repeated)
+    assert (again.prepare, again.identify) == (study.prepare, study.identify)
+    assert [log.files for log in again.log] == [log.files for log in study.log]
+    text = lxml.html.document_fromstring(identified().render_page().decode())
+    told = " ".join(text.xpath("//section[@id='provenance']")[0].text_content().split())
+    made = identified().provenance
+    for words in (f"Python {made.python}, {made.machine}", made.date, *made.logs.values(), "Cite"):
+        assert words in told
 
 
 def test_commands_write_pages(tmp_path, capsys):
