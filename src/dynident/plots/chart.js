@@ -86,7 +86,7 @@ function show(panel, [low, high]) {
     grid += `M${across(at)} ${up(top)}V${up(bottom)}`;
     if (panel.lowest) place("x", "left", (at - low) / (high - low), word);
   }
-  for (const [at, word] of powers ? [] : ticks(bottom, top, panel.area.clientHeight > 60 ? 5 : 2)) {
+  for (const [at, word] of powers ? [] : ticks(bottom, top, panel.area.clientHeight > 60 ? 5 : 3)) {
     grid += `M${across(low)} ${up(at)}H${across(high)}`;
     place("y", "bottom", (at - bottom) / (top - bottom), word);
   }

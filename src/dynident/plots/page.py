@@ -43,7 +43,7 @@ STRAIGHT = 1.5
 """Units by which a point may be off the line between its neighbours and is not drawn."""
 MARGIN = 0.05
 """Beside the marks, of their extent."""
-TICKS, FEW_TICKS = 5, 2
+TICKS, FEW_TICKS = 5, 3
 """About so many numbers stand at an axis, and at one of a low panel."""
 LOW = 60.0
 """Height of a panel that is low [px]."""
