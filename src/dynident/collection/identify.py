@@ -207,7 +207,7 @@ def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[
         Reason(
             DOUBTFUL,
             f"{name}: error {error:.2g} % by the other logs, {usual:.2g} % is usual among them",
-            CHECK_LOG,
+            advice=CHECK_LOG,
         )
         for name, error in zip(names, errors, strict=True)
         if error > max(SMALL, GROWN * usual)

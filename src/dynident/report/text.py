@@ -393,12 +393,13 @@ def format_verdict(result: Result, full: bool) -> list[str]:
     if first and rest and not full:
         more = format_count(len(rest), "more reason")
         words = f"{first.state}: {first.words}; {more} with {MORE}"
-    lines = [line for each in result.findings for line in format_entry("finding", each.words)]
+    told = [("finding", each.words) for each in result.findings] + [("verdict", words)]
     shown = result.verdict.reasons if full else result.verdict.reasons[:1]
-    told = {"", *(each.mend for each in result.findings)}
-    advice = dict.fromkeys(reason.advice for reason in shown if reason.advice not in told)
-    todo = [line for each in advice for line in format_entry("to do", each)]
-    return [*lines, *format_entry("verdict", words), *todo]
+    known = {"", *(each.mend for each in result.findings)}
+    advice = dict.fromkeys(reason.advice for reason in shown if reason.advice not in known)
+    told += [("remark", each) for each in result.verdict.remarks if full]
+    told += [("to do", each) for each in advice]
+    return [line for entry in told for line in format_entry(*entry)]
 
 
 def format_trust(result: Result) -> str:
