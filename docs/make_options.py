@@ -380,7 +380,14 @@ def keywords(
 def declared(key: str, kind: str) -> str:
     """A key with its type, in parentheses where a line does not hold both."""
     line = f"    {key}: {kind}"
-    return line if len(line) <= 100 else f"    {key}: (\n        {kind}\n    )"
+    if len(line) <= 100:
+        return line
+    if len(kind) <= 92:
+        return f"    {key}: (\n        {kind}\n    )"
+    head, _, rest = kind.partition("[")  # as the formatter breaks what is still too long
+    inner, _, others = rest.rpartition("]")
+    lines = (f"{head}[", f"    {inner}", "]", others.strip())
+    return "\n".join([f"    {key}: (", *(f"        {each}" for each in lines), "    )"])
 
 
 def typed(option: Option) -> str:

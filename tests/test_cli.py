@@ -2120,7 +2120,7 @@ def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, 
     [
         ("dynident id", ["identify"]),
         ("dynident identify --fri", ["--friction"]),
-        ("dynident export --m", ["--mjcf", "--metric"]),
+        ("dynident doctor --fi", ["--fix"]),
     ],
 )
 def test_a_shell_completes_commands_and_flags(typed, offered, monkeypatch, capsys):
