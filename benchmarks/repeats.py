@@ -71,9 +71,8 @@ def main() -> None:
         "Two logs of one robot, or two parts of a log, fitted apart: per cent of the differences "
         "of base parameters within 1.96 of their standard errors, of bodies and rotors / of "
         "friction, and the median of their sizes, which is 0.67 where error bars hold. Friction of "
-        "drives that warm up is not the same in both. `wls` by the covariances of [choosing a "
-        "method](../choosing-a-method.md#which-covariance), and the default method by `hac` and by "
-        "what it takes of itself.",
+        "drives that warm up is not the same in both. `wls` by each covariance, and the default "
+        "method by `hac` and by what it takes of itself.",
         "",
         *markdown(["logs", "parameters", *(label for label, *_ in ways)], rows),
     ]

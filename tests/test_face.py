@@ -213,7 +213,7 @@ def test_joints_and_logs_that_are_not_there_are_refused_with_the_nearest():
 
 def test_friction_is_what_the_rigid_bodies_leave():
     fit = identified()
-    panels, series = fit.plot.friction(), fit.series()[0]
+    panels, series = fit.plot.friction(), fit.series()[0].evenly
     for j, axes in enumerate(panels):
         assert labels(axes) == ("speed [rad/s]", "friction [Nm]")
         *clouds, model = axes.lines
@@ -272,7 +272,8 @@ def test_spectra_are_densities():
     assert np.sum(density**2) * (hz[1] - hz[0]) == pytest.approx(12.5, rel=0.02)
     assert len(estimate_density(np.zeros(5), step, 9)[0]) == 0
     series = identified().series()[0]
-    short = replace(series, scored=np.arange(len(series.time)) < 9)
+    few = replace(series.stretch, residual=series.stretch.residual[:9])
+    short = replace(series, stretch=few)
     panel = build_spectrum(short, 0, list_torque_groups(identified().robot)[0])
     assert (panel.marks, panel.note) == ((), "no run is long enough")
     fit = identified()

@@ -208,7 +208,6 @@ def make_app(**about: Any) -> typer.Typer:
     """An application that speaks in plain text."""
     return typer.Typer(
         rich_markup_mode=None,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         **about,
@@ -218,7 +217,7 @@ def make_app(**about: Any) -> typer.Typer:
 @cache
 def load_command(name: str, command: Command) -> object:
     """What parses and calls a command."""
-    alone = make_app()
+    alone = make_app(add_completion=False)
     function = getattr(import_module(command.module), name)
     if not gc.isenabled():
         gc.freeze()  # what was loaded stays

@@ -95,6 +95,10 @@ LockedOption = Annotated[
 WorkersOption = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
 ]
+PageOption = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write it as a page, too."),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
     float | None,

@@ -8,8 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.help import OUTPUT
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.options import (
+    AnywayFlag,
+    JsonFlag,
+    LogFlags,
+    PageOption,
+    add_flags,
+    add_log_flags,
+)
+from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.study.payload import FAMILIES
 
@@ -28,6 +35,7 @@ def payload(
         ),
     ] = None,
     anyway: AnywayFlag = False,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
@@ -37,14 +45,16 @@ def payload(
     from dynident.core.errors import name_study_in_errors
     from dynident.core.files import refuse_outputs, write_files
     from dynident.export.end_effector import render_end_effector
+    from dynident.report.pages import render_payload_page
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_fit_log, read_result
     from dynident.study.payload import payload
 
     outputs = [] if franka is None else [franka]
+    pages = [] if page is None else [page]
     refuse_outputs(outputs)
     fit = read_result(result)
-    refuse_outputs(outputs, [result, *log.split(","), *list_fit_inputs(fit)])
+    refuse_outputs([*outputs, *pages], [result, *log.split(","), *list_fit_inputs(fit)])
     with name_study_in_errors(None):
         samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
@@ -56,5 +66,6 @@ def payload(
         print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{found.summary()}")
+    write_page(page, lambda: render_payload_page(fit, found))
     say("warning", (*fit.robot.warnings, *samples.warnings))
     say_written(*outputs)

@@ -489,10 +489,14 @@ class Result:
         ['run1.csv', 'run2.csv']
         """
         nominal = self.idim.nominal if self.robot.has_nominal else None
-        return tuple(
-            decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
-            for log in (*self.samples, *self.held_out)
+        fitted, held_out = (
+            [
+                decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
+                for log in logs
+            ]
+            for logs in (self.samples, self.held_out)
         )
+        return (*fitted, *(replace(each, fitted=None) for each in held_out))
 
     def export(self, path: str | Path, format: str, anyway: bool = False) -> tuple[str, ...]:
         """Write the model as a file, whole or not at all; returns the notes of `render_file`.

@@ -332,7 +332,7 @@ def evaluate_candidate(
         held=()
         if shape is None
         else tuple(n for n, s in zip(shape.names, shape.std, strict=True) if not np.isfinite(s)),
-        series=whole.series(POINTS)[: len(whole.samples)],
+        series=tuple(each.evenly for each in whole.series(POINTS)[: len(whole.samples)]),
     )
 
 

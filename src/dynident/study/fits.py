@@ -251,10 +251,13 @@ class LogErrors:
     ----------
     warnings : tuple of str
         What was noticed about the log.
+    samples : tuple of GeneralisedSamples
+        The log as errors are of it; none where they are of positions alone.
     """
 
     figures: ValidationFigures
     warnings: tuple[str, ...]
+    samples: tuple[GeneralisedSamples, ...]
 
 
 def measure_log(
@@ -289,6 +292,7 @@ def measure_log(
             *check_lowpass(lowpass, [samples]),
             *figures.hindered,
         ),
+        problem.samples if figures.entries else (),
     )
 
 
@@ -309,7 +313,7 @@ def compare_on_logs(
     return replace(found, logs=figures), tuple(noticed)
 
 
-def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
+def repair_fit(fit: Fit, **options: Any) -> tuple[Fit, str]:
     """A fit with the consistent links that are nearest to its base parameters, and how near.
 
     Their standard deviations are the measure. What is consistent stays as it is.
@@ -317,6 +321,6 @@ def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
     if fit.phi is not None and fit.consistent:
         return fit, "nothing to repair: the links are consistent"
     beta, std = fit.estimate.beta, fit.estimate.covariance.std
-    point = nearest_to_base(fit.base, beta, std, knowledge)
+    point = nearest_to_base(fit.base, beta, std, Knowledge(**options))
     words = f"repaired: {describe_base_shift(fit.base, beta, std, point.beta)}"
     return replace(fit, estimate=replace(fit.estimate, theta=point.theta)), words

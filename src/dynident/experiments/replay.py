@@ -7,7 +7,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.text import format_count
 from dynident.excitation.excite import Excitation
-from dynident.report.trajectory import describe_distances, list_distances
+from dynident.experiments.trajectory import describe_distances, list_distances
 from dynident.scenes.page import FINE, Motion, Words, render_scene_page
 from dynident.scenes.scene import Nearest, build_scene, find_nearest_pairs
 

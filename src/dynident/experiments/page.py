@@ -8,12 +8,23 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.templates import load_templates
 from dynident.core.words import format_number
 from dynident.excitation.certificate import Kept
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
+from dynident.experiments.replay import render_replay_page
+from dynident.experiments.trajectory import (
+    FORMATS,
+    describe_distances,
+    describe_floor,
+    describe_periods,
+    describe_share,
+    format_limit_shares,
+    format_parameter_columns,
+    list_distances,
+    serialise_trajectory,
+)
 from dynident.fit.json import replace_nonfinite, to_json
 from dynident.plots.charts import (
     BLUE,
@@ -28,20 +39,16 @@ from dynident.plots.charts import (
     Rule,
     label_joint,
 )
-from dynident.plots.page import render_chart
-from dynident.report.html import Row, Statement, Table, build_column_table
-from dynident.report.replay import render_replay_page
-from dynident.report.trajectory import (
-    FORMATS,
-    describe_distances,
-    describe_floor,
-    describe_periods,
-    describe_share,
-    format_limit_shares,
-    format_parameter_columns,
-    list_distances,
-    serialise_trajectory,
+from dynident.plots.document import (
+    Part,
+    Row,
+    Statement,
+    Table,
+    build_column_table,
+    render_document,
+    render_macro,
 )
+from dynident.plots.page import render_chart
 from dynident.robot.model import Robot
 
 OUTPUTS = ("trajectory.json", *FORMATS, "report.html", "replay.html")
@@ -82,41 +89,57 @@ def refuse_script(robot: Robot) -> None:
 
 def render_excitation_page(found: Excitation, replay: str) -> str:
     """A design as a self-contained page, with the page that plays it inside."""
-    design, prediction = found.design, found.prediction
-    family = design.trajectory.family
-    limits, sensed = format_limit_shares(found), found.sensed
+    family = found.design.trajectory.family
+    return render_document(
+        found.robot.name,
+        f"excitation by {family.kind}, {family.stop - family.start:g} s{describe_periods(found)}",
+        [
+            *list_excitation_statements(found),
+            *(Statement("note", "Note", words) for words in found.warnings),
+        ],
+        [
+            Part(key, title, render_macro(__package__ or "", "sections.html.j2", key, **filled))
+            for key, title, filled in (
+                ("limits", "Limits", fill_limits(found)),
+                ("motion", "Motion", fill_motion(found, replay)),
+                ("precision", "Predicted error bars", fill_precision(found)),
+            )
+        ],
+    )
+
+
+def fill_limits(found: Excitation) -> dict[str, object]:
+    """What is near its limit, and how near to what links come."""
+    return {
+        "limits": build_column_table("joint", found.robot.joint_names, format_limit_shares(found)),
+        "near": build_nearest_table(found),
+        "clearance": plot_clearance(found) if found.design.task.clearance is not None else "",
+    }
+
+
+def fill_motion(found: Excitation, replay: str) -> dict[str, object]:
+    """The robot in motion, and each joint over its limits."""
+    figures = [plot_motion_shares(found, order) for order in range(3)]
+    figures += [plot_torque_shares(found)] if found.design.task.nominal is not None else []
+    return {"replay": replay, "figures": list(filter(None, figures))}
+
+
+def fill_precision(found: Excitation) -> dict[str, object]:
+    """Predicted standard deviations, and what stays weak."""
+    design, prediction, sensed = found.design, found.prediction, found.sensed
     weak = [prediction.why(k) for k in prediction.weak]
     if sensed is not None:
         weak += [f"beyond {found.sensor}, {sensed.why(k)}" for k in sensed.weak]
-    return (
-        load_templates("dynident.report")
-        .get_template("excitation.html.j2")
-        .render(
-            title=found.robot.name,
-            subtitle=f"excitation by {family.kind}, {family.stop - family.start:g} s"
-            + describe_periods(found),
-            verdict=list_excitation_statements(found),
-            limits=build_column_table("joint", found.robot.joint_names, limits),
-            positions=plot_motion_shares(found, 0),
-            speeds=plot_motion_shares(found, 1),
-            accelerations=plot_motion_shares(found, 2),
-            torques=plot_torque_shares(found) if design.task.nominal is not None else "",
-            clearance=plot_clearance(found) if design.task.clearance is not None else "",
-            near=build_nearest_table(found),
-            precision=plot_predicted_precision(found),
-            replay=replay,
-            parameters=build_prediction_table("parameter", prediction),
-            sensed=None
-            if sensed is None
-            else build_prediction_table(f"beyond {found.sensor}", sensed),
-            weak=weak,
-            unidentifiable=prediction.base.unidentifiable,
-            criterion=design.task.criterion,
-            value=format_number(design.value),
-            stopped=design.stopped,
-            warnings=found.warnings,
-        )
-    )
+    return {
+        "precision": plot_predicted_precision(found),
+        "parameters": build_prediction_table("parameter", prediction),
+        "sensed": sensed and build_prediction_table(f"beyond {found.sensor}", sensed),
+        "weak": weak,
+        "unidentifiable": prediction.base.unidentifiable,
+        "criterion": design.task.criterion,
+        "value": format_number(design.value),
+        "stopped": design.stopped,
+    }
 
 
 def build_prediction_table(stub: str, prediction: Prediction) -> Table:

@@ -55,8 +55,8 @@ function read({ x, y }, at) {
   return share === 0 ? y[low] : y[low] + share * (y[high] - y[low]);
 }
 
-function ticks(low, high) {
-  const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+function ticks(low, high, count = 5) {
+  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((m) => m * power >= rough) ?? 10), found = [];
   const digits = Math.max(0, -Math.floor(Math.log10(step)));
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
@@ -86,7 +86,7 @@ function show(panel, [low, high]) {
     grid += `M${across(at)} ${up(top)}V${up(bottom)}`;
     if (panel.lowest) place("x", "left", (at - low) / (high - low), word);
   }
-  for (const [at, word] of powers ? [] : ticks(bottom, top)) {
+  for (const [at, word] of powers ? [] : ticks(bottom, top, panel.area.clientHeight > 60 ? 5 : 3)) {
     grid += `M${across(low)} ${up(at)}H${across(high)}`;
     place("y", "bottom", (at - bottom) / (top - bottom), word);
   }
