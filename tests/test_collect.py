@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from distributed import Client, LocalCluster
 from robots import EXAMPLES
 
 import dynident as di
@@ -110,11 +111,30 @@ def test_the_order_of_logs_changes_no_bit(logs, tmp_path):
     assert di.identify_factors(logs / "made") == di.identify_factors(logs / "other")
 
 
+def assert_same_files(one: Path, other: Path) -> None:
+    """Folders of the same files, bit by bit."""
+    assert sorted(p.name for p in one.iterdir()) == sorted(p.name for p in other.iterdir())
+    for path in one.iterdir():
+        assert path.read_bytes() == (other / path.name).read_bytes(), path.name
+
+
+def test_a_cluster_changes_no_bit(logs):
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "there", engine=here)
+    assert_same_files(logs / "made", logs / "there")
+
+
 @pytest.mark.long
-def test_the_number_of_workers_changes_no_bit(logs):
-    di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "twice", workers=2)
-    for path in (logs / "made").iterdir():
-        assert path.read_bytes() == (logs / "twice" / path.name).read_bytes(), path.name
+def test_neither_the_number_of_workers_nor_the_engine_changes_a_bit(logs):
+    for workers in (2, 16):
+        made = logs / f"by{workers}"
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], made, workers=workers)
+        assert_same_files(logs / "made", made)
+    local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+    with LocalCluster(n_workers=2, processes=True, **local) as cluster:
+        place = cluster.scheduler_address
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "two", engine=place)
+    assert_same_files(logs / "made", logs / "two")
 
 
 def test_only_what_is_new_is_read(logs, tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dynident.core.errors import DynidentError as DynidentError
     from dynident.core.errors import InfeasibleError as InfeasibleError
     from dynident.core.errors import InputError as InputError
+    from dynident.core.side_by_side import Engine as Engine
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
@@ -73,6 +74,7 @@ _PUBLIC = {
     "ComputationError": "dynident.core.errors",
     "Controller": "dynident.control.controller",
     "DynidentError": "dynident.core.errors",
+    "Engine": "dynident.core.side_by_side",
     "Excitation": "dynident.excitation.excite",
     "Fit": "dynident.report.fit",
     "InfeasibleError": "dynident.core.errors",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynident.collection.engine import run_side_by_side
 from dynident.collection.folder import (
     HEAD,
     Collected,
@@ -23,6 +22,7 @@ from dynident.collection.source import Source, name_source_file
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import Engine, Lost, run_side_by_side
 from dynident.core.text import suggest_nearest
 
 Section = Mapping[str, Any]
@@ -54,7 +54,7 @@ def fill_folder(
     study: str,
     work: Callable[[Task], Reduced],
     *,
-    workers: int,
+    engine: Engine,
     strict: bool,
     withdraw: Sequence[str],
     progress: Progress,
@@ -82,8 +82,8 @@ def fill_folder(
         if key not in known
     ]
     fresh = set()
-    for k, made in run_side_by_side(work, tasks, workers, progress, "collecting"):
-        if made.reason:
+    for k, made in run_side_by_side(work, tasks, engine, progress, "collecting"):
+        if isinstance(made, Lost) or made.reason:
             left.append(leave_out(name_section(tasks[k].section), made.reason))
             refuse_left_out(left, strict)
             continue

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dynident.api import find_log_faults, require_torque
 from dynident.collection.fill import Reduced, Task, fill_folder
@@ -30,6 +30,7 @@ from dynident.core.errors import DynidentError, InputError
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import read_toml, replace_file_names, validate_data
+from dynident.core.side_by_side import Engine, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
@@ -55,6 +56,9 @@ from dynident.study.study import (
     tell_logs_apart,
 )
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 @tells_compilations
 def collect(
@@ -63,6 +67,7 @@ def collect(
     output: str | Path = "factors",
     *,
     workers: int = 1,
+    engine: Engine | Client | str | None = None,
     strict: bool = False,
     withdraw: Sequence[str] = (),
     layout: Mapping[str, Any] | None = None,
@@ -84,6 +89,8 @@ def collect(
         Folder of the factors.
     workers : int
         Processes of this machine.
+    engine : Engine, distributed.Client or str, optional
+        What reads the logs instead: a Dask cluster by a client or its scheduler's address.
     strict : bool
         Refuse the first log that cannot be used, instead of naming it.
     withdraw : sequence of str
@@ -113,7 +120,7 @@ def collect(
     text = told.model_dump_json(exclude_none=True, exclude={"log"})
     return fill_folder(
         folder, statement, plain, left, text, reduce_log,
-        workers=workers, strict=strict, withdraw=withdraw, progress=progress,
+        engine=choose_engine(workers, engine), strict=strict, withdraw=withdraw, progress=progress,
     )  # fmt: skip
 
 
