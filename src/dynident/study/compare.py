@@ -27,6 +27,7 @@ from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.filters.filters import count_filter_edge
+from dynident.fit.scores import Scores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
@@ -34,7 +35,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
-from dynident.report.comparison import Candidate, Comparison, Failure, Scores
+from dynident.report.comparison import Candidate, Comparison, Failure
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
