@@ -12,6 +12,7 @@ import lxml.html
 import numpy as np
 import pytest
 import toy
+from distributed import Client
 from tables import write_table
 
 from dynident.cli import run
@@ -355,3 +356,21 @@ def test_a_robot_at_rest_has_a_figure_too(place):
     drawn = render_chart(chart_friction(list_torque_groups(found.robot), still), "friction")
     assert "<svg" in drawn
     assert "nan" not in drawn
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_the_engine_changes_no_number(place, workers):
+    asked = (read_study(place / "cube-root.toml"), ["wls"], ["viscous", "coulomb-viscous"], 2)
+    expected = tell_without_seconds(compare(*asked))
+    if workers > 1:
+        assert tell_without_seconds(compare(*asked, workers=workers)) == expected
+        return
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+        assert tell_without_seconds(compare(*asked, engine=here)) == expected
+
+
+def tell_without_seconds(found: Comparison) -> dict[str, object]:
+    """A comparison as plain data, but for how long it took."""
+    told = {**serialise_comparison(found), "seconds": 0.0}
+    told["candidates"] = [{**each, "seconds": 0.0} for each in told["candidates"]]
+    return told

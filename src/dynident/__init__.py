@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
     from dynident.study.tracked import track as track
+    from dynident.sweeps.sweep import sweep as sweep
 
 
 __version__ = version.VERSION
@@ -116,6 +117,7 @@ _PUBLIC = {
     "select_blocks": "dynident.excitation.selection",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
+    "sweep": "dynident.sweeps.sweep",
     "track": "dynident.study.tracked",
     "validate": "dynident.api",
 }

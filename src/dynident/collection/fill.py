@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ def fill_folder(
     notes = withdraw_sources(folder, there, withdraw)
     known = {source.about.key for source in there}  # what is withdrawn now is not read again
     tasks = [
-        Task(study, section, str(folder), key, statement.fingerprint)
+        Task(study, section, os.path.abspath(folder), key, statement.fingerprint)
         for key, section in sorted(logs.items())
         if key not in known
     ]

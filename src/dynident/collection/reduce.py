@@ -6,14 +6,13 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from dynident.collection.source import About, Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.kept import take_fingerprint
+from dynident.core.kept import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import score_fitted_rows
@@ -44,15 +43,6 @@ def take_key(files: Iterable[str], layout: str) -> str:
     within = (sorted(path.rglob("*")) if path.is_dir() else [path] for path in paths)
     every = (path for each in within for path in each if not path.is_dir())
     return take_fingerprint([layout, *map(hash_file, every)])
-
-
-def hash_file(path: Path) -> bytes:
-    """SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").digest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def reduce_problem(

@@ -50,6 +50,7 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     load_study_robot,
+    pack_study,
     prepare_study_recording,
     read_study,
     read_study_recording,
@@ -116,8 +117,9 @@ def collect(
     )
     statement = state_model(told, folder)
     sections, left = find_sections(told, sources, layout or {})
-    plain = [section.model_dump(mode="json", exclude_none=True) for section in sections]
-    text = told.model_dump_json(exclude_none=True, exclude={"log"})
+    placed = [replace_file_names(section, os.path.abspath) for section in sections]
+    plain = [section.model_dump(mode="json", exclude_none=True) for section in placed]
+    text = pack_study(told.model_copy(update={"log": ()}))
     return fill_folder(
         folder, statement, plain, left, text, reduce_log,
         engine=choose_engine(workers, engine), strict=strict, withdraw=withdraw, progress=progress,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
@@ -36,9 +37,19 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure
+from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
+from dynident.study.study import (
+    Study,
+    build_study_simulation,
+    load_study_robot,
+    pack_study,
+    read_study_logs,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
@@ -57,6 +68,8 @@ CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
 
 Span = tuple[int, int, int]
 """A log, a sample of it, and the one after the last."""
+Model = tuple[BaseParameters, Array]
+"""Base parameters, and values of the standard ones."""
 Fold = tuple[Problem, Problem]
 """The first model on logs that are fitted, and on logs that are scored."""
 
@@ -69,6 +82,9 @@ def compare(
     frictions: Sequence[str] = MODELS,
     blocks: int = BLOCKS,
     progress: Progress = ignore_progress,
+    *,
+    workers: int = 1,
+    engine: Engine | Client | str | None = None,
 ) -> Comparison:
     """Identify a study by several methods with several friction models, and compare them.
 
@@ -84,6 +100,10 @@ def compare(
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
     progress : callable
         Called with "comparing" and the share that is done.
+    workers : int
+        Processes of this machine; each friction model is the work of one.
+    engine : Engine, distributed.Client or str, optional
+        What does the work instead: a Dask cluster by a client or its scheduler's address.
 
     Returns
     -------
@@ -107,45 +127,89 @@ def compare(
         build_friction(name)
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
-    robot = load_study_robot(study)
-    logs = list(zip(study.log, read_study_logs(study, robot, progress=progress), strict=True))
-    fitted, held_out = (
-        tuple(log for section, log in logs if section.use == use)
-        for use in ("identify", "validate")
-    )
-    rotor, elements = study.robot.rotor, build_elements(study.element, robot)
-    first = Problem(robot, fitted, frictions[0], rotor, elements=elements)
-    folds = build_folds(first, fitted, held_out, blocks)
+    text = pack_study(study)
+    tasks = [Task(text, tuple(methods), name, frictions[0], blocks) for name in frictions]
+    every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
-    shares = iter(np.linspace(0.0, 1.0, len(methods) * len(frictions) + 1).tolist())
-    for friction in frictions:  # methods share what a model's rows and shapes are
-        shared: Shared | None = None
-        for method in methods:
-            progress("comparing", next(shares))
-            try:
-                if shared is None:
-                    problem = first.with_drives(friction, rotor, elements)
-                    kinds = list_row_kinds(problem.on((*fitted, *held_out)))
-                    shared = Shared(problem, folds, held_out)
-                found[method, friction] = evaluate_candidate(study, shared, method, kinds)
-            except DynidentError as error:
-                found[method, friction] = Failure(method, friction, format_one_line(error))
-    progress("comparing", next(shares))
-    tried = [found[method, friction] for method in methods for friction in frictions]
+    chosen = choose_engine(workers, engine)
+    try:
+        for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
+            name = frictions[k]
+            if isinstance(own, Lost):
+                found |= {(name, method): Failure(method, name, own.reason) for method in methods}
+                continue
+            kinds = own.kinds or kinds
+            found |= {(name, each.method): each for each in own.found}
+    finally:
+        open_logs.cache_clear()
+    tried = [found[each] for each in sorted(every, key=lambda each: methods.index(each[1]))]
     candidates = tuple(each for each in tried if isinstance(each, Candidate))
     failures = tuple(each for each in tried if isinstance(each, Failure))
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
-        robot,
+        load_study_robot(study),
         kinds,
         blocks,
-        not held_out,
+        not any(log.use == "validate" for log in study.log),
         candidates,
         failures,
         watch.total()["total"],
     )
+
+
+class Task(NamedTuple):
+    """A friction model by several methods, as plain data that cross processes."""
+
+    study: str
+    methods: tuple[str, ...]
+    friction: str
+    first: str
+    blocks: int
+
+
+class Compared(NamedTuple):
+    """What became of a friction model, method by method, and its kinds of rows."""
+
+    kinds: tuple[str, ...]
+    found: tuple[Candidate | Failure, ...]
+
+
+@limit_to_one_thread
+def compare_methods(task: Task) -> Compared:
+    """All methods with one friction model, which share its rows and shapes."""
+    study, first, held_out, folds = open_logs(task.study, task.first, task.blocks)
+    name, shared, kinds = task.friction, None, tuple[str, ...]()
+    found: list[Candidate | Failure] = []
+    for method in task.methods:
+        try:
+            if shared is None:
+                elements = build_elements(study.element, first.robot)
+                problem = first.with_drives(name, study.robot.rotor, elements)
+                kinds = list_row_kinds(problem.on((*problem.samples, *held_out)))
+                shared = Shared(problem, folds, held_out)
+            found.append(evaluate_candidate(study, shared, method, kinds))
+        except DynidentError as error:
+            found.append(Failure(method, name, format_one_line(error)))
+    return Compared(kinds, tuple(found))
+
+
+@lru_cache(maxsize=1)
+def open_logs(
+    text: str, friction: str, blocks: int
+) -> tuple[Study, Problem, tuple[Samples, ...], tuple[Fold, ...]]:
+    """A study, its fitted logs under a first model, those held out, and blocks; once a process."""
+    study = Study.model_validate_json(text)
+    robot = load_study_robot(study)
+    logs = list(zip(study.log, read_study_logs(study, robot), strict=True))
+    fitted, held_out = (
+        tuple(log for section, log in logs if section.use == use)
+        for use in ("identify", "validate")
+    )
+    elements = build_elements(study.element, robot)
+    first = Problem(robot, fitted, friction, study.robot.rotor, elements=elements)
+    return study, first, held_out, build_folds(first, fitted, held_out, blocks)
 
 
 def split_frictions(text: str) -> tuple[str, ...]:
@@ -298,16 +362,7 @@ def evaluate_candidate(
             fit_fold(study, fold, method, own, end)
             for fold, own in zip(shared.rest, near, strict=True)
         ]
-    sums = [
-        sum_squared_errors(*model, others, kinds)
-        for model, (_, others) in zip(models, shared.folds, strict=True)
-    ]
-    squared_error, squared_torque, absolute, largest, rows = (
-        np.array(each) for each in zip(*sums, strict=True)
-    )
-    peak = np.max(largest, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    scores = score_folds(models, shared.folds, kinds)
     found = whole.estimate
     errors = found.residuals.error
     names = [find_row_kind(group) for group in found.residuals.groups]
@@ -316,14 +371,12 @@ def evaluate_candidate(
     for name, error in zip(names, errors, strict=True):
         by_sigma[:, sigmas.index(name)] += float(error @ error), len(error)
     shape = found.shape
-    free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
-    count = whole.base.count if found.essential is None else len(found.essential.kept)
     return Candidate(
         method=method,
         friction=problem.idim.friction,
-        parameters=count + free,
+        parameters=count_estimated_parameters(whole),
         fitted_percent=whole.identification[0].overall_percent,
-        held_out=Scores(squared_error, squared_torque, relative_error),
+        held_out=scores,
         squared=by_sigma[0],
         rows=by_sigma[1],
         ratio=estimate_long_run_ratio(errors),
@@ -336,9 +389,31 @@ def evaluate_candidate(
     )
 
 
+def count_estimated_parameters(fit: Fit) -> int:
+    """Base parameters that were estimated, and shapes of friction that were not held."""
+    shape, essential = fit.estimate.shape, fit.estimate.essential
+    free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
+    return free + (fit.base.count if essential is None else len(essential.kept))
+
+
+def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
+    """Errors of a model of each fold on what is scored of it."""
+    sums = [
+        sum_squared_errors(*model, others, kinds)
+        for model, (_, others) in zip(models, folds, strict=True)
+    ]
+    squared_error, squared_torque, absolute, largest, rows = (
+        np.array(each) for each in zip(*sums, strict=True)
+    )
+    peak = np.max(largest, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    return Scores(squared_error, squared_torque, relative_error)
+
+
 def fit_fold(
     study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
-) -> tuple[BaseParameters, Array]:
+) -> Model:
     """A method fitted to all rows but a block's, from where it ended with all rows.
 
     Where it does not settle from there, its shapes are searched as those of all rows were.

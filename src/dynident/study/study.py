@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -329,6 +330,12 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return replace_file_names(study, lambda name: str(path.parent / name))
+
+
+def pack_study(study: Study) -> str:
+    """A study as JSON that a process reads wherever it stands."""
+    placed = replace_file_names(study, os.path.abspath)
+    return placed.model_dump_json(exclude_none=True)
 
 
 def find_section_of_key(key: str, first: str) -> str | None:
