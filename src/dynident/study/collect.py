@@ -23,13 +23,18 @@ from dynident.collection.folder import (
     state_together,
 )
 from dynident.collection.identify import identify_sources
-from dynident.collection.reduce import list_log_files, reduce_problem
+from dynident.collection.reduce import (
+    describe_layout,
+    list_log_files,
+    reduce_problem,
+    take_key,
+)
 from dynident.collection.source import Source, pack_source
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import DynidentError, InputError
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.schema import read_toml, replace_file_names, validate_data
+from dynident.core.schema import list_file_names, read_toml, replace_file_names, validate_data
 from dynident.core.side_by_side import Engine, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, find_observed_base
@@ -38,6 +43,7 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
+from dynident.readers.stores import fetch_files, forget_listings
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
 from dynident.regression.problem import Problem
@@ -164,6 +170,7 @@ def find_sections(
     study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
 ) -> tuple[list[LogSection], list[Entry]]:
     """The logs to be reduced, under names that tell them apart, and what is no log."""
+    forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
         return [section for section in study.log if section.use == "identify"], []
     found: list[LogSection] = []
@@ -198,17 +205,21 @@ def reduce_log(task: Task) -> Reduced:
     try:
         if section.period not in (None, "none"):
             raise InputError("period averages over the log, whose errors factors do not keep")
-        recording = read_study_recording(section, idim.robot)
-        log = generalise_samples(idim, prepare_study_recording(section, recording, study.prepare))
-        problem = Problem.of(find_base(task.study, log.observed), log)
-        if lacks_torque(log):
-            raise InputError("has no torque")
-        require_torque(problem)
-        examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
-        source = reduce_problem(problem, task.key, told, examine)
+        with fetch_files(section.files) as files:
+            key = task.key or take_key(files, describe_layout(task.section))
+            local = section.model_copy(update={"files": files})
+            recording = read_study_recording(local, idim.robot)
+            samples = prepare_study_recording(local, recording, study.prepare)
+            log = generalise_samples(idim, samples)
+            problem = Problem.of(find_base(task.study, log.observed), log)
+            if lacks_torque(log):
+                raise InputError("has no torque")
+            require_torque(problem)
+            examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+            source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
-        return Reduced(b"", str(error))
-    return Reduced(pack_source(source, idim.robot.name, task.fingerprint))
+        return Reduced(b"", "", str(error))
+    return Reduced(pack_source(source, idim.robot.name, task.fingerprint), key)
 
 
 @cache

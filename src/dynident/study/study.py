@@ -47,6 +47,7 @@ from dynident.methods.options import (
 from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS
+from dynident.readers.stores import is_remote
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
@@ -480,6 +481,8 @@ def prepare_study_recording(
 
 def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
     """Read and repair one log of a study; without torque only where that may be."""
+    for name in filter(is_remote, section.files):
+        raise InputError(f"{name}: is in a store, from which dynident collect reads alone")
     recording = read_log(
         section.files,
         robot,
