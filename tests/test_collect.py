@@ -370,3 +370,50 @@ def test_floating_factors_answer_as_the_logs_do(tmp_path):
     assert found.base.names == direct.base.names
     assert_near(found.estimate.beta, direct.estimate.beta)
     assert_near(found.estimate.covariance.matrix, direct.estimate.covariance.matrix, 1e-7)
+
+
+def test_a_dataset_of_lerobot_is_a_log_an_episode(logs, tmp_path):
+    """Version 3: episodes one behind the other in a file, each with a clock that begins anew."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    tables = []
+    for seed in (1, 2, 3):
+        with np.load(logs / f"run{seed}.npz") as log:
+            pairs = {
+                name: np.column_stack([log[f"{name}_shoulder"], log[f"{name}_elbow"]])
+                for name in ("q", "tau")
+            }
+            tables.append(
+                arrow.table(
+                    {
+                        "observation.state": np.degrees(pairs["q"]).tolist(),
+                        "observation.effort": pairs["tau"].tolist(),
+                        "timestamp": log["time"],
+                        "episode_index": np.full(len(log["time"]), seed - 1),
+                    }
+                )
+            )
+    data = tmp_path / "arm" / "data" / "chunk-000"
+    data.mkdir(parents=True)
+    (tmp_path / "arm" / "meta").mkdir()
+    (tmp_path / "arm" / "meta" / "info.json").write_text('{"codebase_version": "v3.0"}')
+    first = arrow.concat_tables(tables[:2])
+    parquet.write_table(first, data / "file-000.parquet", row_group_size=1000)
+    parquet.write_table(tables[2], data / "file-001.parquet")
+    (data / "file-002.parquet").write_bytes(b"PAR1")
+    layout = {
+        "columns": {
+            "time": "timestamp",
+            "q": "observation.state_*",
+            "tau": "observation.effort_*",
+        },
+        "units": {"q": "deg"},
+    }
+    study = logs / "study.toml"
+    found = di.collect(study, [tmp_path / "arm"], tmp_path / "made", layout=layout)
+    used = [entry.name for entry in found.entries if entry.state == "read"]
+    assert used == ["arm 0", "arm 1", "arm 2"]
+    assert [entry.name for entry in found.left_out] == ["arm file-002.parquet"]
+    assert "is not a Parquet file, or was cut off" in found.left_out[0].reason
+    mine, theirs = (di.identify_factors(place / "made", "wls") for place in (tmp_path, logs))
+    assert_near(mine.estimate.beta, theirs.estimate.beta, 1e-6)

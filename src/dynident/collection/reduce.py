@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from dynident.collection.source import About, Source
 from dynident.core.arrays import Array
@@ -19,11 +20,27 @@ from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import score_fitted_rows
 from dynident.readers import READERS
 from dynident.readers.bags import METADATA
+from dynident.readers.lerobot import is_dataset, list_episodes
 from dynident.readers.stores import is_remote, list_remote_files, stamp_remote_file
 from dynident.regression.blocks import factor_runs
 from dynident.regression.factors import merge_all
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
+
+
+class Found(NamedTuple):
+    """A log's files, and what of its section is its own."""
+
+    files: tuple[str, ...]
+    own: Mapping[str, Any] = MappingProxyType({})
+
+
+def list_logs(text: str) -> list[Found]:
+    """The logs that a text names: a dataset's episodes, or what files stand for."""
+    if is_dataset(Path(text)):
+        episodes = list_episodes(Path(text))
+        return [Found((str(e.file),), {"rows": e.rows, "name": e.name}) for e in episodes]
+    return [Found(files) for files in list_log_files(text)]
 
 
 def list_log_files(text: str) -> list[tuple[str, ...]]:

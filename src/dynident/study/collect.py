@@ -25,7 +25,7 @@ from dynident.collection.folder import (
 from dynident.collection.identify import identify_sources
 from dynident.collection.reduce import (
     describe_layout,
-    list_log_files,
+    list_logs,
     reduce_problem,
     take_key,
 )
@@ -43,6 +43,7 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
+from dynident.readers.lerobot import cut_episode
 from dynident.readers.stores import fetch_files, forget_listings
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
@@ -176,12 +177,16 @@ def find_sections(
     found: list[LogSection] = []
     left: list[Entry] = []
     for text in map(str, sources):
-        logs = list_log_files(text)
+        try:
+            logs = list_logs(text)
+        except InputError as error:
+            left.append(leave_out(text, error))
+            continue
         if not logs:
             left.append(leave_out(text, "no log file is there"))
-        for files in logs:
+        for files, own in logs:
             try:
-                found.append(lay_out(study, files, layout))
+                found.append(lay_out(study, files, {**layout, **own}))
             except InputError as error:
                 left.append(leave_out(",".join(files), error))
     return list(tell_logs_apart(tuple(found))), left
@@ -205,9 +210,12 @@ def reduce_log(task: Task) -> Reduced:
     try:
         if section.period not in (None, "none"):
             raise InputError("period averages over the log, whose errors factors do not keep")
-        with fetch_files(section.files) as files:
+        with (
+            fetch_files(section.files) as files,
+            cut_episode(files, section.rows) as (cut, rows),
+        ):
             key = task.key or take_key(files, describe_layout(task.section))
-            local = section.model_copy(update={"files": files})
+            local = section.model_copy(update={"files": cut, "rows": rows})
             recording = read_study_recording(local, idim.robot)
             samples = prepare_study_recording(local, recording, study.prepare)
             log = generalise_samples(idim, samples)
