@@ -20,6 +20,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
+from dynident.fit.folds import complement_spans, cut_logs, split_into_blocks
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES
@@ -30,7 +31,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
 from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
-from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
+from dynident.study.compare import compare
 from dynident.study.study import Study, read_study
 
 FILES = Path(__file__).parents[1] / "docs" / "files"

@@ -14,6 +14,7 @@ from test_collect import ARM, assert_near, write_log
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.readers.stores import fetch_files
+from dynident.study.collect import open_model, reduce_log
 
 STUDY = '[robot]\nfile = "arm.urdf"\n[prepare]\nbandwidth = 5.0\n'
 
@@ -109,3 +110,17 @@ def test_identify_reads_from_no_store(place):
     told = di.Study.model_validate({**study.model_dump(exclude_none=True), "log": [log]})
     with pytest.raises(InputError, match=r"memory://logs/run1\.npz: is in a store"):
         di.run_study(told)
+
+
+def test_the_robot_travels_with_the_work(place, monkeypatch):
+    """Whoever reads logs of a store needs no file from here."""
+    study, asked = place / "study.toml", ["memory://logs/run1.npz"]
+    di.collect(study, asked, place / "here")
+    monkeypatch.setattr(
+        "dynident.study.collect.reduce_log",
+        lambda task: (place / "arm.urdf").unlink() or reduce_log(task),
+    )
+    open_model.cache_clear()
+    assert not di.collect(study, asked, place / "there").left_out
+    (path,) = (place / "here").glob("*.npz")
+    assert path.read_bytes() == (place / "there" / path.name).read_bytes()

@@ -27,7 +27,8 @@ def collect(
         list[str] | None,
         typer.Argument(
             metavar="LOG",
-            help="Log files (a,b side by side), patterns, folders; those of the study by default.",
+            help="Log files (a,b side by side), patterns, folders, s3://, https://; those of the "
+            "study by default.",
             show_default=False,
         ),
     ] = None,

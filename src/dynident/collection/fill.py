@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dynident.collection.carried import pack_model
 from dynident.collection.folder import (
     HEAD,
     Collected,
@@ -31,7 +32,7 @@ Section = Mapping[str, Any]
 
 
 class Task(NamedTuple):
-    """A log to be reduced, as plain data that cross processes; the study is JSON, without logs.
+    """A log to be reduced, as plain data that cross processes; the study is without logs.
 
     Who reads a log of a store finds its key, for nobody else has its contents.
     """
@@ -84,9 +85,9 @@ def fill_folder(
     # what is withdrawn now is not read again
     held = {source.about.key: source for source in there}
     known = {*held, *(source.about.stamp for source in there)}
-    place = os.path.abspath(folder)
+    place, text = os.path.abspath(folder), pack_model(study, statement.model)
     tasks = [
-        Task(study, log.section, place, log.key, log.stamp, statement.fingerprint)
+        Task(text, log.section, place, log.key, log.stamp, statement.fingerprint)
         for log in logs
         if not known & {log.key, log.stamp} - {""}
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from dynident.api import find_log_faults, require_torque
+from dynident.collection.carried import unpack_model
 from dynident.collection.fill import Reduced, Task, fill_folder
 from dynident.collection.folder import (
     HEAD,
@@ -233,8 +234,8 @@ def reduce_log(task: Task) -> Reduced:
 @cache
 def open_model(text: str) -> tuple[Study, Idim]:
     """A study and its model, once a process."""
-    study = Study.model_validate_json(text)
-    return study, build_study_idim(study, load_study_robot(study))
+    told, idim = unpack_model(text)
+    return Study.model_validate_json(told), idim
 
 
 @cache

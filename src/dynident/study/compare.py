@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,15 +25,19 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters
-from dynident.filters.filters import count_filter_edge
-from dynident.fit.scores import Scores
+from dynident.fit.folds import (
+    Fold,
+    Model,
+    build_folds,
+    find_row_kind,
+    list_row_kinds,
+    score_folds,
+)
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.comparison import Candidate, Comparison, Failure
 from dynident.report.fit import Fit
@@ -65,13 +68,6 @@ BLOCKS = 5
 POINTS = 1500
 """Of a log's friction curves."""
 CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
-
-Span = tuple[int, int, int]
-"""A log, a sample of it, and the one after the last."""
-Model = tuple[BaseParameters, Array]
-"""Base parameters, and values of the standard ones."""
-Fold = tuple[Problem, Problem]
-"""The first model on logs that are fitted, and on logs that are scored."""
 
 
 @tells_compilations
@@ -228,81 +224,6 @@ def check_names(kind: str, given: Sequence[str], known: Iterable[str] | None = N
         raise InputError(f"{kind}s {', '.join(given)} are not all different")
 
 
-def split_into_blocks(logs: Sequence[Samples], count: int) -> list[list[Span]]:
-    """Contiguous blocks of equal length of all that a fit may use of some logs, in time order."""
-    stretches = [(k, a, b) for k, log in enumerate(logs) for a, b in log.segments]
-    ends = np.cumsum([0, *(b - a for _, a, b in stretches)])
-    found = []
-    for low, high in pairwise(np.linspace(0, ends[-1], count + 1).round().astype(int).tolist()):
-        spans = []
-        for (k, a, _), first, last in zip(stretches, ends[:-1], ends[1:], strict=True):
-            start, stop = max(low, int(first)), min(high, int(last))
-            if start < stop:
-                spans.append((k, a + start - int(first), a + stop - int(first)))
-        found.append(spans)
-    return found
-
-
-def complement_spans(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
-    """What is left beside a block, but for the samples at its ends that filters mix with it."""
-    left = []
-    for k, log in enumerate(logs):
-        guard = max(2, *(count_filter_edge(hz, log.rate) for hz in log.position_hz))
-        for start, stop in log.segments:
-            first = start
-            for a, b in ((a, b) for i, a, b in spans if i == k and start <= a and b <= stop):
-                left.append((k, first, a - guard))
-                first = b + guard
-            left.append((k, first, stop))
-    return left
-
-
-def cut_logs(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
-    """Logs of which only some stretches are rows, where these are long enough for a row."""
-    found = []
-    for k, log in enumerate(logs):
-        shortest = 2 * max(own.half for own in log.filters) + 1
-        segments = tuple((a, b) for i, a, b in spans if i == k and b - a >= shortest)
-        if segments:
-            found.append(replace(log, segments=segments))
-    return tuple(found)
-
-
-def find_row_kind(group: RowGroup) -> str:
-    """What errors of a group of rows are counted with: all that has its sigma."""
-    return group.noise or group.name
-
-
-def build_folds(
-    problem: Problem, fitted: Sequence[Samples], held_out: Sequence[Samples], blocks: int
-) -> tuple[Fold, ...]:
-    """Blocks that are scored, with what is fitted then.
-
-    Raises
-    ------
-    InputError
-        For blocks that are too short, or in which no equation of a floating robot's log lasts.
-    """
-    found = []
-    for spans in split_into_blocks(held_out or fitted, blocks):
-        other = cut_logs(held_out or fitted, spans)
-        own = () if held_out else cut_logs(fitted, complement_spans(fitted, spans))
-        if not other or not (own or held_out):
-            raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
-        try:
-            found.append((problem if held_out else problem.on(own), problem.on(other)))
-        except InputError as error:
-            raise InputError(
-                f"{format_one_line(error)}; or ask for fewer blocks than {blocks}"
-            ) from error
-    return tuple(found)
-
-
-def list_row_kinds(problem: Problem) -> tuple[str, ...]:
-    """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
-    return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
-
-
 @dataclass(frozen=True, eq=False)
 class Shared:
     """What all methods have in common on one friction model: rows and the search for shapes.
@@ -396,21 +317,6 @@ def count_estimated_parameters(fit: Fit) -> int:
     return free + (fit.base.count if essential is None else len(essential.kept))
 
 
-def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
-    """Errors of a model of each fold on what is scored of it."""
-    sums = [
-        sum_squared_errors(*model, others, kinds)
-        for model, (_, others) in zip(models, folds, strict=True)
-    ]
-    squared_error, squared_torque, absolute, largest, rows = (
-        np.array(each) for each in zip(*sums, strict=True)
-    )
-    peak = np.max(largest, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
-    return Scores(squared_error, squared_torque, relative_error)
-
-
 def fit_fold(
     study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
 ) -> Model:
@@ -438,25 +344,3 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
     if SIMULATION in names and study.controller is not None:
         options[SIMULATION] = build_study_simulation(study, problem.robot, problem.samples)
     return options
-
-
-def sum_squared_errors(
-    base: BaseParameters, theta: Array, near: Problem, kinds: Sequence[str]
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
-
-    Each by kind of rows, of which the logs of the problem, of another model, may have some alone.
-    """
-    problem = near.under(base)
-    beta = base.matrix @ theta
-    places = [kinds.index(find_row_kind(group)) for group in problem.groups]
-    found = np.zeros((5, len(kinds)))
-    for rows in problem.rows():
-        for g, columns, X, y in zip(places, problem.columns, rows.X, rows.y, strict=True):
-            if not len(y):
-                continue
-            e = y - X @ beta[columns]
-            found[:3, g] += e @ e, y @ y, np.sum(np.abs(e))
-            found[3, g] = max(found[3, g], np.max(np.abs(y)))
-            found[4, g] += len(y)
-    return found[0], found[1], found[2], found[3], found[4]
