@@ -6,9 +6,11 @@ import json
 import shutil
 from pathlib import Path
 
+import lxml.html
 import numpy as np
 import pytest
 from distributed import Client
+from pages import find_faults
 from test_collect import ARM, write_log
 
 import dynident as di
@@ -122,6 +124,7 @@ def test_the_simplest_within_one_standard_error_is_best(place):
     assert found.best is found.runs[1]
     page = (place / "laws" / "sweep.html").read_text()
     assert "coulomb-viscous-symmetric" in page
+    assert find_faults(lxml.html.document_fromstring(page)) == []
     told = json.loads((place / "laws" / "sweep.json").read_text())
     assert told["best"]["values"] == {"robot.friction": "coulomb-viscous-symmetric"}
     assert [each["held_out"]["percent"] for each in told["runs"]] == errors

@@ -130,11 +130,15 @@ def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine)
     make = partial(ProcessPoolExecutor, 1, context, limit_memory, (engine.memory,))
     waiting, ended = deque(range(len(tasks))), Counter[int]()
     free: list[ProcessPoolExecutor] = []
+    made: list[ProcessPoolExecutor] = []
     running: dict[Future[R], tuple[int, ProcessPoolExecutor]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < engine.workers:
-                process = free.pop() if free else make()
+                if not free:
+                    free.append(make())
+                    made.append(free[-1])
+                process = free.pop()
                 try:
                     future = process.submit(work, tasks[waiting[0]])
                 except BrokenExecutor:  # it ended while it had nothing to do
@@ -146,6 +150,7 @@ def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine)
                 try:
                     result: R | Lost = future.result()
                 except MemoryError:
+                    process.shutdown()
                     result = Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
                 except BrokenExecutor:
                     process.shutdown()
@@ -161,7 +166,7 @@ def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine)
                     free.append(process)
                 yield k, result
     finally:
-        for process in (*free, *(each for _, each in running.values())):
+        for process in made:
             process.shutdown(cancel_futures=True)
 
 
@@ -181,8 +186,8 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
     """Tasks that a scheduler hands to its workers, anew where these end."""
     dask, given = load_distributed(), engine.scheduler
     client = connect_client(dask, given) if isinstance(given, str) else cast("Any", given)
-    if client.asynchronous:
-        raise InputError("nothing here waits for an asynchronous Client: give another")
+    if not isinstance(client, dask.Client) or client.asynchronous:
+        raise InputError("engine is a Client of dask.distributed that waits, or an address")
     call = partial(client.submit, run_alone, VERSION, work, retries=RETRIES, pure=False)
     numbers = iter(range(len(tasks)))
     running: dict[Any, int] = {}
