@@ -17,10 +17,10 @@ from tables import write_table
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
+from dynident.decide.blocks import complement_spans, cut_logs, split_into_blocks
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
-from dynident.fit.folds import complement_spans, cut_logs, split_into_blocks
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES

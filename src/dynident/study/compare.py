@@ -25,14 +25,15 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.fit.folds import (
+from dynident.decide.blocks import (
     Fold,
     Model,
     build_folds,
     find_row_kind,
     list_row_kinds,
-    score_folds,
+    sum_squared_errors,
 )
+from dynident.fit.scores import Scores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
@@ -315,6 +316,21 @@ def count_estimated_parameters(fit: Fit) -> int:
     shape, essential = fit.estimate.shape, fit.estimate.essential
     free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
     return free + (fit.base.count if essential is None else len(essential.kept))
+
+
+def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
+    """Errors of a model of each fold on what is scored of it."""
+    sums = [
+        sum_squared_errors(*model, others, kinds)
+        for model, (_, others) in zip(models, folds, strict=True)
+    ]
+    squared_error, squared_torque, absolute, largest, rows = (
+        np.array(each) for each in zip(*sums, strict=True)
+    )
+    peak = np.max(largest, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    return Scores(squared_error, squared_torque, relative_error)
 
 
 def fit_fold(

@@ -15,12 +15,12 @@ from dynident.core.kept import hash_file, take_fingerprint
 from dynident.core.schema import list_file_names, replace_file_names
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.version import VERSION
-from dynident.fit.folds import build_folds, list_row_kinds, score_folds
+from dynident.decide.blocks import build_folds, list_row_kinds
 from dynident.fit.json import relate_path, serialise_result, to_json
 from dynident.fit.scores import Scores
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
-from dynident.study.compare import count_estimated_parameters
+from dynident.study.compare import count_estimated_parameters, score_folds
 from dynident.study.run import run_study
 from dynident.study.study import Study, pack_study, prepare_study_recording, read_study_recording
 

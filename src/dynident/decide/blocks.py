@@ -13,7 +13,6 @@ from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
 from dynident.dynamics.base import BaseParameters
 from dynident.filters.filters import count_filter_edge
-from dynident.fit.scores import Scores
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
@@ -99,21 +98,6 @@ def build_folds(
 def list_row_kinds(problem: Problem) -> tuple[str, ...]:
     """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
     return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
-
-
-def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
-    """Errors of a model of each fold on what is scored of it."""
-    sums = [
-        sum_squared_errors(*model, others, kinds)
-        for model, (_, others) in zip(models, folds, strict=True)
-    ]
-    squared_error, squared_torque, absolute, largest, rows = (
-        np.array(each) for each in zip(*sums, strict=True)
-    )
-    peak = np.max(largest, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
-    return Scores(squared_error, squared_torque, relative_error)
 
 
 def sum_squared_errors(
