@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -167,7 +168,8 @@ def test_processes_that_are_killed_lose_nothing(place):
 def test_workers_of_a_cluster_that_are_killed_lose_nothing(place):
     local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
     folder = place / "killed-there"
-    with LocalCluster(n_workers=2, processes=True, **local) as cluster:
+    patient = dask.config.set({"distributed.comm.timeouts.connect": "120s"})
+    with patient, LocalCluster(n_workers=2, processes=True, **local) as cluster:
 
         def list_workers() -> list[int]:
             return [each.pid for each in cluster.workers.values() if each.pid]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -189,10 +189,30 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
     if not isinstance(client, dask.Client) or client.asynchronous:
         raise InputError("engine is a Client of dask.distributed that waits, or an address")
     call = partial(client.submit, run_alone, VERSION, work, retries=RETRIES, pure=False)
-    numbers = iter(range(len(tasks)))
+    suspects = []
+    try:
+        for k, result in gather_results(dask, call, tasks, range(len(tasks)), WAITING):
+            if isinstance(result, Lost):
+                suspects.append(k)
+            else:
+                yield k, result
+        # a worker that ends has tasks beside the one that ended it: which it is shows one by one
+        yield from gather_results(dask, call, tasks, suspects, 1)
+    except (OSError, dask.CancelledError) as error:  # of connections
+        raise tell_of_lost_scheduler() from error
+    finally:
+        if client is not given:
+            client.close()
+
+
+def gather_results(
+    dask: Any, call: Callable[[T], Any], tasks: Sequence[T], chosen: Iterable[int], most: int
+) -> Results[Any]:
+    """Results of some of the tasks, of which so many wait at a time."""
+    numbers = iter(chosen)
     running: dict[Any, int] = {}
     try:
-        running |= {call(tasks[k]): k for k in islice(numbers, WAITING)}
+        running |= {call(tasks[k]): k for k in islice(numbers, most)}
         ready = dask.as_completed(list(running), raise_errors=False)
         for future in ready:
             k = running.pop(future)
@@ -203,17 +223,13 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
             else:
                 yield k, explain_failure(future.exception(), dask.KilledWorker)
             future.release()
-            for k in islice(numbers, 1):
-                again = call(tasks[k])
-                running[again] = k
+            for following in islice(numbers, 1):
+                again = call(tasks[following])
+                running[again] = following
                 ready.add(again)
-    except (OSError, dask.CancelledError) as error:  # of connections
-        raise tell_of_lost_scheduler() from error
     finally:
         for future in running:
             future.release()
-        if client is not given:
-            client.close()
 
 
 def tell_of_lost_scheduler() -> ComputationError:
