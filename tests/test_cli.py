@@ -319,6 +319,7 @@ def test_help_and_version(capfd):
         "collect",
         "fleet",
         "compare",
+        "sweep",
         "doctor",
         "init",
         "select",

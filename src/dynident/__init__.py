@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dynident.core.errors import DynidentError as DynidentError
     from dynident.core.errors import InfeasibleError as InfeasibleError
     from dynident.core.errors import InputError as InputError
+    from dynident.core.side_by_side import Engine as Engine
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
     from dynident.study.tracked import track as track
+    from dynident.sweeps.sweep import sweep as sweep
 
 
 __version__ = version.VERSION
@@ -75,6 +77,7 @@ _PUBLIC = {
     "ComputationError": "dynident.core.errors",
     "Controller": "dynident.control.controller",
     "DynidentError": "dynident.core.errors",
+    "Engine": "dynident.core.side_by_side",
     "Excitation": "dynident.excitation.excite",
     "Fit": "dynident.report.fit",
     "InfeasibleError": "dynident.core.errors",
@@ -117,6 +120,7 @@ _PUBLIC = {
     "select_blocks": "dynident.excitation.selection",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
+    "sweep": "dynident.sweeps.sweep",
     "track": "dynident.study.tracked",
     "validate": "dynident.api",
 }

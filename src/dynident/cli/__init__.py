@@ -53,6 +53,12 @@ COMMANDS = {
         "Compare methods and friction models, and recommend.",
         "dynident compare examples/tx40/study.toml -o out/tx40-compared",
     ),
+    "sweep": Command(
+        "dynident.cli.sweep",
+        "Identify with every combination of some values.",
+        "dynident sweep study.toml --set prepare.bandwidth=1,2,5 --set identify.method=wls,irls "
+        "-o swept",
+    ),
     "doctor": Command(
         "dynident.cli.doctor",
         "Find what is wrong with logs: signs, units, delays.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -48,6 +49,7 @@ from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_layout
+from dynident.readers.stores import is_remote
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
@@ -407,6 +409,12 @@ def find_log_layout(log: LogSection, joints: Sequence[str]) -> Layout | None:
         raise InputError(f"{','.join(log.files)}: {error}") from error
 
 
+def pack_study(study: Study) -> str:
+    """A study as JSON that a process reads wherever it stands."""
+    placed = replace_file_names(study, os.path.abspath)
+    return placed.model_dump_json(exclude_none=True)
+
+
 def find_section_of_key(key: str, first: str) -> str | None:
     """The section of a study that has a key; of several the one that is looked at first."""
     for name in (first, "identify", "prepare", "simulation"):
@@ -554,6 +562,8 @@ def read_study_recording(section: LogSection, robot: Robot, torque: bool = True)
             f"{','.join(section.files)}: its preset is filled in by dynident.read_study, or "
             "dynident.study.study.fill_presets"
         )
+    for name in filter(is_remote, section.files):
+        raise InputError(f"{name}: is in a store, from which dynident collect reads alone")
     recording = read_log(
         section.files,
         robot,
