@@ -83,6 +83,11 @@ class GeneralisedSamples(Samples):
         """What made the log that was read, of which a limb has some joints, or none."""
         return self.prepared or super().preparation
 
+    def cut(self, start: int, stop: int) -> Self | None:
+        """As of `Samples`; no contacts bear."""
+        found = super().cut(start, stop)
+        return None if found is None else replace(found, sets=((),) * len(found.segments))
+
     def without_limbs(self, robot: Robot) -> GeneralisedSamples:
         """The same log without the rows of sensors in the chain, of their robot."""
         contacts = [contact.name for contact in robot.contacts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -189,13 +189,13 @@ def reduce_log(task: Task) -> Reduced:
     try:
         if section.period not in (None, "none"):
             raise InputError("period averages over the log, whose errors factors do not keep")
-        recording = read_study_recording(section, idim.robot)
+        recording = read_study_recording(section, idim.robot, pieces=True)
         log = generalise_samples(idim, prepare_study_recording(section, recording, study.prepare))
         problem = Problem.of(find_base(task.study, log.observed), log)
         if lacks_torque(log):
             raise InputError("has no torque")
         require_torque(problem)
-        examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+        examine = find_log_faults if asks_doctor(study) else None
         source = reduce_problem(problem, task.key, told, examine)
     except DynidentError as error:
         return Reduced(b"", str(error))

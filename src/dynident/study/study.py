@@ -35,6 +35,7 @@ from dynident.decide.decision import Deciding
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
+from dynident.filters.clock import Clocking
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
@@ -46,7 +47,6 @@ from dynident.methods.options import (
 from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS
-from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
@@ -471,7 +471,9 @@ def prepare_study_recording(
     return samples.only([(start - first, stop - first) for start, stop in section.keep])
 
 
-def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
+def read_study_recording(
+    section: LogSection, robot: Robot, torque: bool = True, pieces: bool = False
+) -> Recording:
     """Read and repair one log of a study; without torque only where that may be."""
     recording = read_log(
         section.files,
@@ -484,6 +486,7 @@ def read_study_recording(section: LogSection, robot: Robot, torque: bool = True)
         stack=section.stack,
         torque=torque,
         floating=read_options(Floating, section),
+        pieces=pieces,
         **asdict(read_options(Clocking, section)),
     )
     recording = mend(recording, read_options(Mending, section))
