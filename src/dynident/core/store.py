@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,6 +35,7 @@ class Store:
         self.columns, self.rows = columns, 0
         with refuse_full_folder():
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as this
+        weakref.finalize(self, self._file.close)
 
     def append(self, rows: Array) -> None:
         """Add rows, shape (any, columns)."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
-from dynident.core.store import ROWS
+from dynident.core.store import ROWS, Store
 from dynident.core.text import format_one_line
 
 MOST_COLUMNS = 1000
@@ -53,6 +53,18 @@ class Lazy:
     shape: tuple[int, int]
     take: Callable[[Sequence[int]], Array]
     pieces: Callable[[Sequence[int]], Iterator[Array] | None] = read_at_once
+
+
+def read_store_lazily(store: Store) -> Lazy:
+    """Columns of a temporary file of numbers."""
+
+    def read_pieces(wanted: Sequence[int]) -> Iterator[Array]:
+        return (rows[:, list(wanted)] for rows in store)
+
+    def take(wanted: Sequence[int]) -> Array:
+        return np.concatenate([*read_pieces(wanted)])
+
+    return Lazy((store.rows, store.columns), take, read_pieces)
 
 
 @dataclass(frozen=True, eq=False)
