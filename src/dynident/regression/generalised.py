@@ -161,7 +161,10 @@ class GeneralisedSamples(Samples):
     @property
     def joint_torque(self) -> Array:
         """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
-        return self.tau[:, self.joint_rows] if self.applied is None else self.applied
+        if self.applied is not None:
+            return self.applied
+        only = self.tau.shape[1] == self.measured.shape[1]  # of a long log none is read for that
+        return self.tau if only else self.tau[:, self.joint_rows]
 
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
