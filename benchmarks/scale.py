@@ -389,7 +389,7 @@ def measure_cluster() -> list[str]:
                 ]
             )
     hundred = simulate_cluster(100, seconds, size, Cluster(16))
-    split = simulate_cluster(6_000_000, seconds / 60.0, size / 60.0, Cluster(4096))
+    split = simulate_cluster(600_000, seconds / 60.0, size / 60.0, Cluster(4096))
     wide = simulate_cluster(100_000, seconds, size, replace(Cluster(4096), store=100e9))
     total = 10_000 * 365 * 24
     core_hours = total * seconds / 3600.0
@@ -406,8 +406,8 @@ def measure_cluster() -> list[str]:
             rows,
         ),
         "",
-        f"100 robots x 1 h on 16 cores: {hundred['seconds'] / 60.0:.1f} minutes. 100 000 robots "
-        f"whose hours are minutes, 6 million tasks, on 4096 workers: {split['seconds']:.0f} s, of "
+        f"100 robots x 1 h on 16 cores: {hundred['seconds'] / 60.0:.1f} minutes. 10 000 robots "
+        f"whose hours are 600 000 files of a minute, on 4096 workers: {split['seconds']:.0f} s, of "
         f"which the scheduler takes {split['scheduler']:.0f}: {tell_bottleneck(split)} first. With "
         f"a store of 100 GB/s the 100 000 hours take {wide['seconds']:.0f} s on 4096 workers: "
         f"{tell_bottleneck(wide)} first.",
