@@ -134,7 +134,8 @@ def measure_pieces(folder: Path, wanted: list[float]) -> list[str]:
         )  # fmt: skip
         found[length] = {**json.loads(done.stdout), "stored": float(log.stat().st_size)}
     longest = found[max(found)]
-    per_hour = {key: value / max(found) for key, value in longest.items()}
+    of_log = ("bytes", "peak", "before")  # of a log, however long
+    per_hour = {k: v if k in of_log else v / max(found) for k, v in longest.items()}
     COSTS.write_text(json.dumps({k: round(v, 3) for k, v in per_hour.items()}, indent=1) + "\n")
     parts = ("decode", "filter and reduce", "signs", "doctor", "pack", "all")
     return [
@@ -280,7 +281,7 @@ class Cluster:
     fan_in : int
         Triangles that one task merges.
     merge : float
-        Seconds of one triangle's merge, measured.
+        Of one triangle [s].
     scatter : float
         Of the cost of a log, its standard deviation as a share.
     """
@@ -299,7 +300,7 @@ def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) 
 
     Events in order of time: the scheduler hands out one task at a time; a worker reads its log, at
     its link's pace and while the store has pace to give, reduces it and goes on. A merge begins
-    when all of its triangles are there; merges go before logs, so that few triangles wait.
+    when all of its triangles are there; so little work is in it that it waits for no worker.
 
     Parameters
     ----------
@@ -342,14 +343,19 @@ def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) 
         "scheduler": tasks * cluster.overhead,
         "reading": tasks * size / cluster.store,
         "working": working / cluster.workers,
+        "log": size / cluster.link + seconds,
     }
 
 
 def tell_bottleneck(found: dict[str, float]) -> str:
     """What takes longest of what cannot be made shorter by more of the others."""
-    shares = {key: found[key] for key in ("working", "reading", "scheduler")}
-    words = {"working": "workers", "reading": "the store", "scheduler": "the scheduler"}
-    return words[max(shares, key=shares.__getitem__)]
+    words = {
+        "log": "one log",
+        "working": "workers",
+        "reading": "the store",
+        "scheduler": "the scheduler",
+    }
+    return words[max(words, key=found.__getitem__)]
 
 
 PRICES = {
