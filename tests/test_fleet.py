@@ -18,7 +18,9 @@ from dynident.collection.changes import estimate_scatter, find_changes
 from dynident.collection.population import (
     add_deviation,
     compare_triangles,
+    describe_knowledge,
     fit_population,
+    fit_spreads,
     leave_each_out,
     predict_deviations,
 )
@@ -33,10 +35,10 @@ DRIVES = np.array([0.20, 1.5, 2.0, 0.1, 0.08, 0.6, 0.9, -0.05])
 
 
 def draw_triangles(
-    robots: int, p: int, spread: Array, rows: int = 40
+    robots: int, p: int, spread: Array, rows: int = 40, seed: int = 3
 ) -> tuple[Array, list[Array], Array, list[tuple[Array, Array]]]:
     """Robots whose first parameters deviate: M, triangles, deviations, and the rows themselves."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     M = np.eye(p)[:, : len(spread)]
     beta, deviations = rng.normal(size=p), spread * rng.normal(size=(robots, len(spread)))
     data = []
@@ -50,7 +52,7 @@ def draw_triangles(
 def test_the_type_is_generalised_least_squares_and_deviations_its_best_predictions():
     spread = np.array([0.5, 2.0])
     M, triangles, _, data = draw_triangles(5, 6, spread)
-    found = predict_deviations(triangles, M, spread)
+    found = predict_deviations(np.array(triangles), M, spread)
     information, score, inverses = np.zeros((6, 6)), np.zeros(6), []
     for X, y in data:
         inverses.append(np.linalg.inv(np.eye(len(y)) + X @ M @ np.diag(spread**2) @ M.T @ X.T))
@@ -72,10 +74,84 @@ def test_spreads_are_found_and_never_zero():
     M, triangles, deviations, _ = draw_triangles(60, 8, spread)
     found = fit_population(triangles, M, np.ones(3))
     np.testing.assert_allclose(found.spread, np.std(deviations, axis=0), rtol=0.2)
-    errors = (found.deviations - deviations) / found.errors
+    errors = (found.found.deviations - deviations) / found.found.errors
     assert 0.8 < np.std(errors) < 1.2
     M, triangles, _, _ = draw_triangles(10, 8, np.array([1e-9]))
     assert 0.01 < fit_population(triangles, M, np.ones(1)).spread[0] < 0.2
+
+
+def measure_likelihood(data: list[tuple[Array, Array]], M: Array, spread: Array) -> float:
+    """Logarithm of the restricted likelihood, of the rows themselves."""
+    value, information, score, squares = 0.0, 0.0, 0.0, 0.0
+    for X, y in data:
+        V = np.eye(len(y)) + X @ M @ np.diag(spread**2) @ M.T @ X.T
+        value -= 0.5 * np.linalg.slogdet(V)[1]
+        information = information + X.T @ np.linalg.solve(V, X)
+        score = score + X.T @ np.linalg.solve(V, y)
+        squares += y @ np.linalg.solve(V, y)
+    left = squares - score @ np.linalg.solve(information, score)
+    return float(value - 0.5 * np.linalg.slogdet(information)[1] - 0.5 * left)
+
+
+def test_slopes_are_those_of_the_restricted_likelihood_and_of_the_errors():
+    spread = np.array([0.3, 1.0])
+    M, triangles, _, data = draw_triangles(5, 4, spread, 12)
+    found = predict_deviations(np.array(triangles), M, spread)
+    slope, information = found.differentiate()
+    own = found.own[1], -found.shared[1]
+    moved = found.slope_variances(own[1], own[0], 1)
+    for m in range(2):
+        step = 1e-4 * np.eye(2)[m]
+        above, below = spread * np.exp(step), spread * np.exp(-step)
+        rise = measure_likelihood(data, M, above) - measure_likelihood(data, M, below)
+        assert slope[m] == pytest.approx(rise / 2e-4, abs=1e-4)
+        more, less = (predict_deviations(np.array(triangles), M, each) for each in (above, below))
+        difference = (more.errors[1] ** 2 - less.errors[1] ** 2) / 2e-4
+        np.testing.assert_allclose(moved[:, m], difference, rtol=1e-4, atol=1e-8)
+    # of as many rows as wanted, N robots tell a spread with N - 1 degrees of freedom
+    M, triangles, _, _ = draw_triangles(5, 4, spread, 40_000)
+    told = predict_deviations(np.array(triangles), M, spread).differentiate()[1]
+    np.testing.assert_allclose(told, 8.0 * np.eye(2), atol=0.1)
+    assert np.all(np.diag(information) < np.diag(told))
+
+
+def test_intervals_know_that_spreads_are_estimated():
+    spread = np.array([0.5, 2.0, 0.05])
+    hits = []
+    for seed in range(40):
+        M, triangles, deviations, _ = draw_triangles(6, 4, spread, 60, 100 + seed)
+        found = fit_population(triangles, M, np.ones(3))
+        beta = np.random.default_rng(100 + seed).normal(size=4)
+        value, root = found.know_type()
+        hits.append(np.abs(value - beta) < 1.96 * np.linalg.norm(root, axis=1))
+        value, root = found.know_robot(2)
+        own = beta + M @ deviations[2]
+        hits.append(np.abs(value - own) < 1.96 * np.linalg.norm(root, axis=1))
+        value, error = found.know_deviation(4)
+        hits.append(np.append(np.abs(value - deviations[4]) < 1.96 * error, True))
+    assert 0.92 < np.mean(hits) < 0.98
+    known = describe_knowledge(*found.know_robot(2), 100.0)
+    np.testing.assert_allclose(np.linalg.solve(known[:4, :4], known[:4, 4]), found.know_robot(2)[0])
+    inverse = np.linalg.inv(known[:4, :4])
+    root = found.know_robot(2)[1]
+    np.testing.assert_allclose(inverse @ inverse.T, root @ root.T, atol=1e-12)
+
+
+def test_sessions_of_several_robots_tell_one_spread():
+    rng = np.random.default_rng(5)
+    spread, M = np.array([0.4]), np.eye(3)[:, :1]
+    families = []
+    for _ in range(10):
+        beta = 10.0 * rng.normal(size=3)
+        rows = [rng.normal(size=(30, 3)) for _ in range(5)]
+        own = [X @ (beta + M @ (spread * rng.normal(size=1))) for X in rows]
+        pairs = [
+            np.column_stack([X, y + rng.normal(size=30)]) for X, y in zip(rows, own, strict=True)
+        ]
+        families.append(np.array([np.linalg.qr(pair, mode="r") for pair in pairs]))
+    found, unsure, _ = fit_spreads(families, M, np.ones(1))
+    assert abs(np.log(found[0] / 0.4)) < 2.5 * np.sqrt(unsure[0, 0])
+    assert 0.5 / 40 < unsure[0, 0] < 1.0 / 40  # forty differences, each with errors of its own
 
 
 def test_robots_are_compared_with_all_others():
@@ -86,12 +162,12 @@ def test_robots_are_compared_with_all_others():
         expected = stack_triangles([each for j, each in enumerate(told) if j != k])
         np.testing.assert_allclose(np.abs(other), np.abs(expected), atol=1e-9)
         own = add_deviation(other, M, spread)[0]
-        statistic, freedom = compare_triangles(triangles[k], own)
+        statistic, freedom = compare_triangles([triangles[k], own])
         assert freedom == 3
         assert statistic < 20.0
         moved = triangles[k].copy()
         moved[:, -1] += moved[:, :-1] @ np.array([0.0, 3.0, 0.0])
-        assert compare_triangles(moved, own)[0] > 100.0
+        assert compare_triangles([moved, own])[0] > 100.0
 
 
 def test_changes_are_found_at_the_stated_rate_of_false_alarms():
@@ -146,7 +222,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = ["fleet", *robots, "--study", str(folder / "study.toml"), "-o", str(folder / "out")]
     error = io.StringIO()
     with contextlib.redirect_stderr(error):
-        assert run(given) == 0
+        code = run(given)
+    assert code == 0, error.getvalue()
     assert "arm7: cut.csv: " in error.getvalue()
     return folder
 
@@ -155,7 +232,7 @@ def test_odd_robots_and_changes_are_named(made: Path):
     told = json.loads((made / "out" / "fleet.json").read_text())
     robots = {robot["name"]: robot for robot in told["robots"]}
     assert robots["arm1"]["odd"].startswith("fore differs by +0.")
-    assert "2 differs" in robots["arm2"]["odd"]
+    assert robots["arm2"]["odd"].startswith("friction of elbow differs by +")
     (change,) = robots["arm3"]["changes"]
     assert (change["joint"], change["session"]) == ("shoulder", f"day{SESSIONS // 2}.npz")
     assert change["share"] == pytest.approx(-0.2, abs=0.04)

@@ -21,9 +21,9 @@ from dynident.collection.identify import (
     merge_sources,
     refuse_what_needs_rows,
 )
-from dynident.collection.member import Member, weigh_members
+from dynident.collection.member import Team, weigh_members
 from dynident.collection.odd import WIDE, Fitted, find_deviation, fit_fleet
-from dynident.collection.population import add_deviation
+from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -32,7 +32,7 @@ from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.figures import score_fitted_rows
-from dynident.regression.factors import Factors, GroupFactor, System, stack_triangles
+from dynident.regression.factors import Factors, GroupFactor, System
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit
@@ -42,14 +42,11 @@ GROUP = RowGroup("fleet", "1")
 """Rows of unit variance, whatever they were of."""
 
 
-def make_problem(base: BaseParameters, parts: Sequence[Array], rows: Sequence[float]) -> Problem:
-    """The problem of some triangles, each of which is one run for error bars."""
-    found = [
-        Factors((GroupFactor(GROUP.name, part[np.any(part, axis=1)], round(count)),))
-        for part, count in zip(parts, rows, strict=True)
-    ]
-    whole = GroupFactor(GROUP.name, stack_triangles(parts), round(sum(rows)))
-    return Problem.of_factors(base, (GROUP,), Factors((whole,)), [[each] for each in found])
+def make_problem(base: BaseParameters, triangle: Array, rows: float) -> Problem:
+    """The problem of what is known of its parameters."""
+    factor = GroupFactor(GROUP.name, triangle[np.any(triangle, axis=1)], round(rows))
+    factors = Factors((factor,))
+    return Problem.of_factors(base, (GROUP,), factors, [[factors]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class Opened:
         Of the first robot.
     statement : Statement
         That all of them have.
-    members : tuple of Member
+    team : Team
         Ordered by name.
     left : tuple of str
         Logs that do not count, with the reasons.
@@ -70,7 +67,7 @@ class Opened:
 
     folder: Path
     statement: Statement
-    members: tuple[Member, ...]
+    team: Team
     fitted: Fitted
     left: tuple[str, ...]
 
@@ -112,8 +109,8 @@ def weigh(folders: Sequence[str | Path], progress: Progress = ignore_progress) -
         words = "a fleet has two robots at least; give a folder of factors for each"
         raise InputError("; ".join([words, *left]))
     progress("population", 0.0)
-    members = weigh_members(first[1].model, sorted(robots.items()))
-    return Opened(*first, tuple(members), fit_fleet(members), tuple(left))
+    team = weigh_members(first[1].model, sorted(robots.items()))
+    return Opened(*first, team, fit_fleet(team), tuple(left))
 
 
 @limit_to_one_thread
@@ -125,16 +122,19 @@ def identify_type(
 ) -> Fit:
     """Identify what the robots share, their drives at the mean of the population.
 
-    Every robot tells the type what its own deviation leaves; error bars rest on how the robots
-    scatter, each being one run.
+    Every robot tells the type what its own deviation leaves; error bars know that the spreads of
+    deviations are estimated.
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
-    kept = [robots.members[k] for k in robots.fitted.kept]
-    base = kept[0].problem.base
-    problem = make_problem(base, robots.fitted.population.triangles, [each.rows for each in kept])
+    kept = [robots.team.members[k] for k in robots.fitted.kept]
+    rows = sum(each.rows for each in kept)
+    known = describe_knowledge(*robots.fitted.population.know_type(), rows)
+    base = robots.team.base
     sources = sorted((s for each in kept for s in each.sources), key=lambda s: s.about.key)
     whole, parts = merge_sources(base.idim, sources)
+    given = {**given, "covariance": given.get("covariance") or "sandwich"}
+    problem = make_problem(base, known, rows)
     return fit_sources(whole, sources, parts, method, given, progress, watch, problem)
 
 
@@ -154,45 +154,33 @@ def identify_member(
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
-    names = [member.name for member in robots.members]
+    names = [member.name for member in robots.team.members]
     if name not in names:
         raise InputError(f"no robot is called {name!r}{suggest_nearest(name, names)}")
     number = names.index(name)
-    own, told = robots.members[number], tell_of_member(robots.fitted, number)
-    parts = [own.triangle] if told is None else [own.triangle, told]
-    rows = [own.rows, *(float(len(each) - 1) for each in parts[1:])]
-    problem = make_problem(own.problem.base, parts, rows)
-    return fit_sources(
-        own.problem,
-        own.sources,
-        own.parts,
-        method,
-        {"covariance": "sandwich", **given},
-        progress,
-        watch,
-        problem,
-    )
-
-
-def tell_of_member(fitted: Fitted, number: int) -> Array | None:
-    """What the others tell of one robot; None of one that does not belong."""
-    if fitted.odd[number]:
-        return None
-    return add_deviation(fitted.others[number], fitted.M, fitted.population.spread)[0]
+    own, fitted = robots.team.members[number], robots.fitted
+    if number in fitted.kept:
+        rows = own.rows + sum(len(each) - 1 for each in fitted.population.triangles)
+        known = describe_knowledge(*fitted.population.know_robot(fitted.kept.index(number)), rows)
+    else:
+        rows, known = own.rows, own.triangle
+    given = {**given, "covariance": given.get("covariance") or "sandwich"}
+    problem = make_problem(own.problem.base, known, rows)
+    return fit_sources(own.problem, own.sources, own.parts, method, given, progress, watch, problem)
 
 
 def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     """What is said of every robot and of the type."""
-    members, fitted, base = robots.members, robots.fitted, fit.base
-    betas = [find_own_parameters(each, fitted, k) for k, each in enumerate(members)]
+    team, fitted, base = robots.team, robots.fitted, fit.base
+    members = team.members
+    betas = [find_own_parameters(team, fitted, k) for k in range(len(members))]
     levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
     scatter = estimate_scatter(levels)
-    names = [base.idim.parameters[k].name for k in fitted.drives]
+    names = [base.idim.parameters[k].name for k in team.drives.places]
     joints = base.idim.robot.joint_names
     rows = []
     for k, (member, beta) in enumerate(zip(members, betas, strict=True)):
-        spread = fitted.population.spread * (WIDE if fitted.odd[k] else 1.0)
-        deviation, error = find_deviation(member.triangle, fitted.others[k], fitted.M, spread)
+        deviation, error = find_own_deviation(team, fitted, k)
         sessions = [source.name for source in member.sources]
         rows.append(
             FleetRobot(
@@ -217,8 +205,18 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     return Fleet(fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left)
 
 
-def find_own_parameters(member: Member, fitted: Fitted, number: int) -> Array:
-    """Base parameters of one robot, by least squares and what the others tell of it."""
-    told = tell_of_member(fitted, number)
-    parts = [member.triangle] if told is None else [member.triangle, told]
-    return System.of(stack_triangles(parts)).solve()
+def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+    """Deviation of a robot's drives from the type's, and its standard errors."""
+    if number in fitted.kept:
+        return fitted.population.know_deviation(fitted.kept.index(number))
+    spread = WIDE * fitted.population.spread
+    triangle = team.members[number].triangle
+    deviation, root = find_deviation(triangle, fitted.others[number], team.drives.M, spread)
+    return deviation, np.linalg.norm(root, axis=1)
+
+
+def find_own_parameters(team: Team, fitted: Fitted, number: int) -> Array:
+    """Base parameters of one robot: its own least squares, of one that belongs with the others'."""
+    if number in fitted.kept:
+        return fitted.population.know_robot(fitted.kept.index(number))[0]
+    return System.of(team.members[number].triangle).solve()

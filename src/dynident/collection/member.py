@@ -1,4 +1,8 @@
-"""One robot of a fleet: its sources as one triangle, each row weighed by what its noise allows."""
+"""One robot of a fleet: its sources as one triangle, each row weighed by what its noise allows.
+
+Friction and offsets differ from session to session: the sessions of a robot are a population of
+their own, and what each tells of the robot is its triangle with its own deviation eliminated.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.collection.identify import estimate_sigma, merge_sources
+from dynident.collection.population import add_deviation, compare_triangles, fit_spreads
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.regression.blocks import measure_run_inflation
-from dynident.regression.factors import Factors, stack_weighted_groups
+from dynident.regression.factors import Factors, System, stack_triangles, stack_weighted_groups
 from dynident.regression.problem import Problem
 
 ENOUGH = 5
 """Rows a column from which a robot's own sigma is taken, else that of the others."""
+SMALLEST = 0.1
+"""Spread between robots to begin with, as a share of a parameter's size."""
+CLOSER = 0.1
+"""Spread between sessions over that between robots, to begin with."""
+ROUNDS = 2
+"""Of spreads between sessions and the inflation, which hardly move each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +47,9 @@ class Member:
     sigma : ndarray, shape (groups,)
         That weigh its rows.
     inflation : float
-        Variance of its scores over that of white errors of these sigmas.
+        Variance of errors over that of white ones of these sigmas.
     triangle : ndarray, shape (p + 1, p + 1)
-        ``[R z]`` of all rows, of unit variance.
+        ``[R z]`` of all rows, of unit variance, deviations of sessions eliminated.
     """
 
     name: str
@@ -58,17 +70,62 @@ class Member:
         return whiten_factors(part, self.sigma, self.inflation)
 
 
+@dataclass(frozen=True, eq=False)
+class Drives:
+    """Parameters that each robot has of its own.
+
+    Attributes
+    ----------
+    places : tuple of int
+        Among the standard parameters.
+    M : ndarray, shape (p, q)
+        From these to base parameters.
+    values : ndarray, shape (q,)
+        About what they are, to scale by.
+    start : ndarray, shape (q,)
+        Spreads between robots to begin with.
+    varying : tuple of int
+        Those of them that differ from session to session, too.
+    """
+
+    places: tuple[int, ...]
+    M: Array
+    values: Array
+    start: Array
+    varying: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Robots that are weighed alike.
+
+    Attributes
+    ----------
+    members : tuple of Member
+    base : BaseParameters
+    drives : Drives
+    session : ndarray, shape (q,)
+        Spreads between sessions of a robot; zero where none is told.
+    """
+
+    members: tuple[Member, ...]
+    base: BaseParameters
+    drives: Drives
+    session: Array
+
+
 def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
     """``[R z]`` of unit variance."""
     return np.asarray(stack_weighted_groups(part.groups, sigma) / np.sqrt(inflation))
 
 
-def weigh_members(model: Idim, robots: Sequence[tuple[str, Sequence[Source]]]) -> list[Member]:
+def weigh_members(model: Idim, robots: Sequence[tuple[str, Sequence[Source]]]) -> Team:
     """All robots, weighed alike.
 
     Sigmas are those of a robot's own least squares, or the fleet's median where it has few rows.
-    The inflation is the fleet's median: errors are correlated in time, and friction differs from
-    session to session; a robot alone tells little of either.
+    Spreads between sessions and the inflation are those of all robots, for one tells little of
+    either: by how much sessions contradict each other in what does not differ. Where no robot has
+    two, runs of time tell the inflation.
 
     Raises
     ------
@@ -76,23 +133,69 @@ def weigh_members(model: Idim, robots: Sequence[tuple[str, Sequence[Source]]]) -
         For robots whose logs determine other base parameters than those of the first.
     """
     names = [name for name, _ in robots]
-    merged = [merge_sources(model, sources) for _, sources in robots]
+    ordered = [sorted(sources, key=lambda source: source.name) for _, sources in robots]
+    merged = [merge_sources(model, sources) for sources in ordered]
     problems = [problem for problem, _ in merged]
+    base = problems[0].base
     for name, problem in zip(names, problems, strict=True):
-        if problem.base.names != problems[0].base.names:
+        if problem.base.names != base.names:
             raise InputError(
                 f"{name}: its logs determine other base parameters than those of {names[0]}"
             )
     sigmas = share_sigmas(problems)
-    weighed = zip(problems, sigmas, strict=True)
-    inflation = max(1.0, float(np.median([measure_run_inflation(*each) for each in weighed])))
+    parts = [tuple(own) for _, own in merged]
+    families = [
+        np.array([whiten_factors(part, sigma, 1.0) for part in own])
+        for own, sigma in zip(parts, sigmas, strict=True)
+    ]
+    drives = describe_drives(base, np.vstack(families))
+    spread, inflation = np.zeros(len(drives.places)), 1.0
+    if max(map(len, families)) > 1:
+        spread, inflation = weigh_sessions(families, drives)
+    else:
+        found = [measure_run_inflation(*each) for each in zip(problems, sigmas, strict=True)]
+        inflation = max(1.0, float(np.median(found)))
+    own = drives.M[:, drives.varying], spread[[*drives.varying]]
     members = []
-    for (name, sources), (problem, parts), sigma in zip(robots, merged, sigmas, strict=True):
-        pairs = sorted(zip(sources, parts, strict=True), key=lambda pair: pair[0].name)
-        ordered, own = zip(*pairs, strict=True)
-        triangle = whiten_factors(problem.factors, sigma, inflation)
-        members.append(Member(name, ordered, problem, own, sigma, inflation, triangle))
-    return members
+    for k, name in enumerate(names):
+        sessions = families[k] / np.sqrt(inflation)
+        told = add_deviation(sessions, *own)[0] if np.any(spread) else sessions
+        triangle = stack_triangles([*told])
+        members.append(
+            Member(name, tuple(ordered[k]), problems[k], parts[k], sigmas[k], inflation, triangle)
+        )
+    return Team(tuple(members), base, drives, spread)
+
+
+def describe_drives(base: BaseParameters, triangles: Array) -> Drives:
+    """What robots of these triangles have of their own."""
+    idim = base.idim
+    places = tuple(range(idim.inertial, len(idim.parameters)))
+    M = base.matrix[:, places]
+    values = np.linalg.pinv(M) @ System.of(stack_triangles([*triangles])).solve()
+    symbols = [idim.parameters[k].symbol for k in places]
+    largest = [
+        max(abs(v) for v, other in zip(values, symbols, strict=True) if other == own)
+        for own in symbols
+    ]
+    start = SMALLEST * np.maximum(largest, 1e-6)
+    varying = tuple(k for k, symbol in enumerate(symbols) if not symbol.startswith("Ia"))
+    return Drives(places, M, values, start, varying)
+
+
+def weigh_sessions(families: Sequence[Array], drives: Drives) -> tuple[Array, float]:
+    """Spreads between sessions, and by how much these contradict each other in all else."""
+    varying = [*drives.varying]
+    M, spread, inflation = drives.M[:, varying], CLOSER * drives.start[varying], 1.0
+    for _ in range(ROUNDS):
+        scaled = [each / np.sqrt(inflation) for each in families]
+        spread, _, found = fit_spreads(scaled, M, spread)
+        compared = [compare_triangles([*each.triangles]) for each in found]
+        value, freedom = np.sum(compared, axis=0)
+        inflation *= float(value / freedom)
+    whole = np.zeros(len(drives.places))
+    whole[varying] = spread
+    return whole, inflation
 
 
 def share_sigmas(problems: Sequence[Problem]) -> Array:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, chdtri, stdtr
 
-from dynident.collection.member import Member
+from dynident.collection.member import Drives, Team
 from dynident.collection.population import (
     Population,
     add_deviation,
     compare_triangles,
+    count_freedom,
     fit_population,
     leave_each_out,
     solve_deviation,
@@ -21,7 +22,6 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim
 from dynident.regression.factors import System, stack_triangles
 
 LEVEL = 0.01
@@ -30,8 +30,6 @@ ROUNDS = 5
 """Of leaving odd robots out of the population."""
 WIDE = 1e3
 """Spread of a deviation that may be anything, over what it usually is."""
-SMALLEST = 0.1
-"""Spread to begin with, as a share of a parameter's size."""
 BODY = 10
 
 
@@ -43,10 +41,6 @@ class Fitted:
     ----------
     population : Population
         Of the robots that belong.
-    drives : tuple of int
-        Standard parameters that each robot has of its own.
-    M : ndarray, shape (p, q)
-        From these to base parameters.
     kept : tuple of int
         Robots that belong.
     others : tuple of ndarray
@@ -56,14 +50,12 @@ class Fitted:
     """
 
     population: Population
-    drives: tuple[int, ...]
-    M: Array
     kept: tuple[int, ...]
     others: tuple[Array, ...]
     odd: tuple[str, ...]
 
 
-def fit_fleet(members: Sequence[Member]) -> Fitted:
+def fit_fleet(team: Team) -> Fitted:
     """Spreads and type of the robots that belong, and which do not.
 
     A robot's links contradict the others' where the sum of squares of both together exceeds what
@@ -75,30 +67,23 @@ def fit_fleet(members: Sequence[Member]) -> Fitted:
     ComputationError
         Where most robots contradict each other.
     """
-    base = members[0].problem.base
-    idim = base.idim
-    drives = tuple(range(idim.inertial, len(idim.parameters)))
-    M = base.matrix[:, drives]
-    triangles = [member.triangle for member in members]
-    start = guess_spreads(idim, System.of(stack_triangles(triangles)).solve(), M)
-    fleet = Fleetwide(base, drives, M, triangles, start)
+    triangles = [member.triangle for member in team.members]
+    fleet = Fleetwide(team.base, team.drives, triangles)
     links, found = leave_odd_links_out(fleet)
     odd, found = leave_odd_drives_out(fleet, links, found)
     kept = fleet.list_kept(odd)
     others = list_others(found, kept, triangles)
-    words = tuple(odd.get(k, "") for k in range(len(members)))
-    return Fitted(found, drives, M, kept, tuple(others), words)
+    words = tuple(odd.get(k, "") for k in range(len(triangles)))
+    return Fitted(found, kept, tuple(others), words)
 
 
 @dataclass(frozen=True, eq=False)
 class Fleetwide:
-    """What is the same in every round: see `Fitted`, and spreads to begin with."""
+    """What is the same in every round."""
 
     base: BaseParameters
-    drives: tuple[int, ...]
-    M: Array
+    drives: Drives
     triangles: Sequence[Array]
-    start: Array
 
     def list_kept(self, odd: Mapping[int, str]) -> tuple[int, ...]:
         """Robots but for the odd ones, of which there may not be too many."""
@@ -113,7 +98,8 @@ class Fleetwide:
 
     def fit(self, kept: Sequence[int]) -> Population:
         """The population of some of the robots."""
-        return fit_population([self.triangles[k] for k in kept], self.M, self.start)
+        drives = self.drives
+        return fit_population([self.triangles[k] for k in kept], drives.M, drives.start)
 
 
 def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
@@ -123,7 +109,8 @@ def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
         kept = fleet.list_kept(odd)
         found = fleet.fit(kept)
         others = list_others(found, kept, fleet.triangles)
-        free = [add_deviation(other, fleet.M, WIDE * fleet.start)[0] for other in others]
+        drives = fleet.drives
+        free = [add_deviation(other, drives.M, WIDE * drives.start)[0] for other in others]
         chances, scale = judge_links(fleet.triangles, free, kept)
         before, odd = (
             odd,
@@ -143,25 +130,16 @@ def leave_odd_drives_out(
 ) -> tuple[dict[int, str], Population]:
     """Robots that are odd by their drives, too: the farthest first, until one belongs."""
     odd = dict(odd)
-    while len(found.deviations) > 3:
+    while len(found.triangles) > 3:
         kept = fleet.list_kept(odd)
-        far = kept[int(np.argmax(np.max(np.abs(found.deviations) / found.spread, axis=1)))]
+        sizes = np.abs(found.found.deviations) / found.spread
+        far = kept[int(np.argmax(np.max(sizes, axis=1)))]
         without = fleet.fit([k for k in kept if k != far])
         words = judge_drives(fleet, without, fleet.triangles[far])
         if not words:
             break
         odd[far], found = words, without
     return odd, found
-
-
-def guess_spreads(idim: Idim, beta: Array, M: Array) -> Array:
-    """A tenth of the largest parameter of its kind."""
-    size = np.abs(np.linalg.pinv(M) @ beta)
-    symbols = [p.symbol for p in idim.parameters[idim.inertial :]]
-    largest = [
-        max(s for s, other in zip(size, symbols, strict=True) if other == own) for own in symbols
-    ]
-    return np.asarray(SMALLEST * np.maximum(largest, 1e-6))
 
 
 def list_others(found: Population, kept: Sequence[int], triangles: Sequence[Array]) -> list[Array]:
@@ -184,7 +162,7 @@ def judge_links(
         By which statistics exceed chi squared in the fleet's median, 1 at least.
     """
     found = [
-        compare_triangles(triangle, other)
+        compare_triangles([triangle, other])
         for triangle, other in zip(triangles, others, strict=True)
     ]
     ratios = [found[k][0] / chdtri(found[k][1], 0.5) for k in kept if found[k][1]]
@@ -193,34 +171,54 @@ def judge_links(
 
 
 def judge_drives(fleet: Fleetwide, others: Population, triangle: Array) -> str:
-    """The drive's parameter that is far from the others', in words; empty where none is.
+    """What of a robot's drives is far from the others', in words; empty where nothing is.
 
-    Each parameter's deviation is free in turn, the others keep their spreads. It is t distributed
-    about the type, for so many others tell the spread.
+    The shift of each parameter, and of all friction of each joint, that explains the robot best is
+    t distributed: its error has the spread of the others, with the degrees of freedom of that.
     """
-    told, parameters = stack_triangles(others.triangles), fleet.base.idim.parameters
+    told, drives = stack_triangles(others.triangles), fleet.drives
+    shifts = list_shifts(fleet.base, drives)
     worst, words = 1.0, ""
-    for k, place in enumerate(fleet.drives):
-        free = others.spread.copy()
-        free[k] *= WIDE
-        deviation, error = find_deviation(triangle, told, fleet.M, free)
-        t = deviation[k] / np.hypot(others.spread[k], error[k])
-        chance = 2.0 * float(stdtr(len(others.deviations) - 1, -abs(t)))
+    for name, unit, shift in shifts:
+        own = np.column_stack([drives.M, drives.M @ shift])
+        spread = np.append(others.spread, WIDE)
+        deviation, root = find_deviation(triangle, told, own, spread)
+        size, variance = deviation[-1], float(root[-1] @ root[-1])
+        slopes = 2.0 * (root[:-1] @ root[-1] / others.spread) ** 2
+        # the type is told by as many robots, and moves with the same spreads
+        slopes *= 1.0 + 1.0 / len(others.triangles)
+        freedom = count_freedom(np.array([variance]), slopes[None], others.unsure)[0]
+        t = abs(size) / np.sqrt(variance)
+        chance = 2.0 * float(stdtr(freedom, -t))
         if chance < worst:
             worst = chance
-            words = (
-                f"{parameters[place].name} differs by {format_number(deviation[k], 2)}, "
-                f"{abs(t):.1f} times the spread of the others"
-            )
-    return words if worst < LEVEL / len(fleet.drives) else ""
+            amount = f"{100.0 * size:+.0f} %" if unit == "%" else format_number(size, 2)
+            words = f"{name} differs by {amount}, {t:.1f} times what is usual among the others"
+    return words if worst < LEVEL / len(shifts) else ""
+
+
+def list_shifts(base: BaseParameters, drives: Drives) -> list[tuple[str, str, Array]]:
+    """In what a robot's drives may be odd, by name and unit: each parameter in its own, and all
+    friction of a joint, which wear multiplies alike.
+    """
+    idim = base.idim
+    parameters = [idim.parameters[k] for k in drives.places]
+    found = [
+        (p.name, "", line) for p, line in zip(parameters, np.eye(len(drives.places)), strict=True)
+    ]
+    for j, joint in enumerate(idim.robot.joint_names):
+        rubs = [p.number == j + 1 and p.symbol[:2] not in ("Ia", "of") for p in parameters]
+        if any(rubs):
+            found.append((f"friction of {joint}", "%", np.where(rubs, drives.values, 0.0)))
+    return found
 
 
 def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tuple[Array, Array]:
-    """A robot's deviation from the type that the others tell, and its standard errors."""
+    """A robot's deviation from the type that the others tell, and a root of its covariance."""
     told, line = add_deviation(other, M, spread)
     system = System.of(stack_triangles([triangle, told]))
-    deviation, error = solve_deviation(line, system.solve(), system.inverse())
-    return -deviation, error  # the type is the robot plus what was eliminated
+    deviation, own, shared = solve_deviation(line, system.solve(), system.inverse())
+    return -deviation, np.hstack([own, -shared])  # the type is the robot plus what was eliminated
 
 
 def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: float) -> str:
@@ -237,7 +235,7 @@ def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: fl
         told, _ = add_deviation(
             other, base.matrix[:, BODY * k : BODY * (k + 1)], np.full(BODY, WIDE)
         )
-        value, freedom = compare_triangles(triangle, told)
+        value, freedom = compare_triangles([triangle, told])
         best = min(best, (value, freedom, k))
     value, freedom, k = best
     if chdtrc(freedom, value / scale) < LEVEL:
@@ -246,8 +244,8 @@ def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: fl
             "or another robot"
         )
     own = base.matrix[:, BODY * k : BODY * (k + 1)]
-    deviation, error = find_deviation(triangle, other, own, np.full(BODY, WIDE))
+    deviation, root = find_deviation(triangle, other, own, np.full(BODY, WIDE))
     name = robot.links[k]
-    mass, sure = deviation[0], error[0]
+    mass, sure = deviation[0], np.linalg.norm(root[0])
     size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
     return f"{name} differs{size}: a tool, a load or another part"

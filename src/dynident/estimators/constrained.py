@@ -142,8 +142,9 @@ def build_constrained_setting(
         sigma = known
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
-    # rows and their factors give the same answer where both count errors alike
-    counted = bars if bars.covariance == BLOCKS else ErrorBars()
+    # rows and their factors give the same answer where both count errors alike; of factors alone
+    # there is nothing better than what was asked for
+    counted = bars if bars.covariance == BLOCKS or not problem.at_hand else ErrorBars()
     kappa = float(np.sqrt(measure_variance_inflation(scores, system, counted)))
     if knowledge.prior_weight == HELD_OUT:
         knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)
