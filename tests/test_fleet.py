@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ import toy
 import dynident as di
 from dynident.cli import run
 from dynident.collection.changes import estimate_scatter, find_changes
+from dynident.collection.folder import read_sources, read_statement
+from dynident.collection.member import Site, weigh_members
+from dynident.collection.odd import fit_fleet
 from dynident.collection.population import (
     add_deviation,
     compare_triangles,
@@ -26,7 +30,8 @@ from dynident.collection.population import (
 )
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.regression.factors import stack_triangles
+from dynident.regression.factors import Factors, stack_triangles
+from dynident.study.fleet import read_fleet
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
 RATE, SAMPLES, SESSIONS = 100.0, 800, 4
@@ -122,18 +127,20 @@ def test_intervals_know_that_spreads_are_estimated():
         M, triangles, deviations, _ = draw_triangles(6, 4, spread, 60, 100 + seed)
         found = fit_population(triangles, M, np.ones(3))
         beta = np.random.default_rng(100 + seed).normal(size=4)
-        value, root = found.know_type()
+        value, root = found.know_type(np.eye(4))
         hits.append(np.abs(value - beta) < 1.96 * np.linalg.norm(root, axis=1))
-        value, root = found.know_robot(2)
+        value, root = found.know_robot(2, np.eye(4))
         own = beta + M @ deviations[2]
         hits.append(np.abs(value - own) < 1.96 * np.linalg.norm(root, axis=1))
         value, error = found.know_deviation(4)
         hits.append(np.append(np.abs(value - deviations[4]) < 1.96 * error, True))
     assert 0.92 < np.mean(hits) < 0.98
-    known = describe_knowledge(*found.know_robot(2), 100.0)
-    np.testing.assert_allclose(np.linalg.solve(known[:4, :4], known[:4, 4]), found.know_robot(2)[0])
+    known = describe_knowledge(*found.know_robot(2, np.eye(4)), 100.0)
+    np.testing.assert_allclose(
+        np.linalg.solve(known[:4, :4], known[:4, 4]), found.know_robot(2, np.eye(4))[0]
+    )
     inverse = np.linalg.inv(known[:4, :4])
-    root = found.know_robot(2)[1]
+    root = found.know_robot(2, np.eye(4))[1]
     np.testing.assert_allclose(inverse @ inverse.T, root @ root.T, atol=1e-12)
 
 
@@ -253,6 +260,63 @@ def test_the_type_is_a_result_as_any_other(made: Path):
     std = np.sqrt(np.diag(fit.estimate.covariance.matrix))
     assert np.all(np.abs(fit.estimate.beta - beta) < 5.0 * std)
     assert model.names[: fit.base.idim.inertial] == fit.base.idim.names[: fit.base.idim.inertial]
+
+
+def test_a_tool_of_a_site_is_shared_by_its_robots(made: Path):
+    site = '[[site]]\nname = "hall 2"\nrobots = ["arm1"]\ntool = "fore"\n'
+    (made / "fleet.toml").write_text('robots = ["out/factors/arm[0-7]"]\n' + site)
+    assert run(["fleet", str(made / "fleet.toml"), "-o", str(made / "sites")]) == 0
+    told = json.loads((made / "sites" / "fleet.json").read_text())
+    assert not {robot["name"]: robot for robot in told["robots"]}["arm1"]["odd"]
+    (words,) = told["tools"]
+    mass, _, error = words.partition("fore differs by +")[2].partition(" kg")[0].split()
+    heavier = 0.3 * di.load_robot(ARM).nominal[1, 0]
+    assert abs(float(mass) - heavier) < 2.0 * float(error) < 0.1 * heavier
+    assert words.startswith("hall 2: ")
+    assert "hall 2: fore differs" in (made / "sites" / "fleet.html").read_text()
+    (made / "logs.toml").write_text('study = "study.toml"\nrobots = ["arm[0-7]", "arm7"]\n')
+    whole = read_fleet(made / "logs.toml")
+    assert whole.study == made / "study.toml"
+    assert whole.folders == [made / f"arm{k}" for k in range(8)]
+    assert run(["fleet", str(made / "logs.toml"), "--study", str(made / "study.toml")]) == 2
+    folders, fleet = read_fleet(made / "fleet.toml").folders, di.identify_fleet
+    with pytest.raises(InputError, match="did you mean 'fore'"):
+        fleet(folders, sites=[Site("hall 2", ("arm1",), "for")])
+    with pytest.raises(InputError, match="no robot is called brm"):
+        fleet(folders, sites=[Site("hall 2", ("brm*",), "fore")])
+    with pytest.raises(InputError, match="leave one site out"):
+        fleet(folders, sites=[Site("hall 2", ("arm*",), "fore")])
+    (made / "none.toml").write_text('robots = ["crm*"]\n')
+    with pytest.raises(InputError, match=r"none.toml: robots: no folder is called 'crm\*'"):
+        read_fleet(made / "none.toml")
+
+
+def test_a_torque_constant_that_is_off_is_named(made: Path):
+    folders = [made / "out" / "factors" / f"arm{k}" for k in (0, 4, 5, 6, 7)]
+    model = read_statement(folders[0]).model
+    robots = [(folder.name, read_sources(folder, read_statement(folder))[0]) for folder in folders]
+
+    def scale(part: Factors) -> Factors:
+        """The same rows with a torque of the shoulder that is 10 % larger."""
+        last = np.append(np.ones(part.parameters), 1.1)
+        groups = [
+            replace(g, factor=g.factor * (last if g.name == "shoulder" else 1.0))
+            for g in part.groups
+        ]
+        return Factors(tuple(groups))
+
+    robots[2] = (
+        "arm5",
+        [
+            replace(each, factors=scale(each.factors), runs=tuple(map(scale, each.runs)))
+            for each in robots[2][1]
+        ],
+    )
+    words = fit_fleet(weigh_members(model, robots)).odd
+    assert [bool(each) for each in words] == [False, False, True, False, False]
+    assert words[2].startswith("torque constant or gear of shoulder differs by +")
+    share = float(words[2].partition("by +")[2].partition(" ")[0])
+    assert share == pytest.approx(10.0, abs=1.0)
 
 
 def test_a_robot_with_few_rows_is_told_by_the_others(made: Path, tmp_path: Path):

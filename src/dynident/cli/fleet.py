@@ -19,7 +19,8 @@ def fleet(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="ROBOT", help="A folder a robot: of factors, or with --study of logs."
+            metavar="ROBOT|FLEET",
+            help="A folder a robot: of factors, or with --study of logs; or a file of all of them.",
         ),
     ],
     study: Annotated[
@@ -59,6 +60,12 @@ def fleet(
     from dynident.study import fleet as fleets
     from dynident.study.collect import read_model_study
 
+    given = fleets.FleetFile(study, folders, ())
+    if len(folders) == 1 and folders[0].suffix == ".toml":
+        if study is not None:
+            raise InputError(f"--study: {folders[0]} says which; leave it out")
+        given = fleets.read_fleet(folders[0])
+    study, folders, sites = given
     if study is not None and output is None:
         raise InputError("--study collects factors: say where with -o DIR")
     left: list[str] = []
@@ -70,11 +77,11 @@ def fleet(
                 read_model_study(study), folders, output / "factors", workers, progress
             )
         if robot is None:
-            found = fleets.identify_fleet(folders, method, progress=progress)
+            found = fleets.identify_fleet(folders, method, sites=sites, progress=progress)
             fit, text, plain = found.fit, found.summary(), found.to_dict()
             pages = {OUTPUTS[0]: to_json(plain), OUTPUTS[1]: found.render()}
         else:
-            fit = fleets.identify_robot(folders, robot, method, progress=progress)
+            fit = fleets.identify_robot(folders, robot, method, sites=sites, progress=progress)
             text, plain, pages = fit.summary(), serialise_result(fit, output), {}
     contents, notes = ({}, ()) if output is None else fit.render_files(output)
     if output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from dynident.collection.identify import (
     merge_sources,
     refuse_what_needs_rows,
 )
-from dynident.collection.member import Team, weigh_members
+from dynident.collection.member import Site, Team, weigh_members
 from dynident.collection.odd import WIDE, Fitted, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
@@ -38,6 +38,8 @@ from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit
 from dynident.report.fleet import DriveSpread, Fleet, FleetRobot
 
+TOLD = 1e-6
+"""Share of a mass that logs may leave open."""
 GROUP = RowGroup("fleet", "1")
 """Rows of unit variance, whatever they were of."""
 
@@ -73,7 +75,11 @@ class Opened:
 
 
 @limit_to_one_thread
-def weigh(folders: Sequence[str | Path], progress: Progress = ignore_progress) -> Opened:
+def weigh(
+    folders: Sequence[str | Path],
+    sites: Sequence[Site] = (),
+    progress: Progress = ignore_progress,
+) -> Opened:
     """Read robots of one model and preparation, and tell the odd ones from the others.
 
     Raises
@@ -109,7 +115,7 @@ def weigh(folders: Sequence[str | Path], progress: Progress = ignore_progress) -
         words = "a fleet has two robots at least; give a folder of factors for each"
         raise InputError("; ".join([words, *left]))
     progress("population", 0.0)
-    team = weigh_members(first[1].model, sorted(robots.items()))
+    team = weigh_members(first[1].model, sorted(robots.items()), sites)
     return Opened(*first, team, fit_fleet(team), tuple(left))
 
 
@@ -129,8 +135,9 @@ def identify_type(
     refuse_what_needs_rows(method, given)
     kept = [robots.team.members[k] for k in robots.fitted.kept]
     rows = sum(each.rows for each in kept)
-    known = describe_knowledge(*robots.fitted.population.know_type(), rows)
     base = robots.team.base
+    own = robots.team.extend(np.eye(base.count)).T
+    known = describe_knowledge(*robots.fitted.population.know_type(own), rows)
     sources = sorted((s for each in kept for s in each.sources), key=lambda s: s.about.key)
     whole, parts = merge_sources(base.idim, sources)
     given = {**given, "covariance": given.get("covariance") or "sandwich"}
@@ -161,7 +168,7 @@ def identify_member(
     own, fitted = robots.team.members[number], robots.fitted
     if number in fitted.kept:
         rows = own.rows + sum(len(each) - 1 for each in fitted.population.triangles)
-        known = describe_knowledge(*fitted.population.know_robot(fitted.kept.index(number)), rows)
+        known = describe_knowledge(*know_robot(robots.team, fitted, number), rows)
     else:
         rows, known = own.rows, own.triangle
     given = {**given, "covariance": given.get("covariance") or "sandwich"}
@@ -177,6 +184,8 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
     scatter = estimate_scatter(levels)
     names = [base.idim.parameters[k].name for k in team.drives.places]
+    shared = fitted.population.found.beta.copy()
+    shared[: base.count] = fit.estimate.beta
     joints = base.idim.robot.joint_names
     rows = []
     for k, (member, beta) in enumerate(zip(members, betas, strict=True)):
@@ -188,7 +197,9 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
                 len(sessions),
                 member.problem.factors.rows,
                 score_fitted_rows(member.problem.factors, beta).overall_percent,
-                score_fitted_rows(member.problem.factors, fit.estimate.beta).overall_percent,
+                score_fitted_rows(
+                    member.problem.factors, team.map_robot(k) @ shared
+                ).overall_percent,
                 fitted.odd[k],
                 find_changes(levels[k], scatter, joints, sessions),
                 tuple(dict.fromkeys(f.what for s in member.sources for f in s.about.findings)),
@@ -199,10 +210,15 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
         )
     mean = dict(zip(base.names, fit.estimate.beta.tolist(), strict=True))
     drives = tuple(
-        DriveSpread(name, mean.get(name), spread)
-        for name, spread in zip(names, fitted.population.spread.tolist(), strict=True)
+        DriveSpread(name, mean.get(name), spread, session)
+        for name, spread, session in zip(
+            names, fitted.population.spread.tolist(), team.session.tolist(), strict=True
+        )
     )
-    return Fleet(fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left)
+    tools = tuple(describe_site_tools(team, fitted))
+    return Fleet(
+        fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left, tools
+    )
 
 
 def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
@@ -210,13 +226,35 @@ def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, 
     if number in fitted.kept:
         return fitted.population.know_deviation(fitted.kept.index(number))
     spread = WIDE * fitted.population.spread
-    triangle = team.members[number].triangle
-    deviation, root = find_deviation(triangle, fitted.others[number], team.drives.M, spread)
+    others, M = fitted.others[number], team.extend(team.drives.M)
+    deviation, root = find_deviation(team.triangles[number], others, M, spread)
     return deviation, np.linalg.norm(root, axis=1)
 
 
 def find_own_parameters(team: Team, fitted: Fitted, number: int) -> Array:
     """Base parameters of one robot: its own least squares, of one that belongs with the others'."""
     if number in fitted.kept:
-        return fitted.population.know_robot(fitted.kept.index(number))[0]
+        return know_robot(team, fitted, number)[0]
     return System.of(team.members[number].triangle).solve()
+
+
+def know_robot(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+    """Base parameters of a robot that belongs, and a root of their covariance."""
+    place = fitted.kept.index(number)
+    return fitted.population.know_robot(place, team.map_robot(number))
+
+
+def describe_site_tools(team: Team, fitted: Fitted) -> Iterator[str]:
+    """By what the links of sites differ, in words."""
+    column = team.base.count
+    for tool in team.tools:
+        count = len(tool.axes)
+        mass = np.zeros((1, len(fitted.population.M)))
+        mass[0, column : column + count] = tool.axes[:, 0]
+        column += count
+        (value,), root = fitted.population.know_type(mass)
+        sure = 1.96 * float(np.linalg.norm(root))
+        words = f" by {value:+.3f} ± {sure:.3f} kg"
+        # of a mass that logs tell in part, or of no robot that belongs, nothing is said
+        told = sure > 0.0 and np.sum(tool.axes[:, 0] ** 2) > 1.0 - TOLD
+        yield f"{tool.site.name}: {tool.site.tool} differs{words if told else ''}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, chdtri, stdtr
 
-from dynident.collection.member import Drives, Team
+from dynident.collection.member import BODY, Team
 from dynident.collection.population import (
     Population,
     add_deviation,
@@ -21,7 +21,6 @@ from dynident.collection.population import (
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
-from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System, stack_triangles
 
 LEVEL = 0.01
@@ -30,7 +29,10 @@ ROUNDS = 5
 """Of leaving odd robots out of the population."""
 WIDE = 1e3
 """Spread of a deviation that may be anything, over what it usually is."""
-BODY = 10
+UNEXPLAINED = (
+    "its links are not those of the others, nor does one link explain it: a zero, a gear or "
+    "another robot"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,27 +69,32 @@ def fit_fleet(team: Team) -> Fitted:
     ComputationError
         Where most robots contradict each other.
     """
-    triangles = [member.triangle for member in team.members]
-    fleet = Fleetwide(team.base, team.drives, triangles)
+    fleet = Fleetwide(team, team.extend(team.drives.M))
     links, found = leave_odd_links_out(fleet)
     odd, found = leave_odd_drives_out(fleet, links, found)
     kept = fleet.list_kept(odd)
-    others = list_others(found, kept, triangles)
-    words = tuple(odd.get(k, "") for k in range(len(triangles)))
+    others = list_others(found, kept, team.triangles)
+    words = tuple(odd.get(k, "") for k in range(len(team.members)))
     return Fitted(found, kept, tuple(others), words)
 
 
 @dataclass(frozen=True, eq=False)
 class Fleetwide:
-    """What is the same in every round."""
+    """What is the same in every round.
 
-    base: BaseParameters
-    drives: Drives
-    triangles: Sequence[Array]
+    Attributes
+    ----------
+    team : Team
+    M : ndarray, shape (P, q)
+        From deviations of drives to all that is shared.
+    """
+
+    team: Team
+    M: Array
 
     def list_kept(self, odd: Mapping[int, str]) -> tuple[int, ...]:
         """Robots but for the odd ones, of which there may not be too many."""
-        robots = len(self.triangles)
+        robots = len(self.team.members)
         kept = tuple(k for k in range(robots) if k not in odd)
         if len(kept) < max(2, robots / 2):
             raise ComputationError(
@@ -98,24 +105,24 @@ class Fleetwide:
 
     def fit(self, kept: Sequence[int]) -> Population:
         """The population of some of the robots."""
-        drives = self.drives
-        return fit_population([self.triangles[k] for k in kept], drives.M, drives.start)
+        team = self.team
+        return fit_population([team.triangles[k] for k in kept], self.M, team.drives.start)
 
 
 def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
     """Robots whose links contradict the others', with the words, and the population without."""
     odd: dict[int, str] = {}
+    triangles, start = fleet.team.triangles, fleet.team.drives.start
     for _ in range(ROUNDS):
         kept = fleet.list_kept(odd)
         found = fleet.fit(kept)
-        others = list_others(found, kept, fleet.triangles)
-        drives = fleet.drives
-        free = [add_deviation(other, drives.M, WIDE * drives.start)[0] for other in others]
-        chances, scale = judge_links(fleet.triangles, free, kept)
+        others = list_others(found, kept, triangles)
+        free = [add_deviation(other, fleet.M, WIDE * start)[0] for other in others]
+        chances, scale = judge_links(triangles, free, kept)
         before, odd = (
             odd,
             {
-                k: explain_links(fleet.base, fleet.triangles[k], free[k], scale)
+                k: explain_links(fleet.team, k, free[k], scale)
                 for k, chance in enumerate(chances)
                 if chance < LEVEL
             },
@@ -135,7 +142,7 @@ def leave_odd_drives_out(
         sizes = np.abs(found.found.deviations) / found.spread
         far = kept[int(np.argmax(np.max(sizes, axis=1)))]
         without = fleet.fit([k for k in kept if k != far])
-        words = judge_drives(fleet, without, fleet.triangles[far])
+        words = judge_drives(fleet, without, far)
         if not words:
             break
         odd[far], found = words, without
@@ -170,47 +177,71 @@ def judge_links(
     return [float(chdtrc(freedom, value / scale)) for value, freedom in found], scale
 
 
-def judge_drives(fleet: Fleetwide, others: Population, triangle: Array) -> str:
+def judge_drives(fleet: Fleetwide, others: Population, number: int) -> str:
     """What of a robot's drives is far from the others', in words; empty where nothing is.
 
-    The shift of each parameter, and of all friction of each joint, that explains the robot best is
-    t distributed: its error has the spread of the others, with the degrees of freedom of that.
+    A shift is t distributed: its error has the spread of the others, with the degrees of freedom of
+    that. Of those that are too large the one that explains most is named.
     """
-    told, drives = stack_triangles(others.triangles), fleet.drives
-    shifts = list_shifts(fleet.base, drives)
-    worst, words = 1.0, ""
-    for name, unit, shift in shifts:
-        own = np.column_stack([drives.M, drives.M @ shift])
-        spread = np.append(others.spread, WIDE)
-        deviation, root = find_deviation(triangle, told, own, spread)
-        size, variance = deviation[-1], float(root[-1] @ root[-1])
-        slopes = 2.0 * (root[:-1] @ root[-1] / others.spread) ** 2
+    told, line = add_deviation(stack_triangles(others.triangles), fleet.M, others.spread)
+    shifts = list_shifts(fleet, others, number)
+    largest, words = 0.0, ""
+    for name, unit, wide in shifts:
+        values, root = find_shift(wide, told)
+        size, variance = values[0], float(root[0] @ root[0])
+        _, _, shared = solve_deviation(line, values[1:], root[1:])
         # the type is told by as many robots, and moves with the same spreads
-        slopes *= 1.0 + 1.0 / len(others.triangles)
+        slopes = 2.0 * (shared @ root[0] / others.spread) ** 2 * (1.0 + 1.0 / len(others.triangles))
         freedom = count_freedom(np.array([variance]), slopes[None], others.unsure)[0]
         t = abs(size) / np.sqrt(variance)
-        chance = 2.0 * float(stdtr(freedom, -t))
-        if chance < worst:
-            worst = chance
-            amount = f"{100.0 * size:+.0f} %" if unit == "%" else format_number(size, 2)
+        if 2.0 * float(stdtr(freedom, -t)) < LEVEL / len(shifts) and t > largest:
+            amount = f"{100.0 * size:+.1f} %" if unit == "%" else format_number(size, 2)
+            largest = t
             words = f"{name} differs by {amount}, {t:.1f} times what is usual among the others"
-    return words if worst < LEVEL / len(shifts) else ""
+    return words
 
 
-def list_shifts(base: BaseParameters, drives: Drives) -> list[tuple[str, str, Array]]:
-    """In what a robot's drives may be odd, by name and unit: each parameter in its own, and all
-    friction of a joint, which wear multiplies alike.
+def list_shifts(fleet: Fleetwide, others: Population, number: int) -> list[tuple[str, str, Array]]:
+    """In what a robot's drives may be odd: name, unit, and its triangle behind a column of that.
+
+    Each parameter in its own unit; all friction of a joint, which wear multiplies alike; and the
+    scale of each torque.
     """
-    idim = base.idim
+    team = fleet.team
+    drives, triangle, idim = team.drives, team.triangles[number], team.base.idim
     parameters = [idim.parameters[k] for k in drives.places]
-    found = [
-        (p.name, "", line) for p, line in zip(parameters, np.eye(len(drives.places)), strict=True)
-    ]
+    names = [(parameter.name, "") for parameter in parameters]
+    directions = [*np.eye(len(parameters))]
     for j, joint in enumerate(idim.robot.joint_names):
         rubs = [p.number == j + 1 and p.symbol[:2] not in ("Ia", "of") for p in parameters]
         if any(rubs):
-            found.append((f"friction of {joint}", "%", np.where(rubs, drives.values, 0.0)))
-    return found
+            names.append((f"friction of {joint}", "%"))
+            directions.append(np.where(rubs, drives.values, 0.0))
+    columns = triangle[:, :-1] @ fleet.M @ np.array(directions).T
+    found = [
+        (*name, np.column_stack([column, triangle]))
+        for name, column in zip(names, columns.T, strict=True)
+    ]
+    gains = [
+        (f"torque constant or gear of {joint}", "%", team.tell_gain(number, j, others.found.beta))
+        for j, joint in enumerate(idim.robot.joint_names)
+    ]
+    return [*found, *gains]
+
+
+def find_shift(wide: Array, other: Array) -> tuple[Array, Array]:
+    """A robot's shift and parameters, and a root of their covariance.
+
+    Parameters
+    ----------
+    wide : ndarray, shape (k, 1 + p + 1)
+        Its triangle behind a column of the shift.
+    other : ndarray, shape (l, p + 1)
+        What others tell of its parameters but for the shift.
+    """
+    known = np.column_stack([np.zeros(len(other)), other])
+    system = System.of(stack_triangles([wide, known]))
+    return system.solve(), system.inverse()
 
 
 def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tuple[Array, Array]:
@@ -221,31 +252,34 @@ def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tu
     return -deviation, np.hstack([own, -shared])  # the type is the robot plus what was eliminated
 
 
-def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: float) -> str:
-    """The one link whose parameters explain a contradiction, in words.
+def explain_links(team: Team, number: int, other: Array, scale: float) -> str:
+    """The one link whose parameters explain a contradiction, or the one torque, in words.
 
     Parameters
     ----------
     other : ndarray
         What the others tell, the robot's drives being free.
     """
-    robot = base.idim.robot
-    best = np.inf, 0, 0
-    for k in range(base.idim.inertial // BODY):
-        told, _ = add_deviation(
-            other, base.matrix[:, BODY * k : BODY * (k + 1)], np.full(BODY, WIDE)
-        )
+    robot, triangle = team.base.idim.robot, team.triangles[number]
+    shared = System.of(other).solve()
+    best, words = LEVEL, UNEXPLAINED
+    for k, link in enumerate(robot.links):
+        own = team.extend(team.base.matrix[:, BODY * k : BODY * (k + 1)])
+        told, _ = add_deviation(other, own, np.full(BODY, WIDE))
         value, freedom = compare_triangles([triangle, told])
-        best = min(best, (value, freedom, k))
-    value, freedom, k = best
-    if chdtrc(freedom, value / scale) < LEVEL:
-        return (
-            "its links are not those of the others, nor does one link explain it: a zero, a gear "
-            "or another robot"
-        )
-    own = base.matrix[:, BODY * k : BODY * (k + 1)]
-    deviation, root = find_deviation(triangle, other, own, np.full(BODY, WIDE))
-    name = robot.links[k]
-    mass, sure = deviation[0], np.linalg.norm(root[0])
-    size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
-    return f"{name} differs{size}: a tool, a load or another part"
+        chance = float(chdtrc(freedom, value / scale))
+        if chance > best:
+            deviation, root = find_deviation(triangle, other, own, np.full(BODY, WIDE))
+            mass, sure = deviation[0], np.linalg.norm(root[0])
+            size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
+            best, words = chance, f"{link} differs{size}: a tool, a load or another part"
+    for j, joint in enumerate(robot.joint_names):
+        wide = team.tell_gain(number, j, shared)
+        value, freedom = compare_triangles([wide[1:, 1:], other])
+        chance = float(chdtrc(freedom, value / scale))
+        if chance > best:
+            values, root = find_shift(wide, other)
+            sure = np.linalg.norm(root[0]) * np.sqrt(scale)
+            best, size = chance, f"{100.0 * values[0]:+.1f} ± {196.0 * sure:.1f} %"
+            words = f"torque constant or gear of {joint} differs by {size}"
+    return words

@@ -137,16 +137,17 @@ class Population:
         """What each robot tells of the type."""
         return tuple(self.found.triangles)
 
-    def know_type(self) -> tuple[Array, Array]:
-        """The type's parameters and a root of their covariance."""
-        return self.found.beta, self.widen(self.found.root)
+    def know_type(self, combination: Array) -> tuple[Array, Array]:
+        """Combinations of what robots share, shape (k, p), and a root of their covariance."""
+        return combination @ self.found.beta, self.widen(combination @ self.found.root)
 
-    def know_robot(self, number: int) -> tuple[Array, Array]:
-        """A robot's parameters and a root of their covariance."""
-        found = self.found
-        common = found.root - self.M @ found.shared[number]
-        own = self.M @ found.own[number]
-        return found.beta + self.M @ found.deviations[number], self.widen(common, own, number)
+    def know_robot(self, number: int, combination: Array) -> tuple[Array, Array]:
+        """Combinations of a robot's parameters and a root of their covariance."""
+        found, M = self.found, combination @ self.M
+        common = combination @ found.root - M @ found.shared[number]
+        own = M @ found.own[number]
+        value = combination @ found.beta + M @ found.deviations[number]
+        return value, self.widen(common, own, number)
 
     def know_deviation(self, number: int) -> tuple[Array, Array]:
         """A robot's deviations and their standard errors."""
@@ -169,8 +170,9 @@ class Population:
 def count_freedom(variances: Array, slopes: Array, unsure: Array) -> Array:
     """Degrees of freedom of variances that move with spreads."""
     moved = np.einsum("vm,mn,vn->v", slopes, unsure, slopes)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(2.0 * variances**2 / moved, FEWEST, MANY))
+    known = moved * MANY <= 2.0 * variances**2
+    found = 2.0 * variances**2 / np.where(known, 1.0, moved)
+    return np.asarray(np.maximum(np.where(known, MANY, found), FEWEST))
 
 
 def add_deviation(triangles: Array, M: Array, spread: Array) -> tuple[Array, Array]:
@@ -250,10 +252,11 @@ def fit_population(triangles: Sequence[Array], M: Array, start: Array) -> Popula
     """
     _, unsure, (found,) = fit_spreads([np.array(triangles)], M, start)
     system = System.of(stack_triangles([*found.triangles]))
-    rank = system.condition()[1]
-    if rank < len(system.A):
+    # a tool that no robot carries which belongs has empty columns
+    rank, asked = system.condition()[1], int(np.sum(np.any(system.A, axis=0)))
+    if rank < asked:
         raise ComputationError(
-            f"the robots together leave {len(system.A) - rank} of {len(system.A)} base parameters "
+            f"the robots together leave {asked - rank} of {asked} base parameters "
             f"open (condition number above {UNEXCITED:.0e}): give logs with more motion"
         )
     return Population(found, M, unsure)

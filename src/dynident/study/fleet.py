@@ -1,16 +1,23 @@
-"""``dynident fleet``: folders of factors, one a robot, to the type and its odd robots."""
+"""``dynident fleet``: folders of factors, one a robot, to the type and its odd robots.
+
+What is to be said of some robots and not of others, as what their site has mounted on them, stands
+in a file of the fleet.
+"""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from dynident.collection.fleet import Opened, describe_fleet, identify_member, identify_type, weigh
 from dynident.collection.folder import HEAD
+from dynident.collection.member import Site
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.schema import File, Name, Spec, read_toml, validate_data
 from dynident.methods.keywords import IdentifyOptions
 from dynident.report.fit import Fit
 from dynident.report.fleet import Fleet
@@ -19,11 +26,58 @@ from dynident.study.run import collect_study_options
 from dynident.study.study import Study
 
 
+class SiteSpec(Spec):
+    """``[[site]]``: robots with the same tool."""
+
+    name: Name
+    robots: tuple[Name, ...]
+    tool: Name
+
+
+class FleetSpec(Spec):
+    """A file of a fleet."""
+
+    study: File | None = None
+    robots: tuple[File, ...]
+    site: tuple[SiteSpec, ...] = ()
+
+
+class FleetFile(NamedTuple):
+    """What a file of a fleet says: the study of logs, a folder a robot, and sites."""
+
+    study: Path | None
+    folders: list[Path]
+    sites: tuple[Site, ...]
+
+
+def read_fleet(path: str | Path) -> FleetFile:
+    """Read the file of a fleet; names and patterns in it are as seen from its folder.
+
+    Raises
+    ------
+    InputError
+        For keys that there are not, and patterns without a folder.
+    """
+    path = Path(path)
+    spec = validate_data(FleetSpec, read_toml(path), path)
+    folders: list[Path] = []
+    for pattern in spec.robots:
+        found = [Path(each) for each in sorted(glob.glob(str(path.parent / pattern)))]
+        found = [each for each in found if each.is_dir()]
+        if not found:
+            raise InputError(f"{path}: robots: no folder is called {pattern!r}")
+        folders += [each for each in found if each not in folders]
+    study = None if spec.study is None else path.parent / spec.study
+    sites = tuple(Site(each.name, each.robots, each.tool) for each in spec.site)
+    return FleetFile(study, folders, sites)
+
+
 @tells_compilations
 def identify_fleet(
     folders: Sequence[str | Path],
     method: str | None = None,
     *,
+    sites: Sequence[Site] = (),
     progress: Progress = ignore_progress,
     **options: Unpack[IdentifyOptions],
 ) -> Fleet:
@@ -35,6 +89,8 @@ def identify_fleet(
         One a robot, of one model and preparation.
     method : str, optional
         One of `dynident.methods.FACTORED`; that of their study by default.
+    sites : sequence of Site
+        Robots that carry the same tool.
     progress : callable
         See `Progress`.
     **options
@@ -52,7 +108,7 @@ def identify_fleet(
     ComputationError
         Where most robots contradict each other, and where no trustworthy answer came out.
     """
-    robots = weigh(folders, progress)
+    robots = weigh(folders, sites, progress)
     fit = identify_type(robots, *choose_method(robots, method, options), progress)
     return describe_fleet(robots, fit)
 
@@ -63,6 +119,7 @@ def identify_robot(
     name: str,
     method: str | None = None,
     *,
+    sites: Sequence[Site] = (),
     progress: Progress = ignore_progress,
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
@@ -70,7 +127,7 @@ def identify_robot(
 
     Parameters and errors are those of `identify_fleet`; the name of a robot is its folder's.
     """
-    robots = weigh(folders, progress)
+    robots = weigh(folders, sites, progress)
     return identify_member(robots, name, *choose_method(robots, method, options), progress)
 
 
