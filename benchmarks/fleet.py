@@ -41,7 +41,7 @@ RIGHT = {
     "worn": "friction of joint_4",
 }
 """What the words of a culprit hold."""
-COVERED = {6: 2, 12: 1, 30: 0.4}
+COVERED = {6: 1.5, 12: 1, 30: 0.4}
 """Robots of a fleet whose intervals are counted, and of how many fleets as a share."""
 
 
@@ -70,22 +70,22 @@ def reduce_robot(made: Any, sessions: int | None = None) -> list[Source]:
     return found
 
 
+def draw_robots(
+    seed: int, robots: int, culprits: dict[int, str], loss: float, sessions: int = SESSIONS
+) -> tuple[list[Any], list[tuple[str, list[Source]]]]:
+    """Robots with their truth, and by name the factors of their logs."""
+    made = []
+    for k in range(robots):
+        rng, culprit = np.random.default_rng((seed, k)), culprits.get(k % ROBOTS, "")
+        made.append(make.make_robot(KIND, rng, sessions, SECONDS, culprit, loss))
+    return made, [(f"robot-{k:03d}", reduce_robot(each)) for k, each in enumerate(made)]
+
+
 def draw_fleet(
     seed: int, robots: int, culprits: dict[int, str], loss: float, sessions: int = SESSIONS
 ) -> tuple[list[Any], Team]:
     """Robots with their truth, and as members of a fleet."""
-    made = [
-        make.make_robot(
-            KIND,
-            np.random.default_rng((seed, k)),
-            sessions,
-            SECONDS,
-            culprits.get(k % ROBOTS, ""),
-            loss,
-        )
-        for k in range(robots)
-    ]
-    sources = [(f"robot-{k:03d}", reduce_robot(each)) for k, each in enumerate(made)]
+    made, sources = draw_robots(seed, robots, culprits, loss, sessions)
     return made, weigh_members(KIND.model, sources)
 
 
@@ -265,9 +265,9 @@ def measure_large(robots: int) -> list[str]:
     begin = time.process_time()
     reduce_robot(made)
     hour = time.process_time() - begin
-    robot, team = draw_fleet(5, robots, CULPRITS, 0.10)
+    robot, sources = draw_robots(5, robots, CULPRITS, 0.10)
     begin = time.process_time()
-    again = weigh_members(KIND.model, [(each.name, each.sources) for each in team.members])
+    again = weigh_members(KIND.model, sources)
     opened = open_fleet(again)
     identify_type(opened, "pc-idim-ls", {})
     changes = list_changes(again, opened.fitted)

@@ -15,7 +15,8 @@ import toy
 
 import dynident as di
 from dynident.cli import run
-from dynident.collection.changes import estimate_scatter, find_changes
+from dynident.collection.changes import estimate_scatter, find_changes, measure_levels
+from dynident.collection.fleet import find_own_parameters
 from dynident.collection.folder import read_sources, read_statement
 from dynident.collection.member import Site, weigh_members
 from dynident.collection.odd import fit_fleet
@@ -28,8 +29,12 @@ from dynident.collection.population import (
     leave_each_out,
     predict_deviations,
 )
+from dynident.collection.reduce import reduce_problem
+from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors, stack_triangles
 from dynident.study.fleet import read_fleet
 
@@ -317,6 +322,47 @@ def test_a_torque_constant_that_is_off_is_named(made: Path):
     assert words[2].startswith("torque constant or gear of shoulder differs by +")
     share = float(words[2].partition("by +")[2].partition(" ")[0])
     assert share == pytest.approx(10.0, abs=1.0)
+
+
+def test_friction_over_temperature_is_no_scatter_of_sessions():
+    robot, rng = di.load_robot(ARM), np.random.default_rng(7)
+    warm, plain = "coulomb-viscous + temperature(T0=30.0)", "coulomb-viscous"
+    model = di.build_idim(robot, warm)
+    usual = {"Ia": [0.2, 0.08], "fv": [0.5, 0.2], "fc": [2.0, 0.9], "off": [0.1, -0.05]}
+    usual["fw"] = [1.5, 0.6]
+    drives = np.array([usual[p.symbol][p.number - 1] for p in model.drives])
+    found: dict[str, list[tuple[str, list[Source]]]] = {warm: [], plain: []}
+    for k in range(4):
+        own = drives * (1.0 + 0.1 * rng.normal(size=len(drives)))
+        made: dict[str, list[Source]] = {warm: [], plain: []}
+        for session, degrees in enumerate(rng.permutation([18.0, 28.0, 38.0, 48.0])):
+            motion = [0.35 * x for x in toy.motion(2, 8.0, 10 * k + session, RATE)]
+            temp = degrees + np.linspace(0.0, 3.0, len(motion[0]))[:, None] + np.array([0.0, 2.0])
+            tau = di.build_idim(robot, "none").torque(robot.nominal.ravel(), *motion)
+            values = {s: own[[p.symbol == s for p in model.drives]] for s in usual}
+            thin = values["fv"] + values["fw"] * np.exp(-(temp - 20.0) / 30.0)
+            tau += values["Ia"] * motion[2] + thin * motion[1] + values["off"]
+            tau += values["fc"] * np.sign(motion[1]) + 0.1 * rng.normal(size=tau.shape)
+            log = prepare(Recording(f"day{session}", RATE, motion[0], tau, temp=temp), 5.0)
+            for friction, sources in made.items():
+                problem = di.Problem(robot, log, friction=friction)
+                sources.append(reduce_problem(problem, f"{session:064d}", {}, None))
+        for friction, sources in made.items():
+            found[friction].append((f"arm{k}", sources))
+    scatter = {}
+    for friction, robots in found.items():
+        team = weigh_members(di.build_idim(robot, friction), robots)
+        fitted = fit_fleet(team)
+        levels = [
+            measure_levels(each, find_own_parameters(team, fitted, k))
+            for k, each in enumerate(team.members)
+        ]
+        scatter[friction] = estimate_scatter(levels)
+        names = [parameter.symbol for parameter in team.base.idim.drives]
+        if friction == warm:  # a slope of each drive, with a spread of its own
+            spread = fitted.population.spread[[name == "fw" for name in names]]
+            assert np.all((spread > 0.02 * np.array(usual["fw"])) & (spread < usual["fw"]))
+    assert np.all(scatter[warm] < 0.25 * scatter[plain])
 
 
 def test_a_robot_with_few_rows_is_told_by_the_others(made: Path, tmp_path: Path):
