@@ -224,7 +224,6 @@ def mark(robot: FleetRobot) -> str:
 
 def render_fleet_page(fleet: Fleet) -> str:
     """The fleet as a self-contained page."""
-    drives, robots = list_drive_columns(fleet), list_robot_columns(fleet)
     return (
         load_templates("dynident.report")
         .get_template("fleet.html.j2")
@@ -237,8 +236,8 @@ def render_fleet_page(fleet: Fleet) -> str:
             ]
             or [Statement("good", "No robot", "is to be inspected: all belong, and none changes")],
             verdict=f"Verdict of the type: {fleet.fit.verdict.words}.",
-            robots=build_fleet_table("robot", *robots),
-            drives=build_fleet_table("drive", *drives),
+            robots=build_fleet_table("robot", *list_robot_columns(fleet)),
+            drives=build_fleet_table("drive", *list_drive_columns(fleet)),
             legend=LEGEND,
             left=[*(f"Left out: {each}" for each in fleet.left), *fleet.tools],
             plot=render_chart(chart_levels(fleet), "Friction of each joint, session by session"),
