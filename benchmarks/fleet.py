@@ -106,9 +106,9 @@ def list_changes(team: Team, fitted: Fitted) -> list[tuple[Any, ...]]:
         measure_levels(each, find_own_parameters(team, fitted, k))
         for k, each in enumerate(team.members)
     ]
-    scatter, wander = estimate_scatter(levels)
+    scatter = estimate_scatter(levels)
     names = [f"session-{k:02d}" for k in range(64)]
-    return [find_changes(each, scatter, wander, KIND.robot.joint_names, names) for each in levels]
+    return [find_changes(each, scatter, KIND.robot.joint_names, names) for each in levels]
 
 
 def count_named(fleets: int) -> list[str]:

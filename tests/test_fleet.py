@@ -186,26 +186,17 @@ def test_changes_are_found_at_the_stated_rate_of_false_alarms():
     rng = np.random.default_rng(0)
     joints, sessions = ("a", "b", "c"), tuple(f"s{k}" for k in range(8))
     levels = 1.0 + 0.015 * rng.normal(size=(2000, 8, 3))
-    scatter, wander = estimate_scatter(levels)
+    scatter = estimate_scatter(levels)
     np.testing.assert_allclose(scatter, 0.015, rtol=0.05)
-    assert np.all(wander < 0.004)
-    still = np.zeros(3)
-    false = sum(bool(find_changes(each, scatter, still, joints, sessions)) for each in levels)
+    false = sum(bool(find_changes(each, scatter, joints, sessions)) for each in levels)
     assert 5 < false < 40  # of 2 000, at 1 %
-    walks = levels + np.cumsum(0.01 * rng.normal(size=levels.shape), axis=1)
-    told = estimate_scatter(walks)
-    np.testing.assert_allclose(told[1], 0.01, rtol=0.15)
-    false = sum(bool(find_changes(each, *told, joints, sessions)) for each in walks[:1000])
-    assert 2 < false < 25
-    blind = sum(bool(find_changes(each, scatter, still, joints, sessions)) for each in walks[:300])
-    assert blind > 30
     levels[:100, 5:, 1] *= 0.95
-    found = [find_changes(each, scatter, still, joints, sessions) for each in levels[:100]]
+    found = [find_changes(each, scatter, joints, sessions) for each in levels[:100]]
     right = [steps for steps in found if any(step.joint == "b" for step in steps)]
     assert len(right) > 70
     shares = [step.share for steps in right for step in steps if step.joint == "b"]
     assert np.median(shares) == pytest.approx(-0.05, abs=0.01)
-    assert not find_changes(levels[0, :3], scatter, still, joints, sessions)
+    assert not find_changes(levels[0, :3], scatter, joints, sessions)
 
 
 def write_robot(folder: Path, seed: int, heavier: float, worn: float, later: float) -> None:
@@ -366,7 +357,7 @@ def test_friction_over_temperature_is_no_scatter_of_sessions():
             measure_levels(each, find_own_parameters(team, fitted, k))
             for k, each in enumerate(team.members)
         ]
-        scatter[friction], _ = estimate_scatter(levels)
+        scatter[friction] = estimate_scatter(levels)
         names = [parameter.symbol for parameter in team.base.idim.drives]
         if friction == warm:  # a slope of each drive, with a spread of its own
             spread = fitted.population.spread[[name == "fw" for name in names]]

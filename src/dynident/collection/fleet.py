@@ -182,7 +182,7 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     members = team.members
     betas = [find_own_parameters(team, fitted, k) for k in range(len(members))]
     levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
-    scatter, wander = estimate_scatter(levels)
+    scatter = estimate_scatter(levels)
     names = [base.idim.parameters[k].name for k in team.drives.places]
     shared = fitted.population.found.beta.copy()
     shared[: base.count] = fit.estimate.beta
@@ -201,7 +201,7 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
                     member.problem.factors, team.map_robot(k) @ shared
                 ).overall_percent,
                 fitted.odd[k],
-                find_changes(levels[k], scatter, wander, joints, sessions),
+                find_changes(levels[k], scatter, joints, sessions),
                 tuple(dict.fromkeys(f.what for s in member.sources for f in s.about.findings)),
                 tuple(deviation.tolist()),
                 tuple(error.tolist()),
