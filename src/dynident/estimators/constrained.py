@@ -34,9 +34,11 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     BLOCKS,
+    CLUSTERED,
     ErrorBars,
     Scores,
     Spread,
+    choose_covariance,
     estimate_covariance,
     make_score_redraw,
     name_covariance,
@@ -142,9 +144,12 @@ def build_constrained_setting(
         sigma = known
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
-    # rows and their factors give the same answer where both count errors alike; of factors alone
-    # there is nothing better than what was asked for
-    counted = bars if bars.covariance == BLOCKS or not problem.at_hand else ErrorBars()
+    # rows and their factors give the same answer where both count errors alike, and of factors
+    # alone nothing is better than what was asked for; what a model lacks besides noise is no
+    # reason to believe the file more
+    asked = bars if bars.covariance == BLOCKS or not problem.at_hand else ErrorBars()
+    chosen = choose_covariance(scores, asked)
+    counted = ErrorBars("hac" if chosen == CLUSTERED else chosen)
     kappa = float(np.sqrt(measure_variance_inflation(scores, system, counted)))
     if knowledge.prior_weight == HELD_OUT:
         knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)
