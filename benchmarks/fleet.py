@@ -157,9 +157,9 @@ def count_named(fleets: int) -> list[str]:
 
 
 def count_small_changes(fleets: int) -> list[str]:
-    """Changes of 5 % with 6, 12 and 24 sessions, and false alarms."""
+    """Changes of 5 % with 6 and 12 sessions, and false alarms."""
     rows = []
-    for sessions in (6, 12, 24):
+    for sessions in (6, 12):
         found = false = sound = 0
         number = max(2, fleets // 4)
         for seed in range(number):
