@@ -30,13 +30,13 @@ from dynident.collection.population import (
     predict_deviations,
 )
 from dynident.collection.reduce import reduce_problem
+from dynident.collection.sites import read_fleet
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.factors import Factors, stack_triangles
-from dynident.study.fleet import read_fleet
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
 RATE, SAMPLES, SESSIONS = 100.0, 800, 4

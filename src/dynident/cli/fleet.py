@@ -60,12 +60,7 @@ def fleet(
     from dynident.study import fleet as fleets
     from dynident.study.collect import read_model_study
 
-    given = fleets.FleetFile(study, folders, ())
-    if len(folders) == 1 and folders[0].suffix == ".toml":
-        if study is not None:
-            raise InputError(f"--study: {folders[0]} says which; leave it out")
-        given = fleets.read_fleet(folders[0])
-    study, folders, sites = given
+    study, folders, sites = fleets.read_given(study, folders)
     if study is not None and output is None:
         raise InputError("--study collects factors: say where with -o DIR")
     left: list[str] = []

@@ -1,23 +1,18 @@
-"""``dynident fleet``: folders of factors, one a robot, to the type and its odd robots.
-
-What is to be said of some robots and not of others, as what their site has mounted on them, stands
-in a file of the fleet.
-"""
+"""``dynident fleet``: folders of factors, one a robot, to the type and its odd robots."""
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from dynident.collection.fleet import Opened, describe_fleet, identify_member, identify_type, weigh
 from dynident.collection.folder import HEAD
 from dynident.collection.member import Site
+from dynident.collection.sites import FleetFile, read_fleet
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.schema import File, Name, Spec, read_toml, validate_data
 from dynident.methods.keywords import IdentifyOptions
 from dynident.report.fit import Fit
 from dynident.report.fleet import Fleet
@@ -26,50 +21,13 @@ from dynident.study.run import collect_study_options
 from dynident.study.study import Study
 
 
-class SiteSpec(Spec):
-    """``[[site]]``: robots with the same tool."""
-
-    name: Name
-    robots: tuple[Name, ...]
-    tool: Name
-
-
-class FleetSpec(Spec):
-    """A file of a fleet."""
-
-    study: File | None = None
-    robots: tuple[File, ...]
-    site: tuple[SiteSpec, ...] = ()
-
-
-class FleetFile(NamedTuple):
-    """What a file of a fleet says: the study of logs, a folder a robot, and sites."""
-
-    study: Path | None
-    folders: list[Path]
-    sites: tuple[Site, ...]
-
-
-def read_fleet(path: str | Path) -> FleetFile:
-    """Read the file of a fleet; names and patterns in it are as seen from its folder.
-
-    Raises
-    ------
-    InputError
-        For keys that there are not, and patterns without a folder.
-    """
-    path = Path(path)
-    spec = validate_data(FleetSpec, read_toml(path), path)
-    folders: list[Path] = []
-    for pattern in spec.robots:
-        found = [Path(each) for each in sorted(glob.glob(str(path.parent / pattern)))]
-        found = [each for each in found if each.is_dir()]
-        if not found:
-            raise InputError(f"{path}: robots: no folder is called {pattern!r}")
-        folders += [each for each in found if each not in folders]
-    study = None if spec.study is None else path.parent / spec.study
-    sites = tuple(Site(each.name, each.robots, each.tool) for each in spec.site)
-    return FleetFile(study, folders, sites)
+def read_given(study: Path | None, folders: Sequence[Path]) -> FleetFile:
+    """The study, folders and sites that are meant, by themselves or by the file of a fleet."""
+    if len(folders) != 1 or folders[0].suffix != ".toml":
+        return FleetFile(study, [*folders], ())
+    if study is not None:
+        raise InputError(f"--study: {folders[0]} says which; leave it out")
+    return read_fleet(folders[0])
 
 
 @tells_compilations
