@@ -183,7 +183,7 @@ def test_a_browser_enlarges_a_stretch_and_tells_values(tmp_path):
     if browser is None:
         pytest.skip("there is no Chromium on this machine")
     chart = render_chart(Chart((wave(), wave()), shared=True), "waves")
-    script = resources.files("dynident.report").joinpath("chart.js").read_text("utf-8")
+    script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
     keys = "+++"
     act = f"""
     const area = document.querySelector(".area");

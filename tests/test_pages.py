@@ -14,6 +14,7 @@ import lxml.html
 import numpy as np
 import pytest
 import test_compare
+import test_live
 import test_replay
 import toy
 from browser import open_browser
@@ -36,6 +37,7 @@ from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
 from dynident.fit.doctor import Report
 from dynident.fit.json import serialise_result, to_json
+from dynident.live.server import render_live_page
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
 from dynident.recording.mend import Mending
@@ -59,7 +61,9 @@ from dynident.study.study import read_study
 place = test_compare.place
 JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
 """What `--page` writes."""
-KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies", *JUDGED)
+KINDS = (
+    "result", "base parameters", "comparison", "excitation", "replay", "bodies", "live", *JUDGED
+)  # fmt: skip
 
 
 @cache
@@ -169,6 +173,7 @@ def pages(place) -> dict[str, str]:
         "excitation": excitation_pages()[0],
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
+        "live": render_live_page(test_live.board()),
         **judged_pages(),
     }
 

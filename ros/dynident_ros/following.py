@@ -12,13 +12,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.core.words import format_number
+from dynident.live.messages import EVENTS, Message, Noticed
+from dynident.live.stream import HEAD, Sample
 from dynident.online.channels import Channels, collect_signals, find_channels
 from dynident.online.tracker import LoadEstimate
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
-from dynident.study.stream import HEAD, Sample
-from dynident.study.track import Follower, Noticed, Row, begin_following
+from dynident.study.track import Follower, begin_following
 from dynident.study.tracked import build_fit_setting
 
 from .readings import NANOSECONDS, Reading
@@ -93,7 +94,7 @@ class Following:
         named = self.setting.study.track.model_dump().get("link")
         self.link = named or fit.robot.links[-1]
 
-    def take(self, reading: Reading) -> list[Row | Noticed]:
+    def take(self, reading: Reading) -> list[Message]:
         """Take in one reading; what is to be published.
 
         Raises
@@ -131,7 +132,7 @@ class Following:
         )
         self.follower = begin_following(self.setting, self._channels, None, None, self.rate)
 
-    def _feed(self, reading: Reading) -> list[Row | Noticed]:
+    def _feed(self, reading: Reading) -> list[Message]:
         assert self.follower is not None
         assert self._channels is not None
         assert reading.tau is not None
@@ -163,8 +164,7 @@ class Following:
             words = f"carries {format_estimate(load.mass, float(load.std[0]))} kg on {self.link}"
             values.append(("load [kg]", format_estimate(load.mass, float(load.std[0]))))
         if event is not None:
-            kind = {"load": "a load", "released": "no load any more"}[event.event.kind]
-            values.append(("noticed", f"{kind} at {event.time:.3f} s"))
+            values.append(("noticed", f"{EVENTS[event.event.kind]} at {event.time:.3f} s"))
         columns = (self.follower.base.names, tracker.beta, tracker.std)
         values += [(name, format_estimate(*each)) for name, *each in zip(*columns, strict=True)]
         return Status(load is not None, words, tuple(values))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.help import PORT
 from dynident.cli.options import (
     FrictionOption,
     LogFlags,
@@ -21,7 +23,7 @@ from dynident.cli.options import (
     add_log_flags,
     override_section,
 )
-from dynident.cli.output import print_json, write_page
+from dynident.cli.output import say, write_page
 from dynident.cli.studies import BandwidthOption, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
@@ -29,9 +31,10 @@ from dynident.study.study import TRACKING
 if TYPE_CHECKING:
     from dynident.report.fit import Fit
     from dynident.study.study import Study
-    from dynident.study.track import Noticed, Row
 
 PIPE = "-"
+WAIT = 0.1
+"""Between two looks whether a page that stays was asked to go [s]."""
 
 
 @add_flags(TRACKING, "track")
@@ -60,6 +63,24 @@ def track(
     ] = None,
     page: PageOption = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    signals: Annotated[
+        bool,
+        typer.Option("--signals", help="With --json, lines of all samples: torques, load, drift."),
+    ] = False,
+    mcap: Annotated[
+        Path | None,
+        typer.Option("--mcap", help="An MCAP file of all of it, which grows while it runs."),
+    ] = None,
+    live: Annotated[
+        int | None,
+        typer.Option(
+            "--live",
+            metavar="[PORT]",
+            min=0,
+            max=65535,
+            help=f"A page on this machine alone; at port {PORT} unless given, 0 for any.",
+        ),
+    ] = None,
     *,
     told: LogFlags,
     options: dict[str, Any],
@@ -69,9 +90,12 @@ def track(
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs
     from dynident.study.study import list_input_files
-    from dynident.study.track import Noticed, build_track_setting
+    from dynident.study.track import build_track_setting
     from dynident.study.track import track_log as run
+    from dynident.study.tracked import render_messages
 
+    if signals and not json:
+        raise InputError("--signals are lines of JSON: give --json, too")
     own = source.endswith(".toml")
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if own:
@@ -83,29 +107,35 @@ def track(
         section = told.locate_log(chosen, source.split(","))
     elif told.keys:  # a stream has no files, but columns and units
         section = told.locate_log(chosen, [PIPE] if section is None else section.files)
-    if state is not None or page is not None:
+    outputs = [each for each in (state, mcap, page) if each is not None]
+    if outputs:
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
-        outputs = [each for each in (state, page) if each is not None]
         refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
-    write = make_writer(json)
     head = [] if result is None else [format_trust(result)]
-    kept: list[Row | Noticed] = []
+    kept: list[Any] = []
 
-    def tell(each: Row | Noticed) -> None:
-        while head:
-            typer.echo(head.pop(), err=True)
-        write(each)
-        sys.stdout.flush()
-        if page is not None:
-            kept.append(each)
-        if isinstance(each, Noticed) and not json:
-            typer.echo(f"note: {describe_event(each)}", err=True)
+    def note(words: str) -> None:
+        say("note", [words])
 
-    with catch_stop_signals() as stopped, name_study_in_errors(place):
+    with (
+        catch_stop_signals() as stopped,
+        name_study_in_errors(place),
+        tracked.open_outlets(sys.stdout, note, json, signals, mcap, live) as outlets,
+    ):
+
+        def tell(message: Any) -> None:
+            while head:
+                typer.echo(head.pop(), err=True)
+            outlets.write(message)
+            if page is not None:
+                kept.append(message)
+
+        if outlets.address:
+            typer.echo(f"page at {outlets.address}", err=True)
         follower = run(
             tracked,
             None,
@@ -114,39 +144,22 @@ def track(
             follow=follow,
             rate=told.keys.get("rate"),
             state=state,
+            signals=outlets.signals,
             stopped=stopped,
         )
-    write_page(page, lambda: render_track(source, kept))
-    if stopped():
+        early = stopped()
+        write_page(page, lambda: render_messages(source, kept))
+        outlets.end("the stream has ended")
+        if outlets.address and not early:
+            typer.echo("the stream has ended; the page stays until Ctrl-C", err=True)
+            while not stopped():
+                time.sleep(WAIT)
+    if early:
         typer.echo(f"stopped after {follower.taken} samples", err=True)
         if state is None:
             raise typer.Exit(130)
     if state is not None:
         typer.echo(f"state written to {state}", err=True)
-
-
-def render_track(log: str, kept: Sequence[Row | Noticed]) -> str:
-    """Estimates over time as a page."""
-    from dynident.core.errors import ComputationError
-    from dynident.report.pages import render_track_page
-    from dynident.study.track import Noticed, Row
-    from dynident.study.tracked import Followed
-
-    rows = [each for each in kept if isinstance(each, Row)]
-    if not rows:
-        raise ComputationError(f"{log}: there is no estimate to draw")
-    found = Followed(log, rows[0].base, tuple(rows), ())
-    events = [(each.time, describe_event(each)) for each in kept if isinstance(each, Noticed)]
-    return render_track_page(
-        found.base.idim.robot.name,
-        log,
-        found.base.names,
-        found.time,
-        found.beta,
-        found.std,
-        found.load,
-        events,
-    )
 
 
 def choose_settings(
@@ -171,71 +184,6 @@ def choose_settings(
         )
     plain = validate_data(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None
-
-
-def make_writer(json: bool) -> Callable[[Row | Noticed], None]:
-    """Writes estimates to stdout."""
-    from dynident.study.track import Noticed, Row
-
-    begun = False
-
-    def table(each: Row | Noticed) -> None:
-        nonlocal begun
-        if isinstance(each, Noticed):
-            return
-        if not begun:
-            names = each.base.names
-            head = [*names, *(f"std_{name}" for name in names)]
-            theta = () if each.theta is None else each.base.idim.names
-            head += [*(f"consistent_{name}" for name in theta), "load", "std_load"]
-            sys.stdout.write(",".join(["time", "samples", *head]) + "\n")
-            begun = True
-        load = ("", "") if each.load is None else each.load
-        cells = [each.time, each.samples, *each.beta, *each.std]
-        cells += [*(() if each.theta is None else each.theta), *load]
-        shown = (c if isinstance(c, str) else f"{c:.9g}" for c in cells)
-        sys.stdout.write(",".join(shown) + "\n")
-
-    def lines(each: Row | Noticed) -> None:
-        if isinstance(each, Noticed):
-            found: dict[str, object] = {
-                "time": each.time,
-                "event": each.event.kind,
-                "statistic": each.event.statistic,
-                "threshold": each.event.threshold,
-            }
-        else:
-            assert isinstance(each, Row)
-            names = each.base.names
-            found = {
-                "time": each.time,
-                "samples": each.samples,
-                "beta": dict(zip(names, each.beta.tolist(), strict=True)),
-                "std": dict(zip(names, each.std.tolist(), strict=True)),
-                "load": None
-                if each.load is None
-                else dict(zip(("mass", "std"), each.load, strict=True)),
-            }
-            if each.theta is not None:
-                found["consistent"] = dict(
-                    zip(each.base.idim.names, each.theta.tolist(), strict=True)
-                )
-        print_json(found, indent=None)
-
-    return lines if json else table
-
-
-def describe_event(noticed: Noticed) -> str:
-    """An event as a note."""
-    event = noticed.event
-    what = {
-        "load": "another load than before",
-        "released": "no load besides the model's any more",
-    }[event.kind]
-    return (
-        f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "
-        f"expected below {event.threshold:.0f})"
-    )
 
 
 @contextmanager

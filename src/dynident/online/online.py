@@ -34,6 +34,9 @@ LEARNT = 60.0
 """Time constant of what is learnt of the innovations [s]."""
 RELEASED = 3.0
 """Normal quantile below which a load is none."""
+MISFIT = 25.0
+"""Mean square of the first innovations above which a start does not fit: five times its sigma, for
+noise in a stream of a tenth of the log's rate has three times its sigma."""
 
 
 class Model(NamedTuple):
@@ -189,7 +192,7 @@ SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3,
 window, rows of the one before, quiet halves so far, half windows in this mode."""
 SUM, SUM_BEFORE, LEVEL, SCATTER, STATISTIC, THRESHOLD, FREEDOM, TOTALS = 0, 1, 2, 3, 4, 5, 6, 7
 """Sums of squared innovations, their mean and scatter as learnt, the last test."""
-QUIETLY, BAD, CHANGED, RELEASE = 0, 1, 2, 3
+QUIETLY, BAD, CHANGED, RELEASE, UNFIT = 0, 1, 2, 3, 4
 """What a step comes back with."""
 
 
@@ -449,7 +452,7 @@ def keep_recursion(memory, which):  # type: ignore[no-untyped-def]
 def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
     """The test at the end of half a window."""
     count, total = memory.counts, memory.total
-    outcome = QUIETLY
+    outcome, settled = QUIETLY, count[QUIET]
     level, spread = max(1.0, total[LEVEL]), max(1.0, total[SCATTER])
     rows = count[ROWS] + count[ROWS_BEFORE]
     count[MODE_AGE] += 1
@@ -490,6 +493,8 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
         memory.kept_due[0] = memory.kept_due[1]
         memory.kept_place[0] = memory.kept_place[1]
         keep_recursion(memory, 1)
+    if settled < s.settle <= count[QUIET] and total[LEVEL] > MISFIT:
+        outcome = UNFIT
     count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
     total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
     return outcome
@@ -665,6 +670,41 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
         return QUIETLY
     count[IN_HALF] = 0
     return examine_half_window(s, pace, m, memory)
+
+
+@jit
+def predict(whole, real, memory_whole, memory_real, beta, sample):  # type: ignore[no-untyped-def]
+    """Right-hand sides of a sample by what was learnt before it, shape (dof,).
+
+    NaN of equations that are not followed, and of those that unmeasured forces act on. The memory
+    stays as it was.
+    """
+    s, pace, m = unpack_model(whole, real)
+    dof, p = s.dof, s.p
+    memory = unpack_memory(memory_whole, memory_real, p)
+    at = len(sample) - (3 + s.forces) * dof
+    q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
+    tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
+    levers = sample[at:].reshape((s.forces, dof))
+    rows = np.empty((dof, s.wide + 1))
+    state = memory.state.copy()
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows)
+    memory.state[:] = state
+    found = np.full(dof, np.nan)
+    for g in range(dof):
+        touched = False
+        for k in range(s.forces):
+            touched = touched or levers[k, g] != 0.0
+        if touched or m.sigma[g] == np.inf:
+            continue
+        total = 0.0
+        for k in range(p):
+            total += rows[g, k] * beta[k]
+        if memory.counts[MODE] != 0:
+            for k in range(LOAD):
+                total += rows[g, m.load[k]] * memory.load_beta[k]
+        found[g] = total * m.sigma[g]
+    return found
 
 
 def build_friction_tables(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,15 @@ from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
     BAD,
     CHANGED,
+    LEVEL,
     LOAD,
+    MISFIT,
     MODE,
     QUIETLY,
     SAMPLES,
     STATISTIC,
     THRESHOLD,
+    UNFIT,
     Memory,
     Model,
     Pace,
@@ -40,6 +43,7 @@ from dynident.online.online import (
     build_friction_tables,
     count_memory_entries,
     pack_vectors,
+    predict,
     step,
     unpack_memory,
 )
@@ -113,19 +117,37 @@ class Event:
 
     Attributes
     ----------
-    kind : {"load", "released"}
-        Another load is carried than the model has, or that of the model again.
+    kind : {"load", "released", "misfit"}
+        Another load is carried than the model has, or that of the model again; or the start does
+        not fit the first samples.
     sample : int
         After which, counted from 1.
     statistic, threshold : float
         The sum of squared innovations of the window over what they usually are, and the
-        quantile of chi-squared that it is held against.
+        quantile of chi-squared that it is held against; of a misfit the mean square of the
+        innovations so far, and what is admitted.
     """
 
     kind: str
     sample: int
     statistic: float
     threshold: float
+
+
+class Surprise(NamedTuple):
+    """How far samples are from what the model says.
+
+    Attributes
+    ----------
+    statistic, threshold : float
+        Of the last test for a change, as of an `Event`; zero before the first.
+    level : float
+        Mean square of the normalised innovations, as learnt: 1 where sigma is right.
+    """
+
+    statistic: float
+    threshold: float
+    level: float
 
 
 @dataclass(frozen=True)
@@ -257,6 +279,7 @@ class Tracker:
         whole, real = count_memory_entries(base.count, base.idim.robot.dof, states)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
+        self._known = start is not None
         if start is None:
             ageing = forgetting.rule(
                 estimate_natural_size(base, self.sigma), mark_friction_columns(base), 1
@@ -319,10 +342,7 @@ class Tracker:
         InputError
             When a value is not finite, or a contact is not known; the tracker is then as it was.
         """
-        sample, parts = self._sample, self._parts
-        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
-        if self._contacts or bearing:
-            self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        sample = self._fill_sample(q, dq, ddq, tau, bearing)
         along = np.empty(0)
         if self._instruments is not None:
             if reference is None:
@@ -337,15 +357,61 @@ class Tracker:
             self._instruments.update(self._model, memory, counts, sample, along, outcome)
         if self._answer is not None and outcome != BAD:
             self._answer.update(self._recursion.R)
-        if outcome == QUIETLY:
+        if outcome == QUIETLY or (outcome == UNFIT and not self._known):
             return None
         if outcome == BAD:
             bad = int(np.flatnonzero(~np.isfinite(sample))[0])
             name = self._name_value(bad)
             raise InputError(f"sample {self.samples + 1}: {name} is {sample[bad]}")
         total = self._memory.total
+        if outcome == UNFIT:
+            return Event("misfit", self.samples, float(total[LEVEL]), MISFIT)
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def predict(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        bearing: Collection[str] = (),
+    ) -> Array:
+        """What `tau` of a sample should be by what was learnt so far; `update` comes after it.
+
+        Parameters
+        ----------
+        q, dq, ddq, bearing
+            As `update` takes them.
+
+        Returns
+        -------
+        ndarray, shape (dof,)
+            Right-hand sides, with what is carried [Nm or N]. NaN of equations that are not
+            followed, and of those that forces act on which nothing measures.
+
+        Raises
+        ------
+        InputError
+            When a contact is not known.
+        """
+        sample = self._fill_sample(q, dq, ddq, 0.0, bearing)
+        beta = self._memory.beta if self.loaded else self._recursion.beta  # a load's are held
+        return np.asarray(predict(*self._model, self._whole, self._real, beta, sample))
+
+    def _fill_sample(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        bearing: Collection[str],
+    ) -> Array:
+        """A sample as the compiled functions take it: always the same storage."""
+        parts = self._parts
+        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
+        if self._contacts or bearing:
+            self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        return self._sample
 
     def _fill_levers(self, levers: Array, bearing: Collection[str]) -> None:
         """Jacobians of the contacts that bear unmeasured, zeros of all others."""
@@ -478,6 +544,12 @@ class Tracker:
         if self._answer is None:
             raise InputError("no consistent parameters are followed; give the tracker knowledge")
         return self._answer
+
+    @property
+    def surprise(self) -> Surprise:
+        """How far the samples of the last window are from what the model says."""
+        total = self._memory.total
+        return Surprise(float(total[STATISTIC]), float(total[THRESHOLD]), float(total[LEVEL]))
 
     @property
     def loaded(self) -> bool:

@@ -37,7 +37,6 @@ from dynident.decide.decision import Deciding
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
-from dynident.filters.clock import Clocking
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
@@ -53,6 +52,7 @@ from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_l
 from dynident.readers.stores import is_remote
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
+from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
@@ -226,9 +226,7 @@ if TYPE_CHECKING:
     TrackSection = Spec
     SelectSection = Spec
 else:
-    LogSection = build_option_section(
-        "LogSection", LogFiles, collect_options([Clocking, Mending, Floating])
-    )
+    LogSection = build_option_section("LogSection", LogFiles, collect_options(LOG_OPTIONS))
     PrepareSection = build_option_section("PrepareSection", Spec, PREPARING)
     IdentifySection = build_option_section("IdentifySection", MethodSection, IDENTIFYING)
     TrackSection = build_option_section("TrackSection", Spec, TRACKING)
@@ -578,7 +576,7 @@ def read_study_recording(
         torque=torque,
         floating=read_options(Floating, section),
         pieces=pieces,
-        **asdict(read_options(Clocking, section)),
+        **asdict(read_options(CLOCKING, section)),
     )
     recording = mend(recording, read_options(Mending, section))
     if section.rows is not None:

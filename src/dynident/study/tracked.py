@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, check_type
+from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.schema import validate_data
 from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.tables import build_frame
+from dynident.live.messages import Message, Noticed, Row, tell_event
+from dynident.live.stream import stream_recording
 from dynident.online.channels import find_channels
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
+from dynident.report.pages import render_track_page
 from dynident.study.fits import find_study
-from dynident.study.stream import stream_recording
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
-from dynident.study.track import Noticed, Row, Setting, begin_following, build_track_setting
+from dynident.study.track import Setting, begin_following, build_track_setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -164,4 +167,23 @@ def track(fit: Fit, log: Recording, **options: Any) -> Followed:
         follower.base,
         tuple(each for each in found if isinstance(each, Row)),
         tuple(each for each in found if isinstance(each, Noticed)),
+    )
+
+
+def render_messages(log: str, messages: Sequence[Message]) -> str:
+    """Estimates over time as a page, and what was noticed."""
+    rows = tuple(each for each in messages if isinstance(each, Row))
+    if not rows:
+        raise ComputationError(f"{log}: there is no estimate to draw")
+    noticed = [each for each in messages if isinstance(each, Noticed)]
+    found = Followed(log, rows[0].base, rows, tuple(noticed))
+    return render_track_page(
+        found.base.idim.robot.name,
+        log,
+        found.base.names,
+        found.time,
+        found.beta,
+        found.std,
+        found.load,
+        [(each.time, tell_event(each)) for each in noticed],
     )

@@ -7,7 +7,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -16,7 +16,6 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
-from dynident.core.options import read_options
 from dynident.online.channels import (
     Channels,
     collect_recorded_signals,
@@ -27,10 +26,9 @@ from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
 from dynident.recording.orientation import ORIENTATIONS, convert_orientations
-from dynident.recording.read import Layout, find_column_layout
+from dynident.recording.read import Layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.study import LogSection
 
 HEAD = 32
 """Rows of a stream by whose stamps its rate is told."""
@@ -122,10 +120,12 @@ class TextStream:
 
     Parameters
     ----------
-    section : LogSection or None
-        How its columns are laid out; by their default names without.
+    find_layout : callable
+        Where a table's columns are.
     rate : float or None
         [Hz]; told from the stamps of the first rows without.
+    floating : Floating
+        How columns of a base and of contacts are meant.
     measured : bool
         Whether derivatives are the stream's own.
     instruments : bool
@@ -138,8 +138,9 @@ class TextStream:
 
     lines: Lines
     robot: Robot
-    section: LogSection | None
+    find_layout: Callable[[Table], Layout]
     rate: float | None
+    floating: Floating
     measured: bool = False
     instruments: bool = False
     taken: int = 0
@@ -168,7 +169,7 @@ class TextStream:
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
-        floating, turned = self._floating, None
+        floating, turned = self.floating, None
         for line in self.lines:
             text = line.strip()
             if not text or is_comment(text):
@@ -217,11 +218,6 @@ class TextStream:
                 turned = every["base orientation"]
             yield at, self.channels.pack(every)[0]
 
-    @property
-    def _floating(self) -> Floating:
-        """How columns of a base and of contacts are meant."""
-        return Floating() if self.section is None else read_options(Floating, self.section)
-
     def _find_channels(
         self,
         signals: Mapping[str, Array],
@@ -230,7 +226,7 @@ class TextStream:
         touching: Mapping[str, Booleans],
     ) -> Channels:
         """What the first sample shows."""
-        q, floating = signals["q"], self._floating
+        q, floating = signals["q"], self.floating
         head = Recording(
             self.lines.name,
             1.0,
@@ -251,17 +247,7 @@ class TextStream:
     def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> Layout:
         width = len(names) if names is not None else columns or 0
         table = Table(Path(self.lines.name), names, np.zeros((1, width)))
-        section = self.section
-        if section is None:
-            return find_column_layout(table, self.robot)
-        return find_column_layout(
-            table,
-            self.robot,
-            section.columns,
-            section.units,
-            section.side,
-            replace(self._floating, locked=None),  # a stream has the columns of all joints
-        )
+        return self.find_layout(table)
 
     def _cells(
         self, text: str, delimiter: str | None, names: tuple[str, ...], place: str

@@ -1,0 +1,10 @@
+"""What may be said of a log beside its columns: how its time, its faults and its base are meant."""
+
+from __future__ import annotations
+
+from dynident.filters.clock import Clocking
+from dynident.recording.floating import Floating
+from dynident.recording.mend import Mending
+
+CLOCKING = Clocking
+LOG_OPTIONS = (CLOCKING, Mending, Floating)
