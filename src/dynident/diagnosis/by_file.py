@@ -15,9 +15,10 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.screening import average_errors, build_problem
+from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.sized import TURN, build_offset_family
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.instants.squares import average_errors
 
 
 @dataclass(frozen=True, eq=False)

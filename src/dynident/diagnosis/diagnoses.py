@@ -19,7 +19,6 @@ from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.sized import (
     interpolate_minimum,
     suspect_delays,
@@ -32,7 +31,6 @@ from dynident.diagnosis.sized import (
     suspect_slow_loggers,
 )
 from dynident.diagnosis.springs import suspect_springs
-from dynident.diagnosis.squares import FAINT
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -66,6 +64,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import low_pass_signals
+from dynident.instants.squares import FAINT, average_errors
 from dynident.recording.mend import Mending, Signal
 from dynident.robot.model import Robot
 

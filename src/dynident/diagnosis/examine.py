@@ -20,17 +20,16 @@ from dynident.diagnosis.by_law import ByLaw, find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
-    average_errors,
     build_problem,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.squares import LeastSquares
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
+from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples
@@ -226,7 +225,7 @@ def disagrees(scene: Scene, together: Scene) -> bool:
     apart = np.concatenate([each.free_errors() for each in problems])
     errors = together.problem.free_errors()
     joint = np.any(errors >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
-    worse = average_errors(errors) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
+    worse = average_errors(errors) >= limit.APART * max(average_errors(apart), NO_ERROR)
     return bool(worse or joint)
 
 

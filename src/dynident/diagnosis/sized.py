@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import BASE, WRENCHES, Scene
+from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -25,6 +25,7 @@ from dynident.diagnosis.suspicion import (
     make_mendable_suspicion,
 )
 from dynident.filters.blocks import low_pass_signals
+from dynident.instants.motion import BASE, WRENCHES
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,

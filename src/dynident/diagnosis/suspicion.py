@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.squares import LeastSquares
+from dynident.instants.squares import LeastSquares
 from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
 from dynident.robot.model import Robot
 

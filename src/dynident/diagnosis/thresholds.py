@@ -10,7 +10,6 @@ CLEAR = 0.35  # or share of one joint's error, where no other joint's grows: 0.3
 CLEAR_SIGN = 0.5  # the same of a torque's sign, which nothing else is like
 RELIEVED = 0.5  # share of the others' error that is left without a joint that nothing explains
 SOUND = 0.005  # error below which nothing is looked for
-NO_ERROR = 0.001  # the same of logs that are held against each other
 WHITE = 0.3  # correlation of neighbouring residuals below which nothing is left to explain
 UNSURE = 1.5  # times as large as correlations of residuals make it, noise may be
 DOUBTFUL = 0.1  # error from which a joint may be another, or turned round
@@ -35,7 +34,6 @@ ZERO_SURE = 2.0  # so many times as far from none: 1.6 measured
 LARGEST_ZERO = 0.5  # that is looked for so [rad or m]
 LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
-KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
 # ---- logs beside each other
 
@@ -64,8 +62,6 @@ CONTRADICTORY = 24  # the same where least squares ranks by bodies that nothing 
 FITTED = 8  # suspects that are fitted with consistent bodies in passing
 MOST_OF_A_KIND = 2  # of each diagnosis
 ROUNDS = 4  # findings of a log
-ENOUGH = 0.3  # share of a joint's instants that has to keep its direction
-FILTER_REACH = 1.0  # how far a filter looks, in periods of its cutoff
 THIN = 10.0  # rate that is enough for a filtered signal, over its cutoff
 FAR_OFF = 50.0  # times a clock is wrong from which it is filtered anew: at 8, noise is one
 CUTOFF_PERIODS = 20.0  # periods of a cutoff that a log lasts, to be filtered there
