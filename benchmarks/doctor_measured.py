@@ -343,9 +343,9 @@ SIGNS = {
 """Words of signs in a verdict, by which they are told."""
 
 
-def measure_sigmas(kind: Damage, size: float, findings: Sequence[Finding]) -> float:
+def measure_sigmas(kind: Damage, size: float, findings: Sequence[Finding], rate: float) -> float:
     """By how many of its standard errors the first finding's size is off."""
-    truth = {"delay": 1e-3 * size, "offset": np.radians(size)}
+    truth = {"delay": round(1e-3 * size * rate) / rate, "offset": np.radians(size)}
     for each in findings[:1]:
         if kind.measured and each.mending is not None and each.error > 0.0:
             values = np.atleast_1d(getattr(each.mending, kind.measured))
@@ -444,7 +444,7 @@ def tell(
             *(f.words for f in findings),
             *(f"{r.state}: {r.words}" for r in fit.verdict.reasons),
         ),
-        measure_sigmas(KINDS[kind], size, findings) if damaged else np.nan,
+        measure_sigmas(KINDS[kind], size, findings, s.fit.rate) if damaged else np.nan,
     )
 
 

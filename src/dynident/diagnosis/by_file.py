@@ -44,6 +44,8 @@ ASKED = (
     "joint order",
     "position unit",
     "reversed time",
+    "gravity",
+    "torque side",
     "mounting",
     "rate",
 )
@@ -104,6 +106,35 @@ def find_by_file(scene: Scene) -> ByFile | None:
         told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
     return ByFile(readings[best], before, average_errors(errors[best]))
+
+
+def is_external_torque(s: Scene) -> bool:
+    """Whether torques are what a model of the robot leaves of them: they hold none of its weight.
+
+    At all joints that much of the file's weight acts on they are a share of it, and nothing of its
+    motion either. Torques in another unit are the file's still, and those freed of gravity alone
+    move its bodies.
+    """
+    idim, still = s.base.idim, np.zeros_like(s.q)
+    weight = idim.torque(idim.nominal, s.q, still, still)
+    rest = idim.torque(idim.nominal, s.q, s.dq, s.ddq) - weight
+    sizes = []
+    for j, at in enumerate(s.moving.T):
+        Q = np.linalg.qr(build_drive_columns(s, j))[0]
+        both = np.column_stack([weight[at, j], s.tau[at, j]])
+        sizes.append(np.linalg.norm(both - Q @ (Q.T @ both), axis=0))
+    asked, there = np.array(sizes).T
+    heavy = asked > limit.HEAVY * max(float(np.max(asked)), TINY)
+    if s.n < 2 or np.any(there[heavy] > limit.BORNE * asked[heavy]):
+        return False
+    shares = measure_shares(s, np.array([weight, rest]))
+    moved = np.abs(shares.size[:, 1]) + ERRORS * shares.error[:, 1]
+    explained = np.median(shares.told[heavy]) > limit.SEEN
+    return bool(np.any(heavy) and not explained and np.median(moved[heavy]) < limit.MOVED)
+
+
+ERRORS = 2.0
+"""Standard errors that what is told of a motion may be larger."""
 
 
 def measure_readings(s: Scene, readings: Sequence[Suspicion]) -> Iterator[Array]:

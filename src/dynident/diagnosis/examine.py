@@ -15,7 +15,12 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.by_file import ByFile, find_by_file, measure_file_scale
+from dynident.diagnosis.by_file import (
+    ByFile,
+    find_by_file,
+    is_external_torque,
+    measure_file_scale,
+)
 from dynident.diagnosis.by_law import ByLaw, find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
@@ -269,6 +274,8 @@ def look_at_log(
 ) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
+    if scene.plain and scene.robot.has_nominal and is_external_torque(scene):
+        return Look((find_external_torque(scene),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -306,7 +313,9 @@ def find_fault(
         return find_best_explanation(together, thorough)
     of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
     of_file = read_by_file(scene)
-    if of_log is None and (of_file is None or of_file[0].diagnosis == "encoder offset"):
+    vague = of_file is None or of_file[0].diagnosis == "encoder offset"
+    # torques in another unit contradict the file as much as any spring does
+    if of_log is None and vague and not is_scaled_otherwise(scene):
         # what leaves noise alone is surer than a zero that other bodies than the file's could be
         return find_unnoticed_spring(together) or of_file
     if of_log is None or of_file is None:
@@ -367,6 +376,12 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     return found, told.reading
 
 
+def is_scaled_otherwise(scene: Scene) -> bool:
+    """Whether the torques of all joints are far from what the file's inertials ask for."""
+    every = abs(measure_file_scale(scene).every) if scene.robot.has_nominal else 1.0
+    return not 1.0 / limit.BEYOND <= every <= limit.BEYOND
+
+
 def find_torque_scale(scene: Scene) -> Iterator[Finding]:
     """Torques that are far from what the robot file's inertials ask for, all or of a joint."""
     if scene.plain and scene.robot.has_nominal:
@@ -375,6 +390,17 @@ def find_torque_scale(scene: Scene) -> Iterator[Finding]:
         if told is not None:
             what = told.what + BY_FILE
             yield Finding(scene.log.name, told.diagnosis, what, told.advice, error, error)
+
+
+def find_external_torque(scene: Scene) -> Finding:
+    """Torques that hold nothing of the robot."""
+    error = 100.0 * average_errors(scene.problem.free_errors())
+    what = "the torques hold nothing of the robot's weight and motion" + BY_FILE
+    advice = (
+        "log the whole torque of the joints: this is what a model leaves of it, as an estimate of "
+        "external torques does, or a controller that adds its model's torque itself"
+    )
+    return Finding(scene.log.name, "external torque", what, advice, error, error)
 
 
 def find_unrelated_torque(

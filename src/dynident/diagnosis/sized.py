@@ -34,6 +34,8 @@ from dynident.recording.mend import (
 )
 from dynident.regression.factors import System
 
+EIGHTHS = 8
+"""Of a log: where a gain may change, and between which sizes may differ."""
 Column = tuple[list[Array] | None, ...]
 """Of a log and of those beside it, as `MotionAt.spread` has it; None where it is zero."""
 
@@ -233,8 +235,11 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
 def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     """A size after one more step, with its standard errors.
 
-    Rows are weighed by what least squares leaves of each joint. The errors are those of a sandwich
-    with the correlations of neighbouring instants, their weights falling to zero.
+    Rows are weighed by what least squares leaves of each joint. What a model lacks is no noise: it
+    says the same at all instants that are like each other, and of each joint something else. So
+    the errors are those of a sandwich with clusters of two ways, joints and eighths of each log
+    (Cameron, Gelbach and Miller, 2011); or with the correlations of neighbouring instants, their
+    weights falling to zero, where these are more than those of eighths.
 
     Returns
     -------
@@ -244,7 +249,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     now = family.read(s, size)
     beta = now.problem.system.solve()
     columns = differentiate_residuals(s, beta, [(family, size)])
-    A, y, logs, instants = [], [], [], []
+    A, y, logs, groups, instants = [], [], [], [], []
     for i, known in enumerate((now, *now.beside)):
         motion = known.motion
         given = [
@@ -260,6 +265,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
             A.append(rows)
             y.append(np.column_stack([rest, *(own[j] for own in given)]) / sigma)
             logs.append(np.full(len(rows), i))
+            groups.append(np.full(len(rows), j))
             instants.append(motion.when[j])
     rows, both = np.vstack(A), np.vstack(y)
     before = np.sum(both[:, 1:] ** 2, axis=0)
@@ -271,13 +277,21 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     inverse = np.linalg.pinv(blind, rcond=limit.UNSEEN**2, hermitian=True)
     step = inverse @ (own.T @ both[:, 0])
     influence = (own @ inverse) * (both[:, 0] - own @ step)[:, None]
-    variance = np.zeros(family.count)
-    which, when = np.concatenate(logs), np.concatenate(instants)
+    noise, eighths = np.zeros(family.count), np.zeros((0, now.groups, family.count))
+    which, group, when = (np.concatenate(each) for each in (logs, groups, instants))
     for i, known in enumerate((now, *now.beside)):
-        scores_then = np.zeros((len(known.instant), family.count))
-        np.add.at(scores_then, when[which == i], influence[which == i])
-        squares = np.sum(scores_then**2, axis=0)
-        variance += squares * [sum_correlations(each) for each in scores_then.T]
+        own, count = which == i, len(known.instant)
+        scores_then = np.zeros((count, now.groups, family.count))
+        np.add.at(scores_then, (when[own], group[own]), influence[own])
+        at_once = np.sum(scores_then, axis=1)
+        noise += np.sum(at_once**2, axis=0) * [sum_correlations(each) for each in at_once.T]
+        starts = np.arange(EIGHTHS) * count // EIGHTHS
+        eighths = np.concatenate([eighths, np.add.reduceat(scores_then, starts)])
+    in_time = np.maximum(noise, np.sum(np.sum(eighths, axis=1) ** 2, axis=0))
+    few = now.groups / max(1, now.groups - 1)
+    of_joints = few * np.sum(np.sum(eighths, axis=0) ** 2, axis=0)
+    both_ways = in_time + of_joints - np.sum(eighths**2, axis=(0, 1))
+    variance = np.max([in_time, of_joints, both_ways], axis=0)
     size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
     return size, np.sqrt(variance)
 
@@ -648,10 +662,6 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
 def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
     """Torques whose gain is another from somewhere in the log on."""
     yield from suspect_families(case, [build_step_family(case.n, k) for k in range(1, EIGHTHS)])
-
-
-EIGHTHS = 8
-"""Of a log, where a gain may change."""
 
 
 def build_step_family(n: int, eighth: int) -> Family:
