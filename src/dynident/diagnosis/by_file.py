@@ -129,7 +129,7 @@ def is_external_torque(s: Scene) -> bool:
         return False
     shares = measure_shares(s, np.array([weight, rest]))
     moved = np.abs(shares.size[:, 1]) + ERRORS * shares.error[:, 1]
-    explained = np.median(shares.told[heavy]) > limit.SEEN
+    explained = np.count_nonzero(shares.told > limit.SEEN) > 1
     return bool(np.any(heavy) and not explained and np.median(moved[heavy]) < limit.MOVED)
 
 

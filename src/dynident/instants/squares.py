@@ -27,6 +27,8 @@ LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
 KEPT_ROWS = 0.6
 """Share of rows that another reading of a log has to keep."""
+OTHER_UNIT = 3.0
+"""Times that torques are off, from which their unit is another."""
 NO_ERROR = 0.001
 """Relative error below which there is none."""
 
@@ -284,11 +286,23 @@ class LeastSquares:
 
     def fit_bodies(self, coarser: float) -> Array:
         """The same of rows that are counted in so many times what least squares leaves of them."""
-        own = self.system
-        noise = coarser * np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
-        system = System(own.A / noise, own.b / noise, own.rest / noise**2)
+        own, unit = self.system, self.unit
+        noise = coarser * np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE)) / unit
+        system = System(own.A / noise, own.b / (unit * noise), own.rest / (unit * noise) ** 2)
         known = Knowledge(prior="none", gyration=0.0)
-        return build_feasible_set(self.base, system, known).roughly(system)
+        return unit * build_feasible_set(self.base, system, known).roughly(system)
+
+    @property
+    def unit(self) -> float:
+        """How many times the file's bodies are in the torques, where that is far off; else 1.
+
+        What nobody sees is pulled to the file's bodies, of that unit of torque.
+        """
+        idim = self.base.idim
+        asked = self.system.A @ (self.base.matrix @ idim.nominal)
+        square = float(asked @ asked)
+        times = abs(float(asked @ self.system.b)) / square if square > 0.0 else 1.0
+        return 1.0 if times == 0.0 or 1.0 / OTHER_UNIT < times < OTHER_UNIT else times
 
 
 def add_prior(base: BaseParameters, system: System) -> System | None:
