@@ -567,7 +567,7 @@ def suspect_torque_sides(case: Case) -> Iterator[Suspicion]:
     to_joint = case.robot.drives.reduction.T
     for torque, there, here in (
         (to_joint, "motors", "joints"),
-        (np.linalg.inv(to_joint), "joints", "motors"),
+        (np.asarray(np.linalg.inv(to_joint)), "joints", "motors"),
     ):
         yield Suspicion(
             "torque side",

@@ -17,9 +17,11 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.by_file import (
     ByFile,
+    Missing,
     find_by_file,
-    is_external_torque,
+    is_near_one,
     measure_file_scale,
+    name_missing_bodies,
 )
 from dynident.diagnosis.by_law import ByLaw, find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
@@ -274,8 +276,10 @@ def look_at_log(
 ) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
-    if scene.plain and scene.robot.has_nominal and is_external_torque(scene):
-        return Look((find_external_torque(scene),), scene, others, False, 1.0)
+    known = scene.plain and scene.robot.has_nominal
+    missing = name_missing_bodies(scene) if known else None
+    if missing == "external torque":
+        return Look((find_missing_bodies(scene, missing),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -293,7 +297,10 @@ def look_at_log(
             break  # what is next to nothing tells nothing of the rest
     log = scene.log.name
     lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
-    scaled = () if lost or findings else tuple(find_torque_scale(scene))
+    scaled: tuple[Finding, ...] = ()
+    if not (lost or findings):
+        weightless = (find_missing_bodies(scene, missing),) if missing else ()
+        scaled = weightless or tuple(find_torque_scale(scene))
     every = (*findings, *lost, *scaled)
     if not findings:
         return Look(every, scene, others, False, 1.0)
@@ -378,8 +385,7 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
 
 def is_scaled_otherwise(scene: Scene) -> bool:
     """Whether the torques of all joints are far from what the file's inertials ask for."""
-    every = abs(measure_file_scale(scene).every) if scene.robot.has_nominal else 1.0
-    return not 1.0 / limit.BEYOND <= every <= limit.BEYOND
+    return scene.robot.has_nominal and not is_near_one(measure_file_scale(scene).every)
 
 
 def find_torque_scale(scene: Scene) -> Iterator[Finding]:
@@ -392,15 +398,25 @@ def find_torque_scale(scene: Scene) -> Iterator[Finding]:
             yield Finding(scene.log.name, told.diagnosis, what, told.advice, error, error)
 
 
-def find_external_torque(scene: Scene) -> Finding:
-    """Torques that hold nothing of the robot."""
-    error = 100.0 * average_errors(scene.problem.free_errors())
-    what = "the torques hold nothing of the robot's weight and motion" + BY_FILE
-    advice = (
+MISSING: dict[Missing, tuple[str, str]] = {
+    "external torque": (
+        "the torques hold nothing of the robot's weight and motion",
         "log the whole torque of the joints: this is what a model leaves of it, as an estimate of "
-        "external torques does, or a controller that adds its model's torque itself"
-    )
-    return Finding(scene.log.name, "external torque", what, advice, error, error)
+        "external torques does, or a controller that adds its model's torque itself",
+    ),
+    "gravity": (
+        "the torques hold nothing of the robot's weight",
+        "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+    ),
+}
+"""What torques lack that hold little of the file's bodies, and what to do."""
+
+
+def find_missing_bodies(scene: Scene, diagnosis: Missing) -> Finding:
+    """Torques that hold nothing of the robot, or not its weight."""
+    what, advice = MISSING[diagnosis]
+    error = 100.0 * average_errors(scene.problem.free_errors())
+    return Finding(scene.log.name, diagnosis, what + BY_FILE, advice, error, error)
 
 
 def find_unrelated_torque(

@@ -564,7 +564,7 @@ def build_offset_family(n: int, joint: int) -> Family:
             f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
             Mending(offset=collapse_equal_values(np.round(offset(size), 6))),
             n,
-            1,
+            1 if abs(size[0]) <= limit.LARGEST_ZERO else 2,  # its sine and cosine
             float(error[0]),
         )
 

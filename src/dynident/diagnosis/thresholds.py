@@ -33,9 +33,9 @@ ZERO_LEAST = 0.05  # and at least: 0.04 measured of simulated bodies 15 % off [r
 ZERO_SURE = 2.0  # so many times as far from none: 1.6 measured
 LARGEST_ZERO = 0.5  # that is looked for so [rad or m]
 LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
-HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether there is any
-BORNE = 0.3  # share of its weight that a torque holds at most that is external
-MOVED = 0.5  # the same of its motion
+HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether it does
+BORNE = 0.3  # share of it that external torques have at most: 0.8 and above measured of whole ones
+MOVED = 0.4  # the same of what motion asks for: 0.56 and above measured of those without gravity
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
 
 # ---- logs beside each other
