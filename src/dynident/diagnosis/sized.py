@@ -222,9 +222,9 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         return
 
     def measure(s: Scene) -> Suspicion | None:
-        exact, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
+        exact, noise, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
         told = family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
-        sure = float(np.min(np.abs(exact) / np.maximum(error, np.finfo(float).tiny)))
+        sure = float(np.min(np.abs(exact) / np.maximum(noise, np.finfo(float).tiny)))
         return None if told is None else replace(told, sure=sure)
 
     first = family.tell(s, size, np.zeros(family.count))
@@ -232,19 +232,19 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         yield replace(first, measure=measure)
 
 
-def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
+def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array, Array]:
     """A size after one more step, with its standard errors.
 
-    Rows are weighed by what least squares leaves of each joint. What a model lacks is no noise: it
-    says the same at all instants that are like each other, and of each joint something else. So
-    the errors are those of a sandwich with clusters of two ways, joints and eighths of each log
-    (Cameron, Gelbach and Miller, 2011); or with the correlations of neighbouring instants, their
-    weights falling to zero, where these are more than those of eighths.
+    Rows are weighed by what least squares leaves of each joint. The error by noise is that of a
+    sandwich with the correlations of neighbouring instants, their weights falling to zero. What a
+    model lacks is no noise: it says the same at all instants that are like each other, and of each
+    joint something else. With that the sandwich has clusters of two ways, joints and eighths of
+    each log (Cameron, Gelbach and Miller, 2011), or noise in the place of eighths where it is more.
 
     Returns
     -------
-    size, error : ndarray, shape (k,)
-        The error is infinite where the model has the column already.
+    size, noise, error : ndarray, shape (k,)
+        Errors are infinite where the model has the column already.
     """
     now = family.read(s, size)
     beta = now.problem.system.solve()
@@ -273,7 +273,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     own = both[:, 1:]
     blind = own.T @ own
     if np.any(np.diag(blind) <= limit.UNSEEN * before):
-        return size, np.full(family.count, np.inf)
+        return size, *np.full((2, family.count), np.inf)
     inverse = np.linalg.pinv(blind, rcond=limit.UNSEEN**2, hermitian=True)
     step = inverse @ (own.T @ both[:, 0])
     influence = (own @ inverse) * (both[:, 0] - own @ step)[:, None]
@@ -293,7 +293,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     both_ways = in_time + of_joints - np.sum(eighths**2, axis=(0, 1))
     variance = np.max([in_time, of_joints, both_ways], axis=0)
     size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
-    return size, np.sqrt(variance)
+    return size, np.sqrt(noise), np.sqrt(variance)
 
 
 def project_onto_span(rows: Array, columns: Array) -> Array:
