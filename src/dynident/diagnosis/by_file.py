@@ -130,21 +130,26 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     of_weight, of_motion = np.abs(shares.size.T)
     error_of_weight, error_of_motion = shares.error.T
     tells = error_of_motion < 0.5 * limit.MOVED
-    most = np.median((of_weight + ERRORS * error_of_weight)[heavy])
-    if most > limit.BORNE or not np.any(tells):
+    if np.median((of_weight + ERRORS * error_of_weight)[heavy]) > limit.BORNE:
         return None
-    if np.median(of_motion[tells]) > limit.MOVED:
+    moved = float(np.median(of_motion[heavy & tells])) if np.any(heavy & tells) else 0.0
+    if moved > max(limit.MOVED, TWICE * float(np.median(of_weight[heavy]))):
         return "gravity"
     whole = measure_shares(s, (weight + rest)[None])
-    alike = whole.size[whole.told > limit.SEEN, 0]
-    if len(alike) < 2:
-        return "external torque"
-    middle = find_middle(alike, np.ones_like(alike))
-    off = np.abs(np.log(np.maximum(alike / middle, TINY)))
-    same = np.count_nonzero(off < np.log(limit.APART_BY_FILE)) > 1
-    return None if same else "external torque"
+    told = whole.told > limit.SEEN
+    if np.median(whole.told[heavy]) > limit.SEEN or not np.any(tells):
+        return None
+    same = np.zeros(0)
+    if np.any(told):
+        alike = whole.size[told, 0]
+        middle = find_middle(alike, np.ones_like(alike))
+        same = np.abs(np.log(np.maximum(alike / middle, TINY))) < np.log(limit.APART_BY_FILE)
+    unit = np.count_nonzero(same) > 1
+    return None if unit or np.median(of_motion[tells]) > limit.MOVED else "external torque"
 
 
+TWICE = 2.0
+"""Times the share of motion is that of the weight where that alone is missing."""
 ERRORS = 2.0
 """Standard errors that what is told of a weight may be larger."""
 
