@@ -116,8 +116,8 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     """What torques are that hold little of the file's weight where that is most.
 
     Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
-    a model of the robot leaves of them; unless it is their unit that is another, of which several
-    joints have the same share.
+    a model of the robot leaves of them; unless it is their units that are others, in which several
+    joints have some of all that the file asks for.
     """
     idim, still = s.base.idim, np.zeros_like(s.q)
     weight = idim.torque(idim.nominal, s.q, still, still)
@@ -127,29 +127,19 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     if s.n < 2 or not np.any(heavy):
         return None
     shares = measure_shares(s, np.array([weight, rest]))
-    of_weight, of_motion = np.abs(shares.size.T)
-    error_of_weight, error_of_motion = shares.error.T
-    tells = error_of_motion < 0.5 * limit.MOVED
-    if np.median((of_weight + ERRORS * error_of_weight)[heavy]) > limit.BORNE:
+    of_weight, of_motion = shares.size.T
+    most = np.abs(of_weight) + ERRORS * shares.error[:, 0]
+    tells = shares.error[:, 1] < 0.5 * limit.MOVED
+    if np.median(most[heavy]) > limit.BORNE or not np.any(tells):
         return None
-    moved = float(np.median(of_motion[heavy & tells])) if np.any(heavy & tells) else 0.0
-    if moved > max(limit.MOVED, TWICE * float(np.median(of_weight[heavy]))):
+    if np.median(of_motion[tells]) > limit.MOVED:
         return "gravity"
     whole = measure_shares(s, (weight + rest)[None])
-    told = whole.told > limit.SEEN
-    if np.median(whole.told[heavy]) > limit.SEEN or not np.any(tells):
-        return None
-    same = np.zeros(0)
-    if np.any(told):
-        alike = whole.size[told, 0]
-        middle = find_middle(alike, np.ones_like(alike))
-        same = np.abs(np.log(np.maximum(alike / middle, TINY))) < np.log(limit.APART_BY_FILE)
-    unit = np.count_nonzero(same) > 1
-    return None if unit or np.median(of_motion[tells]) > limit.MOVED else "external torque"
+    alike = whole.size[whole.told > limit.SEEN, 0]
+    in_units = len(alike) > 1 and bool(np.all(alike > 0.0))
+    return None if in_units or find_other_side(s) is not None else "external torque"
 
 
-TWICE = 2.0
-"""Times the share of motion is that of the weight where that alone is missing."""
 ERRORS = 2.0
 """Standard errors that what is told of a weight may be larger."""
 
