@@ -132,7 +132,7 @@ class Suspicion:
     error : float
         Largest standard error of what was measured; 0 for none.
     sure : float
-        How many standard errors what was measured is from none, all of it.
+        How many standard errors by noise what was measured is from none, all of it.
     measure : callable, optional
         The same suspicion of a scene with its size and words; None if it is none.
     """
