@@ -576,8 +576,9 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "*wrong* if another is first. The default method, without decisions and the bootstrap. "
         "Each is told with the held-out log at hand, and without. Torque and position signs of "
         "all joints count as one: mirror images of a robot tell them apart as badly. Sizes are "
-        "held against the damage and what the same measure finds of the undamaged log (the TX40's "
-        "torques lead by 1.9 ms, both of the EMPS's by 0.7 ms), and against the damage alone. "
+        "held against the damage alone; then against the damage and what the same measure finds "
+        "of the undamaged log (the TX40's torques lead by 1.7 to 1.9 ms, those of both of the "
+        "EMPS's logs by 0.7 ms), which models err by alike. "
         "After repair: what findings say of the log was undone, and the log fitted again. Of the "
         "EMPS the doctor knows the controller, as `dynident doctor` does from a study with a "
         "`[controller]`; the verdict does not.",
@@ -598,7 +599,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
             f"kinds that are looked for: named first {named} "
             f"({100 * named / max(1, len(harm)):.0f} %), a wrong name "
             f"{sum(o.wrong for o in every)}, trusted {trusted}; sizes within {NEAR:g} standard "
-            f"errors: {near[0]} of {len(sized)} ({near[1]} of the damage alone)"
+            f"errors: {near[1]} of {len(sized)}, {near[0]} beside what the undamaged log shows"
         ]
     sound = [o for o in outcomes if o.kind == "undamaged"]
     mended = [o for o in outcomes if o.harmful and o.right and np.isfinite(o.held + o.mended)]
