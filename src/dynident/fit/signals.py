@@ -85,8 +85,8 @@ def find_counts(robot: Robot, samples: Samples) -> Iterator[Sign]:
     tau = samples.joint_torque[:, -robot.n :]
     peaks = np.max(np.abs(tau[:TYPICAL]), axis=0)
     limits = np.array([joint.effort for joint in robot.joints])
-    known = limits[np.isfinite(limits) & (limits > 0.0)]
-    most = np.where(np.isfinite(limits), limits, np.max(known, initial=limit.STRONGEST))
+    known = np.isfinite(limits) & (limits > 0.0)
+    most = np.where(known, limits, np.max(limits[known], initial=limit.STRONGEST))
     if np.median(peaks / most) > 1.0 and all(
         np.array_equal(own, np.round(own)) for own in (tau[:TYPICAL], tau)
     ):
