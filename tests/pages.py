@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-import lxml.html
-import pytest
+import axe_core_python
+from browser import Browser
 from lxml.html import HtmlElement
 
 THEMES = ("light", "dark")
 CONTRAST = 4.5
 """Least ratio of a text's luminance and its background's (WCAG 2.2, 1.4.3)."""
-PHONE = 390
-"""Width of a small screen [px]."""
 
 
 def find_faults(root: HtmlElement) -> list[str]:
@@ -123,50 +117,113 @@ def find_faint_text(root: HtmlElement) -> list[str]:
 
 # ------------------------------------------------------------------------------ a browser
 
-WATCH = """<script>
-addEventListener("error", event => parent.told.push("error: " + event.message));
-console.error = (...words) => parent.told.push("console: " + words.join(" "));
-const ask = matchMedia.bind(window);
-window.matchMedia = query => {
-  const found = ask(query);
-  if (!query.includes("prefers-color-scheme")) return found;
-  return { matches: query.includes("dark") === DARK, addEventListener() {} };
-};
-</script>"""
-AUDIT = Path(__file__).with_name("audit.js").read_text("utf-8")
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js").read_text("utf-8")
+WIDTHS = (1400, 390)
+"""Of a window on a desk and of a phone [px]."""
+MOST = 1_500_000
+"""Of a page [bytes]."""
+GRAVE = ("serious", "critical")
+ASK_AXE = """(async () => {
+  AXE;
+  const options = { iframes: false, resultTypes: ["violations"] };
+  return (await axe.run(document, options)).violations
+    .filter(({ impact }) => GRAVE.includes(impact))
+    .map(({ id, nodes }) => `axe ${id}, ${nodes.length} times: ${nodes[0].html.slice(0, 120)}`);
+})()"""
+UNFOLD = (
+    'for (const each of document.querySelectorAll("details:not(:has(iframe))")) each.open = true'
+)
+WIDE = """[document.documentElement].filter(root => root.scrollWidth > root.clientWidth)
+  .map(root => `overflow: ${root.scrollWidth} of ${root.clientWidth} px`)"""
+# of each area that enlarges: where it is, once it has been scrolled to
+FIND_AREA = """(which => {
+  const area = document.querySelectorAll(".area[tabindex]")[which];
+  area.scrollIntoView({ block: "center" });
+  const box = area.getBoundingClientRect();
+  return [box.left, box.top, box.width, box.height];
+})"""
+SEEN = """(which => {
+  const area = document.querySelectorAll(".area[tabindex]")[which], chart = area.closest(".chart");
+  const group = chart.matches(".shared") ? [...chart.querySelectorAll(".area[tabindex]")] : [area];
+  return [group.map(each => each.querySelector("svg").getAttribute("viewBox")),
+    area.querySelector("output").hidden ? "" : area.querySelector("output").textContent];
+})"""
 
 
-def find_chromium() -> str:
-    """The browser; the test is skipped without one."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("there is no Chromium on this machine")
-    return browser
+def look_at_page(
+    browser: Browser, file: Path, width: int, theme: str, pictures: Path | None = None
+) -> list[str]:
+    """What is wrong with a page as a browser shows it, folds open, and with how it answers.
 
+    What stands in frames is a page of its own.
 
-def look_in_browser(place: Path, page: str, theme: str, width: int = PHONE) -> list[str]:
-    """Errors of a page's script, text that is hardly seen, and whether it is too wide.
-
-    The page stands in a frame of that width, since windows have a least one; what asks for the
-    dark gets it by the style's own rules.
+    Parameters
+    ----------
+    pictures : Path, optional
+        Folder of what it looks like.
     """
-    browser = find_chromium()
-    if theme == "dark":
-        page = page.replace("@media screen and (prefers-color-scheme: dark)", "@media screen")
-    watch = WATCH.replace("DARK", str(theme == "dark").lower())
-    page = page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">{watch}', 1)
-    audit = AUDIT.replace("CONTRAST", str(CONTRAST))
-    frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{escape(page)}">'
-    file = place / f"{theme}.html"
-    file.write_text(
-        f"<!DOCTYPE html><script>{audit}</script><pre>waits</pre>{frame}</iframe>", "utf-8"
+    size = file.stat().st_size
+    found = [f"size: {size} bytes"] * (size > MOST)
+    browser.show(file, width, theme)
+    if pictures is not None:
+        browser.photograph(pictures / f"{file.stem}-{width}-{theme}.png")
+    browser.run(UNFOLD)
+    found += browser.run(WIDE)
+    found += browser.run(ASK_AXE.replace("AXE", AXE, 1).replace("GRAVE", str([*GRAVE])))
+    for which in list_answering_charts(browser):
+        found += try_chart(browser, which)
+    return [*found, *browser.complaints]
+
+
+def list_answering_charts(browser: Browser) -> list[int]:
+    """The first area that enlarges of the first two charts."""
+    first: list[int] = browser.run(
+        """(() => {
+          const areas = [...document.querySelectorAll(".area[tabindex]")];
+          const charts = areas.map(area => area.closest(".chart"));
+          return [...new Set(charts)].map(chart => charts.indexOf(chart)).slice(0, 2);
+        })()"""
     )
-    done = subprocess.run(
-        [browser, "--headless=new", "--no-sandbox", "--use-angle=swiftshader",
-         "--enable-unsafe-swiftshader", f"--user-data-dir={place / 'profile'}",
-         "--window-size=1400,1000", "--virtual-time-budget=5000", "--dump-dom", file.as_uri()],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    text = lxml.html.document_fromstring(done.stdout).findtext(".//pre")
-    found: list[str] = json.loads(text or "")
-    return found
+    return first
+
+
+def try_chart(browser: Browser, which: int) -> Iterator[str]:
+    """Whether a chart tells values at the pointer, enlarges a stretch that is dragged over, and
+    shows all again, by mouse and by keys."""
+    x, y, width, height = browser.run(f"{FIND_AREA}({which})")
+
+    def at(share: float) -> tuple[float, float]:
+        return x + share * width, y + 0.5 * height
+
+    def see() -> tuple[list[str], str]:
+        boxes, told = browser.run(f"{SEEN}({which})")
+        return boxes, told
+
+    whole, _ = see()
+    browser.point(at(0.4), at(0.5))
+    if not re.search(r"\d", see()[1]):
+        yield f"chart {which}: no value at the pointer"
+    browser.point(at(0.3), at(0.5), at(0.6), drag=True)
+    enlarged, _ = see()
+    if any(before == after for before, after in zip(whole, enlarged, strict=True)):
+        yield f"chart {which}: a stretch that is dragged over is not enlarged"
+    start, _, span, _ = (float(each) for each in enlarged[0].split())
+    left, _, all_of_it, _ = (float(each) for each in whole[0].split())
+    shares = (start - left) / all_of_it, span / all_of_it
+    if not (abs(shares[0] - 0.3) < 0.02 and abs(shares[1] - 0.3) < 0.02):
+        yield f"chart {which}: enlarged from {shares[0]:.2f}, {shares[1]:.2f} wide"
+    browser.point(at(0.5), clicks=2)
+    if [shorten(box) for box in see()[0]] != [shorten(box) for box in whole]:
+        yield f"chart {which}: a double click does not show all again"
+    browser.run(f'document.querySelectorAll(".area[tabindex]")[{which}].focus()')
+    browser.press("+")
+    if see()[0] == whole:
+        yield f"chart {which}: + does not enlarge"
+    browser.press("0")
+    if [shorten(box) for box in see()[0]] != [shorten(box) for box in whole]:
+        yield f"chart {which}: 0 does not show all again"
+
+
+def shorten(box: str) -> list[int]:
+    """A view box in whole units."""
+    return [round(float(each)) for each in box.split()]

@@ -156,7 +156,7 @@ def test_a_page_and_axes_draw_the_same_panel():
 
 
 def test_colours_have_a_name_in_the_style_sheet_by_day_and_by_night():
-    style = resources.files("dynident.report").joinpath("style.css.j2").read_text("utf-8")
+    style = resources.files("dynident.plots").joinpath("style.css.j2").read_text("utf-8")
     for name in COLOURS.values():
         assert len(re.findall(rf"--{name}: #", style)) == 2, name
 

@@ -319,6 +319,7 @@ def test_help_and_version(capfd):
         "collect",
         "fleet",
         "compare",
+        "sweep",
         "doctor",
         "init",
         "select",
@@ -334,6 +335,7 @@ def test_help_and_version(capfd):
         "replay",
         "sample",
         "simulate",
+        "zoo",
         "reproduce",
         "track",
     ]
@@ -2113,3 +2115,22 @@ def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, 
     still = json.loads(capsys.readouterr().out)
     assert still["count"] < still["base_count"]
     assert {"fv1", "fv2"} <= set(still["unseen"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dynident id", ["identify"]),
+        ("dynident identify --fri", ["--friction"]),
+        ("dynident doctor --fi", ["--fix"]),
+    ],
+)
+def test_a_shell_completes_commands_and_flags(typed, offered, monkeypatch, capsys):
+    monkeypatch.setenv("_DYNIDENT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    monkeypatch.setattr("sys.argv", ["dynident"])
+    with pytest.raises(SystemExit) as left:
+        raise SystemExit(run([]))
+    assert left.value.code == 0
+    assert capsys.readouterr().out.split() == offered

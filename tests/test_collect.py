@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from distributed import Client, LocalCluster
 from robots import EXAMPLES
 
 import dynident as di
@@ -110,11 +111,30 @@ def test_the_order_of_logs_changes_no_bit(logs, tmp_path):
     assert di.identify_factors(logs / "made") == di.identify_factors(logs / "other")
 
 
+def assert_same_files(one: Path, other: Path) -> None:
+    """Folders of the same files, bit by bit."""
+    assert sorted(p.name for p in one.iterdir()) == sorted(p.name for p in other.iterdir())
+    for path in one.iterdir():
+        assert path.read_bytes() == (other / path.name).read_bytes(), path.name
+
+
+def test_a_cluster_changes_no_bit(logs):
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "there", engine=here)
+    assert_same_files(logs / "made", logs / "there")
+
+
 @pytest.mark.long
-def test_the_number_of_workers_changes_no_bit(logs):
-    di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "twice", workers=2)
-    for path in (logs / "made").iterdir():
-        assert path.read_bytes() == (logs / "twice" / path.name).read_bytes(), path.name
+def test_neither_the_number_of_workers_nor_the_engine_changes_a_bit(logs):
+    for workers in (2, 16):
+        made = logs / f"by{workers}"
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], made, workers=workers)
+        assert_same_files(logs / "made", made)
+    local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+    with LocalCluster(n_workers=2, processes=True, **local) as cluster:
+        place = cluster.scheduler_address
+        di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "two", engine=place)
+    assert_same_files(logs / "made", logs / "two")
 
 
 def test_only_what_is_new_is_read(logs, tmp_path, monkeypatch):
@@ -350,3 +370,50 @@ def test_floating_factors_answer_as_the_logs_do(tmp_path):
     assert found.base.names == direct.base.names
     assert_near(found.estimate.beta, direct.estimate.beta)
     assert_near(found.estimate.covariance.matrix, direct.estimate.covariance.matrix, 1e-7)
+
+
+def test_a_dataset_of_lerobot_is_a_log_an_episode(logs, tmp_path):
+    """Version 3: episodes one behind the other in a file, each with a clock that begins anew."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    tables = []
+    for seed in (1, 2, 3):
+        with np.load(logs / f"run{seed}.npz") as log:
+            pairs = {
+                name: np.column_stack([log[f"{name}_shoulder"], log[f"{name}_elbow"]])
+                for name in ("q", "tau")
+            }
+            tables.append(
+                arrow.table(
+                    {
+                        "observation.state": np.degrees(pairs["q"]).tolist(),
+                        "observation.effort": pairs["tau"].tolist(),
+                        "timestamp": log["time"],
+                        "episode_index": np.full(len(log["time"]), seed - 1),
+                    }
+                )
+            )
+    data = tmp_path / "arm" / "data" / "chunk-000"
+    data.mkdir(parents=True)
+    (tmp_path / "arm" / "meta").mkdir()
+    (tmp_path / "arm" / "meta" / "info.json").write_text('{"codebase_version": "v3.0"}')
+    first = arrow.concat_tables(tables[:2])
+    parquet.write_table(first, data / "file-000.parquet", row_group_size=1000)
+    parquet.write_table(tables[2], data / "file-001.parquet")
+    (data / "file-002.parquet").write_bytes(b"PAR1")
+    layout = {
+        "columns": {
+            "time": "timestamp",
+            "q": "observation.state_*",
+            "tau": "observation.effort_*",
+        },
+        "units": {"q": "deg"},
+    }
+    study = logs / "study.toml"
+    found = di.collect(study, [tmp_path / "arm"], tmp_path / "made", layout=layout)
+    used = [entry.name for entry in found.entries if entry.state == "read"]
+    assert used == ["arm 0", "arm 1", "arm 2"]
+    assert [entry.name for entry in found.left_out] == ["arm file-002.parquet"]
+    assert "is not a Parquet file, or was cut off" in found.left_out[0].reason
+    mine, theirs = (di.identify_factors(place / "made", "wls") for place in (tmp_path, logs))
+    assert_near(mine.estimate.beta, theirs.estimate.beta, 1e-6)

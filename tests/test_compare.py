@@ -12,29 +12,26 @@ import lxml.html
 import numpy as np
 import pytest
 import toy
+from distributed import Client
 from tables import write_table
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
+from dynident.decide.blocks import complement_spans, cut_logs, split_into_blocks
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.json import replace_nonfinite
+from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES
 from dynident.plots.friction import average_friction_by_speed, chart_friction
 from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
-from dynident.report.comparison import (
-    Comparison,
-    Scores,
-    jackknife_statistic,
-    select_best_verdicts,
-    serialise_comparison,
-)
+from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
-from dynident.study.compare import compare, complement_spans, cut_logs, split_into_blocks
+from dynident.study.compare import compare
 from dynident.study.study import Study, read_study
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
@@ -360,3 +357,21 @@ def test_a_robot_at_rest_has_a_figure_too(place):
     drawn = render_chart(chart_friction(list_torque_groups(found.robot), still), "friction")
     assert "<svg" in drawn
     assert "nan" not in drawn
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_the_engine_changes_no_number(place, workers):
+    asked = (read_study(place / "cube-root.toml"), ["wls"], ["viscous", "coulomb-viscous"], 2)
+    expected = tell_without_seconds(compare(*asked))
+    if workers > 1:
+        assert tell_without_seconds(compare(*asked, workers=workers)) == expected
+        return
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+        assert tell_without_seconds(compare(*asked, engine=here)) == expected
+
+
+def tell_without_seconds(found: Comparison) -> dict[str, object]:
+    """A comparison as plain data, but for how long it took."""
+    told = {**serialise_comparison(found), "seconds": 0.0}
+    told["candidates"] = [{**each, "seconds": 0.0} for each in told["candidates"]]
+    return told

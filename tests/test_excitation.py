@@ -39,9 +39,9 @@ from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
+from dynident.experiments.trajectory import serialise_trajectory, summarise_excitation
 from dynident.fit.json import replace_nonfinite, to_json
 from dynident.recording.floating import BaseMotion
-from dynident.report.trajectory import serialise_trajectory, summarise_excitation
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.geometry import locate_frame, read_disabled_pairs
@@ -1151,7 +1151,7 @@ def test_a_limb_is_excited_by_the_whole_robot(panda):
 
 def test_the_command_writes_its_files_and_they_are_read_back(tmp_path, capfd, panda):
     from dynident.cli import run
-    from dynident.report.excitation import OUTPUTS
+    from dynident.experiments.page import OUTPUTS
     from dynident.study.excitation import trajectory
 
     (tmp_path / "study.toml").write_text(
@@ -1208,7 +1208,7 @@ offset = -0.2
 def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch):
     """There is one for robots of six joints alone."""
     from dynident.cli import run
-    from dynident.report import excitation, trajectory
+    from dynident.experiments import page, trajectory
     from dynident.study import excite as exciting
 
     monkeypatch.setattr(exciting, "excite_study", lambda *_: None)
@@ -1216,7 +1216,7 @@ def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch)
     files = ["notes.txt", "trajectory.json", "trajectory.script"]
     for wanted in (files, files[1:2]):
         texts = dict.fromkeys(sorted(wanted, key=lambda name: name != "trajectory.json"), "x")
-        monkeypatch.setattr(excitation, "render_excitation_files", lambda *_, given=texts: given)
+        monkeypatch.setattr(page, "render_excitation_files", lambda *_, given=texts: given)
         assert run(["excite", str(urdf("panda")), "-o", str(tmp_path / "o")]) == 0
     assert sorted(each.name for each in (tmp_path / "o").iterdir()) == files[:2]
 

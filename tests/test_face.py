@@ -102,6 +102,23 @@ def test_base_parameters_come_with_intervals_units_and_the_files_values():
     )  # fmt: skip
 
 
+def test_base_parameters_say_what_of_them_the_log_tells():
+    shares = {}
+    for weight in (1e-3, 1.0, 1e8):
+        frame = identified(prior_weight=weight, doctor=False).to_frame()
+        friction = frame.index.str.match(r"(fv|fc|off)\d")
+        assert (frame["from_data"][friction] == 1.0).all()
+        shares[weight] = frame["from_data"][~friction].to_numpy()
+        assert len(shares[weight]) > 3
+    # where a rotor is regrouped into a link, the prior does not tell the sum
+    told = shares[1e8] < 1.0
+    assert np.any(told)
+    assert np.min(shares[1e-3]) > 0.99
+    assert np.max(shares[1e8][told]) < 0.5
+    assert np.all(np.diff([shares[w][told] for w in shares], axis=0) <= 0.0)
+    assert (identified("wls").to_frame()["from_data"] == 1.0).all()
+
+
 def test_eliminated_parameters_are_marked():
     fit = identified("wls", essential="f-test")
     assert fit.to_frame()["essential"].sum() == len(fit.essential) < fit.base.count
@@ -196,7 +213,7 @@ def test_joints_and_logs_that_are_not_there_are_refused_with_the_nearest():
 
 def test_friction_is_what_the_rigid_bodies_leave():
     fit = identified()
-    panels, series = fit.plot.friction(), fit.series()[0]
+    panels, series = fit.plot.friction(), fit.series()[0].evenly
     for j, axes in enumerate(panels):
         assert labels(axes) == ("speed [rad/s]", "friction [Nm]")
         *clouds, model = axes.lines
@@ -255,7 +272,8 @@ def test_spectra_are_densities():
     assert np.sum(density**2) * (hz[1] - hz[0]) == pytest.approx(12.5, rel=0.02)
     assert len(estimate_density(np.zeros(5), step, 9)[0]) == 0
     series = identified().series()[0]
-    short = replace(series, scored=np.arange(len(series.time)) < 9)
+    few = replace(series.stretch, residual=series.stretch.residual[:9])
+    short = replace(series, stretch=few)
     panel = build_spectrum(short, 0, list_torque_groups(identified().robot)[0])
     assert (panel.marks, panel.note) == ((), "no run is long enough")
     fit = identified()

@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass, replace
 from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import SimpleNamespace
 
 import lxml.html
+import numpy as np
 import pytest
 import test_compare
 import test_replay
 import toy
-from pages import THEMES, find_faint_text, find_faults, look_in_browser, measure_contrast
+from browser import open_browser
+from pages import (
+    THEMES,
+    WIDTHS,
+    find_faint_text,
+    find_faults,
+    look_at_page,
+    measure_contrast,
+)
 from test_bodies import fit
 from test_report import identified
 
+import dynident as di
+from dynident.cli import run
+from dynident.diagnosis.examine import Finding
 from dynident.excitation.excite import excite
+from dynident.experiments.page import render_excitation_page
+from dynident.experiments.replay import render_replay_page
+from dynident.fit.doctor import Report
+from dynident.fit.json import serialise_result, to_json
+from dynident.plots.charts import BLUE, Chart, Curve, Panel
+from dynident.plots.page import render_chart
+from dynident.recording.mend import Mending
 from dynident.report.bodies import render_bodies
-from dynident.report.excitation import render_excitation_page
-from dynident.report.html import render_comparison_page
-from dynident.report.replay import render_replay_page
+from dynident.report.difference import compare_results
+from dynident.report.draws import Calibration
+from dynident.report.html import render_comparison_page, render_repeating_study
+from dynident.report.pages import (
+    render_difference_page,
+    render_doctor_page,
+    render_draws_page,
+    render_payload_page,
+    render_replays_page,
+    render_track_page,
+    render_validation_page,
+)
+from dynident.report.payload import Payload
 from dynident.study.compare import compare
 from dynident.study.study import read_study
 
 place = test_compare.place
-KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies")
+JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
+"""What `--page` writes."""
+KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies", *JUDGED)
 
 
 @cache
@@ -32,6 +68,94 @@ def excitation_pages() -> tuple[str, str]:
     found = excite(toy.arm(2), **options, collision=False, floor=False)
     replay = render_replay_page(found)
     return render_excitation_page(found, replay), replay
+
+
+@dataclass(frozen=True)
+class Replayed:
+    log: str
+    joints: tuple[str, ...]
+    columns: dict[str, np.ndarray]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ("a warning",)
+
+
+@cache
+def judged_pages() -> dict[str, str]:
+    """A page of each command that judges something beside a fit."""
+    fit, time = identified(), np.linspace(0.0, 9.0, 10)
+    names = fit.robot.joint_names
+    finding = Finding("run1", "tau sign", "the sign of joint 2", "sign = -1", 70.0, 3.0)
+    report = Report("run1", (finding,), (), Mending(), None, None, None, True)
+    sound = Report("run2", (), (), Mending(), None, None, None, False)
+    draws = di.sample(fit, 12)
+    inside = Calibration("a log", "torque", names, 12, np.array([0.5, 0.6]), np.array([0.95, 0.9]))
+    errors = {"dynident": np.array([1e-3, 2e-3]), "file": np.array([0.2, 0.1])}
+    load = np.column_stack([np.full(10, 1.5), np.linspace(0.5, 0.1, 10)])
+    beta = np.tile(fit.estimate.beta, (10, 1)) + time[:, None]
+    followed = (time, beta, 0.1 + 0.0 * beta, load)
+    return {
+        "doctor": render_doctor_page("toy", [report, sound]),
+        "validation": render_validation_page(fit, [(fit.validation[0], fit.held_out)]),
+        "draws": render_draws_page(fit, draws, [inside]),
+        "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
+        "difference": render_difference_page([compare_results(fit, None)]),
+        "track": render_track_page("toy", "a log", fit.base.names, *followed, [(3.0, "a load")]),
+        "payload": render_payload_page(fit, weigh()),
+    }
+
+
+def weigh() -> Payload:
+    """A kilogram, as it is found."""
+    values = np.array([1.0, 0.01, 0.0, 0.1, 0.01, 0.0, 0.01, 0.0, 0.0, 0.005])
+
+    @dataclass(frozen=True)
+    class Weighed(Payload):
+        intervals = (values, values - 0.1, values + 0.1)
+        warnings = ("a warning",)
+
+    load = SimpleNamespace(seen=True, link="fore", moved=None)
+    return Weighed(load, "a log", "flange", np.eye(3), np.zeros(3))
+
+
+def test_pages_of_what_is_judged_say_it():
+    pages = judged_pages()
+    for kind, words in {
+        "doctor": ("the sign of joint 2", "sign = -1", "70", "clearly better"),
+        "validation": ("Held-out error", "held-out log", "Torque of every joint"),
+        "draws": ("all of 12 draws", "92 % inside"),
+        "replays": ("dynident 1.58", "a warning"),
+        "difference": ("standard deviations", "A and B"),
+        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load"),
+        "payload": ("1 kg, 95 % from 0.9 to 1.1", "set_target_payload"),
+    }.items():
+        text = " ".join(lxml.html.document_fromstring(pages[kind]).text_content().split())
+        labels = lxml.html.document_fromstring(pages[kind]).xpath("//@aria-label")
+        for each in words:
+            assert each in text or any(each in label for label in labels), (kind, each)
+
+
+def test_a_page_has_the_study_that_repeats_it(place):
+    study = read_study(place / "both.toml")
+    repeated = place / "repeated.toml"
+    repeated.write_text(render_repeating_study(replace(identified(), study=study)), "utf-8")
+    again = read_study(repeated)
+    assert (again.prepare, again.identify) == (study.prepare, study.identify)
+    assert [log.files for log in again.log] == [log.files for log in study.log]
+    text = lxml.html.document_fromstring(identified().render_page().decode())
+    told = " ".join(text.xpath("//section[@id='provenance']")[0].text_content().split())
+    made = identified().provenance
+    for words in (f"Python {made.python}, {made.machine}", made.date, *made.logs.values(), "Cite"):
+        assert words in told
+
+
+def test_commands_write_pages(tmp_path, capsys):
+    saved, page = tmp_path / "result.json", tmp_path / "page.html"
+    saved.write_text(to_json(serialise_result(identified(), tmp_path)), "utf-8")
+    assert run(["diff", str(saved), "--page", str(page)]) == 0
+    assert "stored results beside each other" in page.read_text("utf-8")
+    assert f"written to {page}" in capsys.readouterr().err
+    assert run(["diff", str(saved), "--page", str(saved)]) == 2
+    assert saved.read_text("utf-8").startswith("{")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +169,7 @@ def pages(place) -> dict[str, str]:
         "excitation": excitation_pages()[0],
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
+        **judged_pages(),
     }
 
 
@@ -88,20 +213,61 @@ def test_faults_are_found():
     assert measure_contrast("#000000", "#ffffff") == pytest.approx(21.0)
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with open_browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory) -> Path:
+    """Where pictures go: a folder that the environment names, or one of the tests'."""
+    named = os.environ.get("DYNIDENT_PICTURES")
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_page(folder: Path, kind: str, page: str) -> Path:
+    file = folder / f"{kind.replace(' ', '-')}.html"
+    file.write_text(page, "utf-8")
+    return file
+
+
+def test_a_browser_shows_a_result_by_night_on_a_phone(browser, tmp_path):
+    page = identified().render_page().decode()
+    file = write_page(tmp_path, "result", page)
+    assert look_at_page(browser, file, min(WIDTHS), "dark") == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_browser_shows_it_whole_and_complains_of_nothing(pages, kind, theme, tmp_path):
-    assert look_in_browser(tmp_path, pages[kind], theme) == []
+def test_a_browser_shows_all_whole_and_complains_of_nothing(
+    browser, pages, pictures, kind, width, theme, tmp_path
+):
+    file = write_page(tmp_path, kind, pages[kind])
+    assert look_at_page(browser, file, width, theme, pictures) == []
+    picture = pictures / f"{file.stem}-{width}-{theme}-1.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.long
-def test_a_browser_finds_faults(tmp_path):
+def test_a_browser_finds_faults(browser, tmp_path):
+    script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
+    script = script.replace("enlarge(low, high)", "0").replace("tell(panel, group, at);", "")
+    chart = render_chart(Chart((Panel((Curve(np.arange(9.0), np.arange(9.0), BLUE),)),)), "a line")
     page = (
-        '<!DOCTYPE html><html><meta charset="utf-8"><body style="background:#fff">'
-        '<p style="color:#999">faint</p><div style="width:600px">wide</div>'
-        "<script>console.error('loud'); nothing.at.all;</script></body></html>"
+        '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>t</title>'
+        '<body style="background:#fff"><p style="color:#999">faint</p><img src="data:,">'
+        '<div style="width:600px">wide</div><style>.area { position: relative; height: 90px } '
+        f".area svg {{ width: 100%; height: 100% }}</style>{chart}"
+        "<script>console.error('loud'); setTimeout(() => nothing.at.all);</script>"
+        f"<script>{script}</script></body></html>"
     )
-    found = "\n".join(look_in_browser(tmp_path, page, "light"))
-    for words in ("contrast 2.85: P faint", "overflow: 6", "console: loud", "error: "):
+    found = "\n".join(look_at_page(browser, write_page(tmp_path, "faulty", page), 390, "light"))
+    for words in (
+        "axe color-contrast", "axe image-alt", "overflow: 6", "console: loud", "error: Ref",
+        "no value at the pointer", "is not enlarged",
+    ):  # fmt: skip
         assert words in found

@@ -27,7 +27,7 @@ from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.trajectories import Trajectory, fourier
-from dynident.report.replay import MOST_FRAMES, choose_frame_times, render_replay_page
+from dynident.experiments.replay import MOST_FRAMES, choose_frame_times, render_replay_page
 from dynident.robot.geometry import sample_circles
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot

@@ -15,11 +15,11 @@ from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
-from dynident.fit.figures import Series
+from dynident.fit.figures import Series, decompose_torques, find_extremes, thin_positions
 from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.verdict import Reason, reach_verdict
-from dynident.plots.charts import find_time_gaps, insert_gaps
+from dynident.plots.charts import insert_gaps
 from dynident.plots.curves import chart_torques
 from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
@@ -282,11 +282,52 @@ def test_names_are_escaped_and_drawn_whatever_they_hold():
 
 def test_lines_are_not_drawn_across_gaps():
     time = np.array([0.0, 0.1, 0.2, 5.0, 5.1])
-    assert find_time_gaps(time).tolist() == [3]
-    broken = insert_gaps(time, find_time_gaps(time))
+    broken = insert_gaps(time, np.array([3]))
     assert np.isnan(broken[3])
     np.testing.assert_array_equal(np.delete(broken, 3), time)
-    assert len(find_time_gaps(np.zeros(1))) == 0
+
+
+def test_a_spike_of_one_sample_is_drawn_of_a_long_log():
+    """Of a log of which every hundredth sample is drawn, and one stands out."""
+    found = result()
+    log = found.samples[0]
+    spike, j = len(log.q) // 2 + 7, 1
+    tau = log.tau.copy()
+    tau[spike, j] += 500.0
+    points, own = len(log.q) // 100, log.rate / 2.5  # a low-pass that leaves it one sample wide
+    before, after = (
+        decompose_torques(found.idim, found.theta, None, replace(log, tau=each), own, points)
+        for each in (log.tau, tau)
+    )
+    assert np.sum(after.even) <= points + len(log.runs)
+    assert not after.even[np.searchsorted(after.time, spike / log.rate)]
+    assert len(after.time) < 6 * points
+    risen = np.nanmax(after.measured[:, j]) - np.nanmax(before.measured[:, j])
+    assert risen > 250.0
+    assert np.max(after.evenly.measured[:, j]) == np.max(before.evenly.measured[:, j])
+    # and on the page, whose panel reaches as far
+    (_, (_, chart)) = chart_torques(list_torque_groups(found.robot), after)
+    high = [
+        float(pair.split()[1]) for pair in re.findall('data-y="([^"]*)"', render_chart(chart, ""))
+    ]
+    assert high[0] > np.nanmax(after.measured[:, j])
+
+
+def test_positions_keep_their_extremes_too():
+    log = result().samples[0]
+    simulated = log.measured.copy()
+    simulated[1234, 0] += 1.0
+    thinned = thin_positions(log, simulated, 20)
+    assert len(thinned.time) < 120
+    assert np.max(np.abs(thinned.simulated - thinned.measured)) == pytest.approx(1.0)
+
+
+def test_extremes_are_those_of_each_stretch():
+    signals = np.array([[0.0, np.nan], [3.0, 1.0], [1.0, 0.0], [-1.0, np.nan], [5.0, np.nan]])
+    assert find_extremes(signals, 3).tolist() == [0, 1, 2, 3, 4]
+    assert find_extremes(signals[:, :1], 5).tolist() == [3, 4]
+    assert find_extremes(signals[:, :1], 3, 2).tolist() == [0, 1, 3, 4]
+    assert find_extremes(np.zeros((7, 0)), 2).tolist() == []
 
 
 def test_figure_of_a_log_without_nominal_torques():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pinocchio as pin
 
 import dynident as di
-from dynident.report.replay import render_replay_page
+from dynident.experiments.replay import render_replay_page
 
 HERE = Path(__file__).resolve().parent
 PANDA = Path("share/example-robot-data/robots/panda_description/urdf/panda.urdf")

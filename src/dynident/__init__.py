@@ -6,6 +6,7 @@
 >>> problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
 >>> fit = di.identify(problem)
 >>> print(fit.summary())
+robot ...
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dynident.core.errors import DynidentError as DynidentError
     from dynident.core.errors import InfeasibleError as InfeasibleError
     from dynident.core.errors import InputError as InputError
+    from dynident.core.side_by_side import Engine as Engine
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from dynident.study.compare import compare as compare
     from dynident.study.doctor import doctor as doctor
     from dynident.study.fits import read_result as read_result
+    from dynident.study.fits import read_zoo as read_zoo
     from dynident.study.fleet import identify_fleet as identify_fleet
     from dynident.study.fleet import identify_robot as identify_robot
     from dynident.study.payload import payload as payload
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from dynident.study.study import Study as Study
     from dynident.study.study import read_study as read_study
     from dynident.study.tracked import track as track
+    from dynident.sweeps.sweep import sweep as sweep
 
 
 __version__ = version.VERSION
@@ -73,6 +77,7 @@ _PUBLIC = {
     "ComputationError": "dynident.core.errors",
     "Controller": "dynident.control.controller",
     "DynidentError": "dynident.core.errors",
+    "Engine": "dynident.core.side_by_side",
     "Excitation": "dynident.excitation.excite",
     "Fit": "dynident.report.fit",
     "InfeasibleError": "dynident.core.errors",
@@ -107,6 +112,7 @@ _PUBLIC = {
     "read_log": "dynident.recording.read",
     "read_result": "dynident.study.fits",
     "read_study": "dynident.study.study",
+    "read_zoo": "dynident.study.fits",
     "replay": "dynident.study.replay",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
@@ -114,6 +120,7 @@ _PUBLIC = {
     "select_blocks": "dynident.excitation.selection",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
+    "sweep": "dynident.sweeps.sweep",
     "track": "dynident.study.tracked",
     "validate": "dynident.api",
 }

@@ -53,6 +53,12 @@ COMMANDS = {
         "Compare methods and friction models, and recommend.",
         "dynident compare examples/tx40/study.toml -o out/tx40-compared",
     ),
+    "sweep": Command(
+        "dynident.cli.sweep",
+        "Identify with every combination of some values.",
+        "dynident sweep study.toml --set prepare.bandwidth=1,2,5 --set identify.method=wls,irls "
+        "-o swept",
+    ),
     "doctor": Command(
         "dynident.cli.doctor",
         "Find what is wrong with logs: signs, units, delays.",
@@ -122,6 +128,11 @@ COMMANDS = {
         "dynident.cli.simulate",
         "Simulate a study's robot and write the log it gives.",
         "dynident simulate twin.toml -o run.csv",
+    ),
+    "zoo": Command(
+        "dynident.cli.zoo",
+        "List identified robots; write the model of one.",
+        "dynident zoo kr300 -o out/kr300",
     ),
     "reproduce": Command(
         "dynident.cli.reproduce",
@@ -203,7 +214,6 @@ def make_app(**about: Any) -> typer.Typer:
     """An application that speaks in plain text."""
     return typer.Typer(
         rich_markup_mode=None,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         **about,
@@ -213,7 +223,7 @@ def make_app(**about: Any) -> typer.Typer:
 @cache
 def load_command(name: str, command: Command) -> object:
     """What parses and calls a command."""
-    alone = make_app()
+    alone = make_app(add_completion=False)
     function = getattr(import_module(command.module), name)
     if not gc.isenabled():
         gc.freeze()  # what was loaded stays

@@ -184,10 +184,9 @@ def write_with_symbols(found: BaseParameters) -> tuple[str, ...]:
 
 def print_symmetries(model: Robot, json: bool) -> None:
     """Links that mirror each other, as a study states it."""
-    from dynident.consistency.constraints import serialise_constraint
-    from dynident.consistency.symmetries import find_symmetries
+    from dynident.study.constraints import list_symmetries
 
-    found = [serialise_constraint(each) for each in find_symmetries(model)]
+    found = list_symmetries(model)
     if json:
         print_json({"schema": "dynident.symmetries/1", "constraints": found})
         return

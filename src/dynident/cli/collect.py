@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, WorkersOption, add_log_flags
+from dynident.cli.engines import add_engine_flags
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.side_by_side import Engine
 
 
-@add_study_flags("study", "robot", "log", "validate")
+@add_study_flags("study", "robot", "log", "validate", "preset")
 @add_log_flags
+@add_engine_flags
 def collect(
     model: Annotated[
         Path,
@@ -24,7 +27,8 @@ def collect(
         list[str] | None,
         typer.Argument(
             metavar="LOG",
-            help="Log files (a,b side by side), patterns, folders; those of the study by default.",
+            help="Log files (a,b side by side), patterns, folders, s3://, https://; those of the "
+            "study by default.",
             show_default=False,
         ),
     ] = None,
@@ -32,7 +36,6 @@ def collect(
         Path,
         typer.Option("-o", "--output", metavar="DIR", help="Folder of the factors."),
     ] = Path("factors"),
-    workers: WorkersOption = 1,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first log that cannot be used.")
     ] = False,
@@ -42,6 +45,7 @@ def collect(
     ] = None,
     json: JsonFlag = False,
     *,
+    engine: Engine,
     given: StudyFlags,
     told: LogFlags,
 ) -> None:
@@ -61,7 +65,7 @@ def collect(
             study,
             sources or (),
             output,
-            workers=workers,
+            engine=engine,
             strict=strict,
             withdraw=withdraw or (),
             layout=told.keys,

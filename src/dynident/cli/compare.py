@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
 from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.side_by_side import Engine
 from dynident.study.compare import METHODS
 
 OUTPUTS = ("comparison.json", "comparison.html")
@@ -19,6 +21,7 @@ OUTPUTS = ("comparison.json", "comparison.html")
 
 @add_study_flags("friction")
 @add_log_flags
+@add_engine_flags
 def compare(
     given: StudyFlags,
     methods: Annotated[
@@ -44,6 +47,7 @@ def compare(
     ] = None,
     json: JsonFlag = False,
     *,
+    engine: Engine,
     told: LogFlags,
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
@@ -67,6 +71,7 @@ def compare(
                 comparing.MODELS if frictions is None else comparing.split_frictions(frictions),
                 comparing.BLOCKS if blocks is None else blocks,
                 progress,
+                engine=engine,
             )
         document = serialise_comparison(found)
         if output is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
-from dynident.cli.output import print_json, say
+from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags
+from dynident.cli.output import print_json, say, write_page
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
@@ -36,12 +36,15 @@ def diff(
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All parameters, in their order.")] = False,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
 ) -> None:
     """Print what stored results of one kind of robot say differently, and how surely."""
+    from dynident.core.files import refuse_outputs
     from dynident.core.words import format_entry
+    from dynident.report.pages import render_difference_page
     from dynident.study.fits import compare_on_logs, read_result
 
     told.refuse_without(logs)
@@ -50,12 +53,15 @@ def diff(
     one, *read = (read_result(path) for path in results)
     others: list[Fit | None] = [*read] or [None]
     files = [text.split(",") for text in logs or ()]
+    if page is not None:
+        refuse_outputs([page], results)
     found = []
     for letter, other in zip(ascii_uppercase[1:], others):
         with name_study_in_errors(None):
             own, warnings = compare_on_logs(one, other, files, told.layout)
         say("warning", warnings)
         found.append(replace(own, names=("A", letter)))
+    write_page(page, lambda: render_difference_page(found))
     if json:
         every = [each.to_dict() for each in found]
         print_json(every[0] if len(every) == 1 else {"schema": SCHEMA, "differences": every})

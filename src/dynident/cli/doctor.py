@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, refuse_fix
-from dynident.cli.output import print_json, say_written
+from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_fix
+from dynident.cli.output import print_json, say_written, write_page
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -25,13 +25,15 @@ def doctor(
         Path | None,
         typer.Option("--fix", help="Write a copy of the study with its logs repaired."),
     ] = None,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
 ) -> None:
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import write_files
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.report.pages import render_doctor_page
     from dynident.study.doctor import doctor, render_mended_study
     from dynident.study.study import list_input_files
 
@@ -40,12 +42,16 @@ def doctor(
         raise InputError("--fix repairs a study; give one instead of --robot and --log")
     if study is not None and fix is not None:
         refuse_fix(fix, study, list_input_files(chosen))
+    if page is not None:
+        refuse_outputs([page], given.list_inputs(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         reports = doctor(chosen, progress)
     if json:
         print_json([build_report_dict(report) for report in reports])
     else:
         typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
+    robot = Path(chosen.robot.file).stem
+    write_page(page, lambda: render_doctor_page(robot, reports))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
             raise InputError("nothing was found that a study could repair; no copy is written")

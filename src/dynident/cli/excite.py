@@ -72,8 +72,8 @@ def excite(
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.report.excitation import OUTPUTS, refuse_script, render_excitation_files
-    from dynident.report.trajectory import serialise_trajectory, summarise_excitation
+    from dynident.experiments.page import OUTPUTS, refuse_script, render_excitation_files
+    from dynident.experiments.trajectory import serialise_trajectory, summarise_excitation
     from dynident.study.excite import excite_study
     from dynident.study.study import list_input_files, load_study_robot
 

@@ -11,8 +11,8 @@ import typer
 from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, Command, add_flags, replace_parameter
 from dynident.cli.output import say, say_written
-from dynident.cli.repair import NEAREST
 from dynident.export.formats import EXPORTS, list_model_formats
+from dynident.report.repair import NEAREST
 
 
 def add_format_flags(command: Command) -> Command:
@@ -50,7 +50,6 @@ def export(
     options: dict[str, Any],
 ) -> None:
     """Write a stored result as a robot model, or as code."""
-    from dynident.consistency.knowledge import Knowledge
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
     from dynident.report.text import format_trust
@@ -72,7 +71,7 @@ def export(
     fit.require_trust("a model file", anyway)
     repaired, notes = fit, tuple[str, ...]()
     if repair:
-        repaired, words = repair_fit(fit, Knowledge(**options))
+        repaired, words = repair_fit(fit, **options)
         notes = (words,)
     documents: dict[Path, bytes] = {}
     for name, path in files.items():

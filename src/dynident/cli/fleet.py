@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, WorkersOption
+from dynident.cli.engines import add_engine_flags
+from dynident.cli.options import JsonFlag
 from dynident.cli.output import print_json, say, say_written
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.side_by_side import Engine
 
 OUTPUTS = ("fleet.json", "fleet.html")
 """All that ``-o DIR`` receives beside the type's result; the first is the head of the set."""
 
 
+@add_engine_flags
 def fleet(
     folders: Annotated[
         list[Path],
@@ -30,7 +33,6 @@ def fleet(
             help="Model and preparation of folders of logs, which are collected into -o DIR first.",
         ),
     ] = None,
-    workers: WorkersOption = 1,
     robot: Annotated[
         str | None,
         typer.Option(
@@ -50,6 +52,8 @@ def fleet(
         ),
     ] = None,
     json: JsonFlag = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Identify robots of one type together: what they share, and which are odd or change."""
     from dynident.cli.progress import show_progress
@@ -67,7 +71,7 @@ def fleet(
     with show_progress() as progress, name_study_in_errors(study):
         if study is not None and output is not None:
             folders, left = fleets.collect_robots(
-                read_model_study(study), folders, output / "factors", workers, progress
+                read_model_study(study), folders, output / "factors", engine, progress
             )
         if robot is None:
             found = fleets.identify_fleet(folders, method, progress=progress)

@@ -92,8 +92,9 @@ LockedOption = Annotated[
         help="Joints that do not move and are not in the log: a,b=0.5 [rad or m], 0 if not given.",
     ),
 ]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+PageOption = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write it as a page, too."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +47,12 @@ def say_written(*places: Path | None) -> None:
     for place in places:
         if place is not None:
             typer.echo(f"written to {place}", err=True)
+
+
+def write_page(page: Path | None, render: Callable[[], str]) -> None:
+    """Write what was found as a page, where one is asked for."""
+    from dynident.core.files import write_files
+
+    if page is not None:
+        write_files({page: render().encode(errors="backslashreplace")})
+        say_written(page)

@@ -7,8 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
-from dynident.cli.output import print_json, say
+from dynident.cli.help import OUTPUT
+from dynident.cli.options import (
+    AnywayFlag,
+    JsonFlag,
+    LogFlags,
+    PageOption,
+    add_flags,
+    add_log_flags,
+)
+from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.study.payload import FAMILIES
 
@@ -18,7 +26,16 @@ from dynident.study.payload import FAMILIES
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
+    franka: Annotated[
+        Path | None,
+        typer.Option(
+            "--franka",
+            rich_help_panel=OUTPUT,
+            help="The load as endeffector-config.json of Franka's Desk; --frame is the flange.",
+        ),
+    ] = None,
     anyway: AnywayFlag = False,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
@@ -26,16 +43,29 @@ def payload(
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
     from dynident.core.errors import name_study_in_errors
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.export.end_effector import render_end_effector
+    from dynident.report.pages import render_payload_page
     from dynident.report.text import format_trust
-    from dynident.study.fits import read_fit_log, read_result
+    from dynident.study.fits import list_fit_inputs, read_fit_log, read_result
     from dynident.study.payload import payload
 
+    outputs = [] if franka is None else [franka]
+    pages = [] if page is None else [page]
+    refuse_outputs(outputs)
     fit = read_result(result)
+    refuse_outputs([*outputs, *pages], [result, *log.split(","), *list_fit_inputs(fit)])
     with name_study_in_errors(None):
         samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
+    if franka is not None:
+        name = f"dynident {fit.robot.name}"
+        effector = render_end_effector(name, found.mass, found.com, found.inertia)
+        write_files({franka: effector})
     if json:
         print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{found.summary()}")
+    write_page(page, lambda: render_payload_page(fit, found))
     say("warning", (*fit.robot.warnings, *samples.warnings))
+    say_written(*outputs)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
-from dynident.cli.output import print_json, say
+from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags
+from dynident.cli.output import print_json, say, write_page
 
 
 @add_log_flags
@@ -36,19 +36,25 @@ def replay(
         str | None,
         typer.Option("--robot", metavar="FILE", help="Another robot's file as it is, instead."),
     ] = None,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
 ) -> None:
     """Simulate a result, or a robot's file, under a log's law, in an engine and in ours."""
     from dynident.core.errors import name_study_in_errors
+    from dynident.core.files import refuse_outputs
     from dynident.report.fit import Fit
+    from dynident.report.html import judge_trust
+    from dynident.report.pages import render_replays_page
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import SCHEMA, replay, replay_own_logs
     from dynident.study.study import Study, read_study
 
     told.refuse_without(logs, "a log")
+    if page is not None:
+        refuse_outputs([page], [source, *(logs or ())])
     own: Fit | Study
     own = read_study(source, None) if source.suffix == ".toml" else read_result(source)
     if logs:
@@ -57,6 +63,9 @@ def replay(
     else:
         found = replay_own_logs(own, engine, robot)
     say("warning", (words for each in found for words in each.warnings))
+    named = own.robot.name if isinstance(own, Fit) else Path(own.robot.file).stem
+    trusted = [*judge_trust(own)] if isinstance(own, Fit) else []
+    write_page(page, lambda: render_replays_page(named, trusted, found))
     if json:
         every = [each.document() for each in found]
         document = every[0] if len(every) == 1 else {"schema": SCHEMA, "logs": every}

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, add_log_flags
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, PageOption, add_log_flags
+from dynident.cli.output import print_json, say, say_written, write_page
 
 
 @add_log_flags
@@ -16,22 +16,29 @@ def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
     lowpass: LowpassOption = None,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.core.errors import name_study_in_errors
+    from dynident.core.files import refuse_outputs
     from dynident.fit.json import serialise_validation
+    from dynident.report.pages import render_validation_page
     from dynident.report.text import format_fit_figures, format_free_errors, format_trust
-    from dynident.study.fits import measure_log, read_result
+    from dynident.study.fits import list_fit_inputs, measure_log, read_result
 
     fit = read_result(result)
+    if page is not None:
+        refuse_outputs([page], [result, *list_fit_inputs(fit)])
     names = fit.robot.joint_names
     with name_study_in_errors(None):
         found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
     warnings = list(dict.fromkeys(note for one in found for note in one.warnings))
     say("warning", warnings)
+    measured = [(one.figures, one.samples) for one in found]
+    write_page(page, lambda: render_validation_page(fit, measured))
     if json:
         document = {
             "schema": "dynident.validation/1",

@@ -7,8 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.options import (
+    AnywayFlag,
+    JsonFlag,
+    LogFlags,
+    PageOption,
+    add_flags,
+    add_log_flags,
+)
+from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.study.sample import Drawing
 
@@ -35,6 +42,7 @@ def sample(
         typer.Option("--log", help="Share of this log inside the draws' 95 % band; repeatable."),
     ] = None,
     anyway: AnywayFlag = False,
+    page: PageOption = None,
     json: JsonFlag = False,
     *,
     told: LogFlags,
@@ -51,6 +59,7 @@ def sample(
         list_draw_formats,
         serialise_draws,
     )
+    from dynident.report.pages import render_draws_page
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result
     from dynident.study.sample import Drawing, measure_calibration, sample
@@ -69,6 +78,8 @@ def sample(
         inputs = [result, *list_fit_inputs(fit)]
         own = {Path(each).name for each in inputs if is_draw_file(Path(each).name)}
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
+    if page is not None:
+        refuse_outputs([page], [result, *list_fit_inputs(fit)])
     draws = sample(fit, wanted.n, wanted.seed, anyway)
     with name_study_in_errors(None):
         found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
@@ -77,6 +88,7 @@ def sample(
         print_json({**serialise_draws(draws, found), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{format_draws(draws, found)}")
+    write_page(page, lambda: render_draws_page(fit, draws, found))
     say("warning", fit.robot.warnings)
     say("note", notes)
     say_written(output)

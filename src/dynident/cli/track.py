@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,12 +15,13 @@ import typer
 from dynident.cli.options import (
     FrictionOption,
     LogFlags,
+    PageOption,
     RobotOption,
     add_flags,
     add_log_flags,
     override_section,
 )
-from dynident.cli.output import print_json
+from dynident.cli.output import print_json, write_page
 from dynident.cli.studies import BandwidthOption, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
@@ -57,6 +58,7 @@ def track(
         Path | None,
         typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
     ] = None,
+    page: PageOption = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     *,
     told: LogFlags,
@@ -81,21 +83,25 @@ def track(
         section = told.locate_log(chosen, source.split(","))
     elif told.keys:  # a stream has no files, but columns and units
         section = told.locate_log(chosen, [PIPE] if section is None else section.files)
-    if state is not None:
+    if state is not None or page is not None:
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
-        refuse_outputs([state], [*inputs, *log, *known])
+        outputs = [each for each in (state, page) if each is not None]
+        refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
     write = make_writer(json)
     head = [] if result is None else [format_trust(result)]
+    kept: list[Row | Noticed] = []
 
     def tell(each: Row | Noticed) -> None:
         while head:
             typer.echo(head.pop(), err=True)
         write(each)
         sys.stdout.flush()
+        if page is not None:
+            kept.append(each)
         if isinstance(each, Noticed) and not json:
             typer.echo(f"note: {describe_event(each)}", err=True)
 
@@ -110,12 +116,37 @@ def track(
             state=state,
             stopped=stopped,
         )
+    write_page(page, lambda: render_track(source, kept))
     if stopped():
         typer.echo(f"stopped after {follower.taken} samples", err=True)
         if state is None:
             raise typer.Exit(130)
     if state is not None:
         typer.echo(f"state written to {state}", err=True)
+
+
+def render_track(log: str, kept: Sequence[Row | Noticed]) -> str:
+    """Estimates over time as a page."""
+    from dynident.core.errors import ComputationError
+    from dynident.report.pages import render_track_page
+    from dynident.study.track import Noticed, Row
+    from dynident.study.tracked import Followed
+
+    rows = [each for each in kept if isinstance(each, Row)]
+    if not rows:
+        raise ComputationError(f"{log}: there is no estimate to draw")
+    found = Followed(log, rows[0].base, tuple(rows), ())
+    events = [(each.time, describe_event(each)) for each in kept if isinstance(each, Noticed)]
+    return render_track_page(
+        found.base.idim.robot.name,
+        log,
+        found.base.names,
+        found.time,
+        found.beta,
+        found.std,
+        found.load,
+        events,
+    )
 
 
 def choose_settings(

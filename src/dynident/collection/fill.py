@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynident.collection.engine import run_side_by_side
+from dynident.collection.carried import pack_model
 from dynident.collection.folder import (
     HEAD,
     Collected,
@@ -18,31 +18,38 @@ from dynident.collection.folder import (
     pack_statement,
     read_sources,
 )
-from dynident.collection.reduce import take_key
+from dynident.collection.reduce import describe_layout, take_key, take_stamp
 from dynident.collection.source import Source, name_source_file
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import Engine, Lost, run_side_by_side
 from dynident.core.text import suggest_nearest
+from dynident.readers.stores import is_remote
 
 Section = Mapping[str, Any]
 """A ``[[log]]`` as plain data."""
 
 
 class Task(NamedTuple):
-    """A log to be reduced, as plain data that cross processes; the study is JSON, without logs."""
+    """A log to be reduced, as plain data that cross processes; the study is without logs.
+
+    Who reads a log of a store finds its key, for nobody else has its contents.
+    """
 
     study: str
     section: Section
     folder: str
     key: str
+    stamp: str
     fingerprint: str
 
 
 class Reduced(NamedTuple):
-    """The file of a source, or why there is none."""
+    """The file of a source with its key, or why there is none."""
 
     content: bytes
+    key: str
     reason: str = ""
 
 
@@ -54,7 +61,7 @@ def fill_folder(
     study: str,
     work: Callable[[Task], Reduced],
     *,
-    workers: int,
+    engine: Engine,
     strict: bool,
     withdraw: Sequence[str],
     progress: Progress,
@@ -75,43 +82,80 @@ def fill_folder(
     write_files({folder / HEAD: pack_statement(statement, folder)})
     there, _ = read_sources(folder, statement)
     notes = withdraw_sources(folder, there, withdraw)
-    known = {source.about.key for source in there}  # what is withdrawn now is not read again
+    # what is withdrawn now is not read again
+    held = {source.about.key: source for source in there}
+    known = {*held, *(source.about.stamp for source in there)}
+    place, text = os.path.abspath(folder), pack_model(study, statement.model)
     tasks = [
-        Task(study, section, str(folder), key, statement.fingerprint)
-        for key, section in sorted(logs.items())
-        if key not in known
+        Task(text, log.section, place, log.key, log.stamp, statement.fingerprint)
+        for log in logs
+        if not known & {log.key, log.stamp} - {""}
     ]
-    fresh = set()
-    for k, made in run_side_by_side(work, tasks, workers, progress, "collecting"):
-        if made.reason:
-            left.append(leave_out(name_section(tasks[k].section), made.reason))
+    fresh: dict[str, Section] = {}
+    for k, made in run_side_by_side(work, tasks, engine, progress, "collecting"):
+        section = tasks[k].section
+        if isinstance(made, Lost) or made.reason:
+            left.append(leave_out(name_section(section), made.reason))
             refuse_left_out(left, strict)
             continue
-        write_files({folder / name_source_file(tasks[k].key): made.content})
-        fresh.add(tasks[k].key)
-    notes += remove_changed(folder, there, {key: logs[key] for key in fresh})
+        source, twin = held.get(made.key), fresh.get(made.key)
+        if source is not None and not is_read_from(source, section, folder):
+            left.append(tell_of_twin(section, source.name))
+            continue
+        if twin is not None:  # whichever was ready first, the first in order counts
+            section, later = sorted((section, twin), key=order_sections)
+            left.append(tell_of_twin(later, name_section(section)))
+        if section is not twin:
+            write_files({folder / name_source_file(made.key): made.content})
+            fresh[made.key] = section
+    notes += remove_changed(folder, there, fresh)
     entries = list_entries(folder, statement, fresh, left)
     refuse_left_out([entry for entry in entries if entry.state == "left out"], strict)
     return Collected(folder, tuple(entries), tuple(notes))
 
 
+class Log(NamedTuple):
+    """A log by what it holds, or by what a store says of it."""
+
+    section: Section
+    key: str
+    stamp: str
+
+
 def key_sections(
     sections: Sequence[Section], left: Sequence[Entry]
-) -> tuple[dict[str, Section], list[Entry]]:
-    """Logs by what they hold, each once, and what is left out."""
-    logs: dict[str, Section] = {}
+) -> tuple[list[Log], list[Entry]]:
+    """Logs ordered by their keys, each once, and what is left out."""
+    logs: list[Log] = []
+    first: dict[str, Section] = {}
     left = [*left]
-    for section in sorted(sections, key=lambda each: (name_section(each), each["files"])):
+    for section in sorted(sections, key=order_sections):
+        layout, key, stamp = describe_layout(section), "", ""
         try:
-            key = take_key(section["files"], describe_layout(section))
+            if any(map(is_remote, section["files"])):
+                stamp = take_stamp(section["files"], layout)
+            else:
+                key = take_key(section["files"], layout)
         except InputError as error:
             left.append(leave_out(name_section(section), error))
             continue
-        if key in logs:
-            words = f"has the contents of {name_section(logs[key])}"
-            left.append(leave_out(name_section(section), words))
-        logs.setdefault(key, section)
-    return logs, left
+        if key in first:
+            left.append(tell_of_twin(section, name_section(first[key])))
+            continue
+        if key:
+            first[key] = section
+        logs.append(Log(section, key, stamp))
+    return sorted(logs, key=lambda log: (log.key, log.stamp, order_sections(log.section))), left
+
+
+def order_sections(section: Section) -> tuple[str, list[str]]:
+    """Which of two logs comes first, wherever they were found."""
+    return name_section(section), section["files"]
+
+
+def tell_of_twin(section: Section, name: str) -> Entry:
+    """A log that is left out because another one holds the same."""
+    return leave_out(name_section(section), f"has the contents of {name}")
 
 
 def refuse_left_out(left: Sequence[Entry], strict: bool) -> None:
@@ -123,12 +167,6 @@ def refuse_left_out(left: Sequence[Entry], strict: bool) -> None:
 def name_section(section: Section) -> str:
     """What a log is called."""
     return section.get("name") or "+".join(Path(name).name for name in section["files"])
-
-
-def describe_layout(section: Section) -> str:
-    """All of a log but its files."""
-    told = {key: v for key, v in section.items() if key not in ("files", "name", "use")}
-    return json.dumps(told, sort_keys=True)
 
 
 def withdraw_sources(folder: Path, there: Sequence[Source], names: Sequence[str]) -> list[str]:
@@ -147,19 +185,26 @@ def remove_changed(
     folder: Path, there: Sequence[Source], fresh: Mapping[str, Section]
 ) -> list[str]:
     """Remove what was read from files that hold something else now; what went, in words."""
-
-    def place(section: Section, beside: Path) -> tuple[str, ...]:
-        paths = ((beside / name).resolve() for name in section["files"])
-        return (describe_layout(section), *map(str, paths))
-
-    again = {place(section, Path()): key for key, section in fresh.items()}
+    again = {locate_section(section, Path()): key for key, section in fresh.items()}
     notes = []
     for source in there:
         own = source.about
-        if again.get(place(own.section, folder), own.key) != own.key:
+        if again.get(locate_section(own.section, folder), own.key) != own.key:
             (folder / name_source_file(own.key)).unlink(missing_ok=True)
             notes.append(f"{source.name} has changed: its earlier factors went")
     return notes
+
+
+def locate_section(section: Section, beside: Path) -> tuple[str, ...]:
+    """How a log is laid out and where its files are, named as seen from a folder."""
+    files = section["files"]
+    places = (each if is_remote(each) else str((beside / each).resolve()) for each in files)
+    return (describe_layout(section), *places)
+
+
+def is_read_from(source: Source, section: Section, folder: Path) -> bool:
+    """Whether a source of a folder is of this very log, which its store has anew."""
+    return locate_section(source.about.section, folder) == locate_section(section, Path())
 
 
 def list_entries(

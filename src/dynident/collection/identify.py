@@ -21,7 +21,7 @@ from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
 from dynident.fit.logs import LogsGone
 from dynident.fit.provenance import date_provenance
 from dynident.fit.residuals import summarise_without_rows
-from dynident.fit.verdict import DOUBTFUL, GROWN, SMALL, Reason
+from dynident.fit.verdict import CHECK_LOG, DOUBTFUL, GROWN, SMALL, Reason
 from dynident.fit.warnings import warn_of_poor_fit, warn_of_unfitted_joints
 from dynident.methods import FACTORED
 from dynident.methods.options import estimate, refuse_absurd_estimate
@@ -207,6 +207,7 @@ def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[
         Reason(
             DOUBTFUL,
             f"{name}: error {error:.2g} % by the other logs, {usual:.2g} % is usual among them",
+            advice=CHECK_LOG,
         )
         for name, error in zip(names, errors, strict=True)
         if error > max(SMALL, GROWN * usual)

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from dynident.collection.source import About, Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.kept import take_fingerprint
+from dynident.core.kept import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import score_fitted_rows
 from dynident.readers import READERS
 from dynident.readers.bags import METADATA
+from dynident.readers.lerobot import is_dataset, list_episodes
+from dynident.readers.stores import is_remote, list_remote_files, stamp_remote_file
 from dynident.regression.blocks import factor_runs
 from dynident.regression.factors import merge_all
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
+
+
+class Found(NamedTuple):
+    """A log's files, and what of its section is its own."""
+
+    files: tuple[str, ...]
+    own: Mapping[str, Any] = MappingProxyType({})
+
+
+def list_logs(text: str) -> list[Found]:
+    """The logs that a text names: a dataset's episodes, or what files stand for."""
+    if is_dataset(Path(text)):
+        episodes = list_episodes(Path(text))
+        return [Found((str(e.file),), {"rows": e.rows, "name": e.name}) for e in episodes]
+    return [Found(files) for files in list_log_files(text)]
 
 
 def list_log_files(text: str) -> list[tuple[str, ...]]:
@@ -30,12 +48,20 @@ def list_log_files(text: str) -> list[tuple[str, ...]]:
     path = Path(text)
     if "," in text and not path.exists():
         return [tuple(text.split(","))]
+    if is_remote(text):
+        return [(name,) for name in list_remote_files(text, tuple(READERS))]
     if path.is_dir() and not (path / METADATA).is_file():
         names = (str(each) for each in sorted(path.iterdir()) if each.is_file())
         return [(name,) for name in names if name.lower().endswith(tuple(READERS))]
     if glob.has_magic(text) and not os.path.lexists(text):
         return [(name,) for name in sorted(glob.glob(text, recursive=True))]
     return [(text,)]
+
+
+def describe_layout(section: Mapping[str, Any]) -> str:
+    """All of a log but its files."""
+    told = {key: v for key, v in section.items() if key not in ("files", "name", "use")}
+    return json.dumps(told, sort_keys=True)
 
 
 def take_key(files: Iterable[str], layout: str) -> str:
@@ -46,13 +72,10 @@ def take_key(files: Iterable[str], layout: str) -> str:
     return take_fingerprint([layout, *map(hash_file, every)])
 
 
-def hash_file(path: Path) -> bytes:
-    """SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").digest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+def take_stamp(files: Iterable[str], layout: str) -> str:
+    """What is known of a log in a store without its contents; empty where that is nothing."""
+    told = [stamp_remote_file(n) if is_remote(n) else hash_file(Path(n)).hex() for n in files]
+    return take_fingerprint([layout, *files, *told]) if all(told) else ""
 
 
 def reduce_problem(
@@ -60,12 +83,13 @@ def reduce_problem(
     key: str,
     section: dict[str, Any],
     examine: Callable[[Array], Sequence[Finding]] | None,
+    stamp: str = "",
 ) -> Source:
     """The factors of the one log of a problem, with what is said of it.
 
     Parameters
     ----------
-    key, section
+    key, section, stamp
         See `About`.
     examine : callable, optional
         What is wrong with the log, by standard parameters that fit it.
@@ -82,5 +106,5 @@ def reduce_problem(
     facts = replace(facts, warnings=(*facts.warnings, *borne))
     own = score_fitted_rows(factors, beta).overall_percent
     findings = () if examine is None else tuple(examine(base.standard(beta)))
-    about = About(key, section, facts, findings, problem.groups, own)
+    about = About(key, section, facts, findings, problem.groups, own, stamp)
     return Source(about, base.names, factors, runs)

@@ -38,6 +38,8 @@ class About:
     groups : tuple of RowGroup
     own_percent : float
         Error of its own least-squares answer on its rows [%].
+    stamp : str
+        What a store says of the versions of its files, where they are in one.
     """
 
     key: str
@@ -46,6 +48,7 @@ class About:
     findings: tuple[Finding, ...]
     groups: tuple[RowGroup, ...]
     own_percent: float
+    stamp: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,15 @@ def take_fingerprint(parts: Iterable[str | bytes | npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
+def hash_file(path: Path) -> bytes:
+    """SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
 def pack_state_file(
     schema: str, origin: Origin, about: Mapping[str, object], arrays: Arrays
 ) -> bytes:

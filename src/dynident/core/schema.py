@@ -55,6 +55,8 @@ File = Annotated[Name, Beside()]
 Vector3 = tuple[Number, Number, Number]
 
 
+REMOTE = "://"
+"""What names have that are no paths."""
 DEEPEST = 64
 """Parts of a dotted key; a study has no more than four."""
 PART = re.compile(r"\.[ \t]*[\w\"'-]")
@@ -152,14 +154,17 @@ def find_file_keys(table: type[BaseModel]) -> frozenset[str]:
 
 
 def replace_file_names(table: M, placed: Callable[[str], str]) -> M:
-    """A table, and those in it, with each name of a file put where `placed` says."""
+    """A table, and those in it, with each name of a file put where `placed` says.
+
+    What is in a store elsewhere (``s3://``) stays there.
+    """
 
     def put(value: Any, file: bool) -> Any:
         if isinstance(value, BaseModel):
             return replace_file_names(value, placed)
         if isinstance(value, tuple):
             return tuple(put(each, file) for each in value)
-        return placed(value) if file and isinstance(value, str) else value
+        return placed(value) if file and isinstance(value, str) and REMOTE not in value else value
 
     changed, files = {}, find_file_keys(type(table))
     for key, value in table:

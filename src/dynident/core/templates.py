@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 
 @cache
-def load_templates(package: str) -> Environment:
-    """The templates of a package, by file name; what is filled in is escaped, and not left out."""
+def load_templates(*packages: str) -> Environment:
+    """The templates of packages, by file name; what is filled in is escaped, and not left out."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    here = resources.files(package)
+    folders = [resources.files(package) for package in packages]
+
+    def load(name: str) -> str | None:
+        found = (folder.joinpath(name) for folder in folders)
+        return next((file.read_text("utf-8") for file in found if file.is_file()), None)
+
     return Environment(
-        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
+        loader=FunctionLoader(load),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -26,6 +26,12 @@ from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 
 FITTED, ALL_SAMPLES, MOVING = "fitted", "all samples", "moving samples"
+PARTS = ("inertia", "velocity", "gravity", "friction")
+"""What a predicted torque is the sum of."""
+EXTREMES = 5
+"""Times as many samples as plots ask for that extremes between them may be."""
+FINE = 8.0
+"""Samples a period of a low-pass, at which nothing is left that they could not tell."""
 NO_TORQUE = 1e-200
 """Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 
@@ -109,6 +115,18 @@ class Series:
         What `measured` is where the log has no torque: what the law commands.
     scored : ndarray of bool, shape (samples,), or None
         What the all-samples errors count: what no filter's edge reaches. None is all.
+    fitted : ndarray of bool, shape (samples, n), or None
+        Where there are rows that were fitted: neither edges nor standstill, nor what was left
+        out. None is everywhere.
+    position, temperature : ndarray, or None
+        Of the joints, as the fit has them [rad or m], [°C].
+    breaks : ndarray of int
+        Samples before which there is a gap.
+    even : ndarray of bool, shape (samples,), or None
+        Samples that are equally far apart; the others are the lowest and highest between them.
+        None is all.
+    stretch : Stretch or None
+        What spectra are of.
     """
 
     name: str
@@ -121,6 +139,43 @@ class Series:
     friction: Array
     torque: str = "measured"
     scored: Booleans | None = None
+    fitted: Booleans | None = None
+    position: Array | None = None
+    temperature: Array | None = None
+    breaks: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    even: Booleans | None = None
+    stretch: Stretch | None = None
+
+    @property
+    def evenly(self) -> Series:
+        """The samples that are equally far apart, for all that is no line over time."""
+        if self.even is None:
+            return self
+        few: dict[str, Any] = {
+            name: value[self.even]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray) and name not in ("breaks", "even")
+        }
+        few["parts"] = {name: part[self.even] for name, part in self.parts.items()}
+        few["breaks"] = np.cumsum(self.even)[self.breaks - 1]
+        return replace(self, **few, even=None)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Samples of some time, as close to each other as a low-pass leaves anything.
+
+    Attributes
+    ----------
+    step : float
+        Between them [s].
+    measured, residual : ndarray, shape (samples, n)
+        [Nm or N]; NaN at gaps and at filters' edges.
+    """
+
+    step: float
+    measured: Array
+    residual: Array
 
 
 @dataclass(frozen=True)
@@ -133,12 +188,15 @@ class PositionSeries:
         From the log's first sample [s].
     measured, simulated : ndarray, shape (samples, n)
         [rad or m]
+    breaks : ndarray of int
+        Samples before which there is a gap.
     """
 
     name: str
     time: Array
     measured: Array
     simulated: Array
+    breaks: Integers
 
 
 def tell_torque_source(log: Samples) -> str:
@@ -357,11 +415,73 @@ def score_model(
     return pairs[0], pairs[1]
 
 
+def find_extremes(signals: Array, size: int, first: int = 0) -> Integers:
+    """Rows in which a column is lowest or highest of its stretch, each once, in their order.
+
+    Parameters
+    ----------
+    signals : ndarray, shape (rows, columns)
+    size : int
+        Rows of a stretch.
+    first : int
+        Number of the first row, of those that are counted in stretches.
+    """
+    before = first % size
+    count = before + len(signals)
+    padded = np.full((-(-count // size) * size, signals.shape[1]), np.nan)
+    padded[before:count] = signals
+    stretches = padded.reshape(-(-count // size), size, signals.shape[1])
+    start = size * np.arange(len(stretches))[:, None] - before
+    lowest = np.argmin(np.where(np.isnan(stretches), np.inf, stretches), axis=1)
+    highest = np.argmax(np.where(np.isnan(stretches), -np.inf, stretches), axis=1)
+    rows = np.concatenate([start + lowest, start + highest]).ravel()
+    return np.unique(rows[(rows >= 0) & (rows < len(signals))])
+
+
+def choose_stretches(samples: int, columns: int, points: int) -> int:
+    """How many samples a stretch has whose extremes are kept, of so many signals."""
+    stretches = max(1, EXTREMES * points // max(1, 2 * columns))
+    return max(1, samples // points, -(-samples // stretches))
+
+
+def choose_drawn_samples(signals: Array, points: int, step: int, samples: int) -> Integers:
+    """Of a run the samples that are drawn: every so manieth, and extremes between these.
+
+    Parameters
+    ----------
+    signals : ndarray, shape (run, columns)
+    samples : int
+        Of the whole log, which `points` are of.
+    """
+    size = choose_stretches(samples, signals.shape[1], points)
+    return np.union1d(np.arange(0, len(signals), step), find_extremes(signals, size))
+
+
+def find_breaks(counts: Sequence[int]) -> Integers:
+    """Where runs of so many samples begin, without the first."""
+    return np.cumsum(counts)[:-1].astype(np.int64)
+
+
 def thin_positions(log: Samples, simulated: Array, points: int) -> PositionSeries:
-    """Measured and simulated positions of a log, thinned to about `points` for a plot."""
+    """Measured and simulated positions of a log, for a plot: about `points`, and extremes."""
     step = max(1, len(log.q) // points)
-    kept = np.concatenate([np.arange(start, stop, step) for start, stop in log.runs])
-    return PositionSeries(log.name, kept / log.rate, log.measured[kept], simulated[kept])
+    runs = []
+    for start, stop in log.runs:
+        measured = log.measured[start:stop]
+        both = np.hstack([measured, measured - simulated[start:stop]])
+        runs.append(start + choose_drawn_samples(both, points, step, len(log.q)))
+    kept, breaks = np.concatenate(runs), find_breaks([len(run) for run in runs])
+    return PositionSeries(log.name, kept / log.rate, log.measured[kept], simulated[kept], breaks)
+
+
+def find_fitted_samples(log: GeneralisedSamples, some: Integers) -> Booleans:
+    """At which of some samples of a log rows are fitted, shape (some, rows)."""
+    inside = np.zeros(len(some), dtype=bool)
+    for start, stop in log.segments:
+        inside |= (start <= some) & (some < stop)
+    if log.kept is not None:
+        inside &= log.kept[some]
+    return inside[:, None] & log.moving[some]
 
 
 def thin_motion(logs: Sequence[Samples], points: int) -> list[tuple[Integers, Array, Array]]:
@@ -383,9 +503,12 @@ def decompose_torques(
     lowpass_hz: float,
     points: int,
 ) -> Series:
-    """Low-passed torques of a log and their parts, thinned to about `points` for a plot."""
+    """Low-passed torques of a log and their parts, for a plot: about `points`, and extremes."""
     step = max(1, len(log.q) // points)
-    signals: dict[str, list[Array]] = {}
+    size = choose_stretches(len(log.q), 2 * log.tau.shape[1], points)
+    fine = max(1, int(log.rate / (FINE * lowpass_hz)))
+    dense, (first, last) = [], choose_stretch(log, fine * points)
+    signals: dict[str, list[Any]] = {}
     scored = np.zeros(len(log.q), dtype=bool)
     for run, inner in find_scored_samples(log, lowpass_hz):
         scored[run][inner] = True
@@ -417,19 +540,33 @@ def decompose_torques(
         if nominal is not None:
             values["nominal"] = idim.torque(nominal, q, dq, ddq)
         begin = next(start for start, stop in log.runs if own.stop <= stop)
-        first = -(own.start - begin) % step
-        few = slice(inner.start + first, inner.stop, step)
-        shown = {name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()}
+        shown: dict[str, Any] = {
+            name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()
+        }
         shown["measured"] = np.where(log.stated[wide], shown["measured"], np.nan)
-        shown["time"] = np.arange(wide.start, wide.stop) / log.rate
-        shown |= {"speed": dq, "sharp": values["friction"], "scored": scored[wide]}
+        both = np.hstack([shown["measured"], shown["measured"] - sum(shown[x] for x in PARTS)])
+        place = np.arange(wide.start, wide.stop)
+        known = np.where(scored[wide, None], both, np.nan)
+        near = np.arange(inner.start, inner.stop)
+        near = near[(first <= place[near]) & (place[near] < last)]
+        dense += [known[near[(place[near] - begin) % fine == 0]], known[:1] * np.nan]
+        even = (place - begin) % step == 0
+        extremes = inner.start + find_extremes(both[inner], size, own.start - begin)
+        few = np.union1d(inner.start + np.flatnonzero(even[inner]), extremes)
+        shown |= {"place": place, "even": even, "speed": dq, "sharp": values["friction"]}
+        shown |= {"position": q[:, q.shape[1] - log.measured.shape[1] :], "scored": scored[wide]}
+        shown["fitted"] = find_fitted_samples(log, place)
+        if log.temp is not None:
+            shown["temperature"] = log.temp[wide]
         for name, x in shown.items():
             signals.setdefault(name, []).append(x[few].copy())  # no view, which would keep all
     joined = {name: np.concatenate(pieces) for name, pieces in signals.items()}
-    parts = {name: joined[name] for name in ("inertia", "velocity", "gravity", "friction")}
+    joined = drop_candidates(joined, size, [start for start, _ in log.runs])
+    parts = {name: joined[name] for name in PARTS}
+    measured, residual = np.hsplit(np.concatenate(dense), 2)
     return Series(
         name=log.name,
-        time=joined["time"],
+        time=joined["place"] / log.rate,
         measured=joined["measured"],
         predicted=np.sum(list(parts.values()), axis=0),
         nominal=joined.get("nominal"),
@@ -437,8 +574,41 @@ def decompose_torques(
         speed=joined["speed"],
         friction=joined["sharp"],
         torque=tell_torque_source(log),
-        scored=joined["scored"].astype(bool),
+        scored=joined["scored"],
+        fitted=joined["fitted"],
+        position=joined["position"],
+        temperature=joined.get("temperature"),
+        breaks=np.searchsorted(joined["place"], [start for start, _ in log.runs[1:]]),
+        even=joined["even"],
+        stretch=Stretch(fine / log.rate, measured, residual),
     )
+
+
+def choose_stretch(log: GeneralisedSamples, most: int) -> tuple[int, int]:
+    """Of a log the samples that spectra are of: all, or the first of its longest run."""
+    if len(log.q) <= most:
+        return 0, len(log.q)
+    start, stop = max(log.runs, key=lambda run: run[1] - run[0])
+    return start, min(stop, start + most)
+
+
+def drop_candidates(found: dict[str, Any], size: int, starts: Sequence[int]) -> dict[str, Any]:
+    """What is drawn of a log that was seen block by block, as if it had been seen at once.
+
+    A stretch that blocks share has extremes in each, and keeps its own.
+    """
+    run = np.searchsorted(starts, found["place"], side="right") - 1
+    number = (found["place"] - np.asarray(starts)[run]) // size
+    edges = np.flatnonzero(np.r_[True, (np.diff(number) != 0) | (np.diff(run) != 0)])
+    counts = np.diff(np.r_[edges, len(number)])
+    kept = np.asarray(found["even"], dtype=bool).copy()
+    predicted = sum(found[name] for name in PARTS)
+    for signal in (found["measured"], found["measured"] - predicted):
+        for pick, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
+            values = np.where(np.isnan(signal), none, signal)
+            ends = np.repeat(pick.reduceat(values, edges, axis=0), counts, axis=0)
+            kept |= np.any(values == ends, axis=1)
+    return {name: x[kept] for name, x in found.items()}
 
 
 def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
 from dynident.filters.filters import filter_zero_phase
+from dynident.fit.figures import choose_drawn_samples, find_breaks
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import collect_conditions
 from dynident.robot.model import Contact
@@ -47,6 +48,8 @@ class Ground:
         All of the robot.
     time : ndarray, shape (samples,)
         [s]
+    breaks : ndarray of int
+        Samples before which there is a gap.
     forces : mapping of str to ndarray, shapes (samples,)
         Of each measured contact, upwards on the robot [N]; low-passed.
     total, asked : ndarray, shape (samples,)
@@ -62,6 +65,7 @@ class Ground:
     name: str
     contacts: tuple[str, ...]
     time: Array
+    breaks: Integers
     forces: Mapping[str, Array]
     total: Array
     asked: Array
@@ -79,7 +83,7 @@ def find_ground_support(
     ----------
     theta : ndarray, shape (parameters,)
     points : int
-        About so many samples are kept.
+        About so many samples are kept, and extremes between them.
     """
     robot = idim.robot
     level = np.allclose(robot.gravity[:2], 0.0) and robot.gravity[2] < 0.0
@@ -90,8 +94,7 @@ def find_ground_support(
     step = max(1, len(log.q) // points)
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     whole = len(measured) == len(robot.contacts)
-    up: dict[str, list[Array]] = {contact.name: [] for contact in measured}
-    total, asked = [np.empty(0)], [np.empty(0)]
+    columns, kept = [], []
     phi, _ = idim.split(theta)
     for start, stop in log.runs:
         run = slice(start, stop)
@@ -101,31 +104,33 @@ def find_ground_support(
         idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
         motion = log.q[run], log.dq[run], log.ddq[run]
         wrong = idim.drive_torque(sensors, *motion, conditions=around)[:, :3]
-
-        def upwards(force: Array, vertical: Array = vertical) -> Array:
-            found = np.einsum("ti,ti->t", vertical, force)
-            return filter_zero_phase(found[:, None], lowpass_hz, log.rate)[::step, 0]
-
-        for contact in measured:
-            force = map_wrench_to_joints(
+        forces = [
+            map_wrench_to_joints(
                 idim.tree, robot, contact, motion[0], log.wrenches[contact.name][run]
-            )
-            up[contact.name].append(upwards(force[:, :3]))
+            )[:, :3]
+            for contact in measured
+        ]
         if whole:
-            total.append(upwards(log.tau[run, :3] - wrong))
-            asked.append(upwards(evaluate_inverse_dynamics(idim.tree, phi, *motion)[:, :3]))
-    time = np.concatenate([np.arange(a, b)[::step] / log.rate for a, b in log.runs])
+            asked = evaluate_inverse_dynamics(idim.tree, phi, *motion)[:, :3]
+            forces += [log.tau[run, :3] - wrong, asked]
+        upwards = [np.einsum("ti,ti->t", vertical, each) for each in forces]
+        shown = np.empty((stop - start, 0))
+        if upwards:
+            shown = filter_zero_phase(np.stack(upwards, axis=1), lowpass_hz, log.rate)
+        few = choose_drawn_samples(shown, points, step, len(log.q))
+        columns.append(shown[few])
+        kept.append(start + few)
+    found, place, count = np.concatenate(columns), np.concatenate(kept), len(measured)
     return Ground(
         log.name,
         tuple(contact.name for contact in robot.contacts),
-        time,
-        {name: np.concatenate(parts) for name, parts in up.items()},
-        np.concatenate(total),
-        np.concatenate(asked),
+        place / log.rate,
+        find_breaks([len(each) for each in kept]),
+        {contact.name: found[:, k] for k, contact in enumerate(measured)},
+        found[:, count] if whole else np.empty(0),
+        found[:, count + 1] if whole else np.empty(0),
         float(np.sum(phi[: robot.bodies, 0]) * np.linalg.norm(robot.gravity)),
-        np.vstack([log.q[a:b:step, :2] for a, b in log.runs])
-        if log.base.placed
-        else np.empty((0, 2)),
+        log.q[place, :2] if log.base.placed else np.empty((0, 2)),
         find_stances(idim, log, step) if log.base.placed else (),
     )
 

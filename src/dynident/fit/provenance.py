@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import platform
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +31,16 @@ class Provenance:
         Of this program.
     date : str
         Of the identification, ISO 8601, UTC.
+    python, machine : str
+        What it ran on: version, and system with processor.
     logs : dict of str to str
         SHA-256 of each log's positions and torques as they were fitted, by its name.
     """
 
     version: str
     date: str
+    python: str
+    machine: str
     logs: dict[str, str]
 
 
@@ -46,7 +51,9 @@ def record_provenance(logs: Sequence[Samples]) -> Provenance:
 
 def date_provenance(logs: dict[str, str]) -> Provenance:
     """The same, by the SHA-256 of logs."""
-    return Provenance(VERSION, datetime.now(UTC).isoformat(timespec="seconds"), logs)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    machine = f"{platform.system()} {platform.machine()}"
+    return Provenance(VERSION, now, platform.python_version(), machine, logs)
 
 
 def hash_log(log: Samples) -> str:

@@ -33,6 +33,8 @@ from dynident.fit.followers import (
 )
 from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
+    ALIKE,
+    CHECK_LAW,
     DOUBTFUL,
     GROWN,
     REFUTED,
@@ -183,8 +185,9 @@ def list_position_reasons(
     """
     # a link as thin as its file allows is what a log that hardly sees it looks like
     told = [name for name in found.active if not name.startswith(GYRATION)]
-    every = [Reason(REFUTED, f"{each.log}: {each.found}") for each in findings]
-    every += [Reason(DOUBTFUL, f"limited by {name}") for name in told]
+    every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.mend) for each in findings]
+    advice = "move that joint otherwise, or state the value if it is known"
+    every += [Reason(DOUBTFUL, f"limited by {name}", advice=advice) for name in told]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     # a joint that friction holds for long is off by what it is, whatever its motion
@@ -203,7 +206,7 @@ def list_position_reasons(
         error = float(np.sqrt(np.mean(rms**2)))
         if error > GROWN * overall:
             words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * overall:.2g} fitted"
-            every.append(Reason(DOUBTFUL, words))
+            every.append(Reason(DOUBTFUL, words, advice=ALIKE))
         every += () if rests_long(other) else list_grown_reasons(other, names, rms, known)
     return every
 
@@ -239,7 +242,8 @@ def list_astray_reasons(
             told.format(share=100.0 * share[first], times=times[first])
         )
         like = f" (likewise {', '.join(names[j] for j in others)})" if others else ""
-        found.append(Reason(REFUTED if bad[first] > most else DOUBTFUL, words + like))
+        state = REFUTED if bad[first] > most else DOUBTFUL
+        found.append(Reason(state, words + like, advice=CHECK_LAW))
     return found
 
 
@@ -284,6 +288,7 @@ def list_grown_reasons(
             DOUBTFUL,
             f"{names[j]}: simulated {1e3 * rms[j]:.3g} mrad off on held-out {log.name}, "
             f"{1e3 * known[j]:.3g} on the fitted",
+            advice=ALIKE,
         )
         for j in np.flatnonzero(grown).tolist()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +29,12 @@ from dynident.estimators.closed_loop import (
 from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
-from dynident.export.cost import describe_export_cost, describe_loop_omissions
-from dynident.export.formats import Format, find_format
+from dynident.export.cost import (
+    describe_export_cost,
+    describe_loop_omissions,
+    describe_torque_cost,
+)
+from dynident.export.formats import Format, choose_own_format, find_format
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.servo import Servo, derive_servos
@@ -50,7 +55,7 @@ from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.robot.mjcf import is_mjcf, list_model_files
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 
 
@@ -278,6 +283,9 @@ class Result:
     ) -> Array:
         """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`.
 
+        >>> fit.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+        (2,)
+
         Parameters
         ----------
         q, dq, ddq : array_like, shapes (..., nq), (..., dof) and (..., dof)
@@ -301,6 +309,10 @@ class Result:
     ) -> Array:
         """Acceleration under torques of the drives; see `Model.forward_dynamics`.
 
+        >>> tau = fit.inverse_dynamics([0.1, 0.2], [1.0, 0.0], [2.0, 3.0])
+        >>> fit.forward_dynamics([0.1, 0.2], [1.0, 0.0], tau).round(6)
+        array([2., 3.])
+
         Parameters
         ----------
         q, dq, tau : array_like, shapes (..., nq), (..., dof) and (..., dof)
@@ -316,23 +328,37 @@ class Result:
         return self.model.forward_dynamics(q, dq, tau, width)
 
     def gravity(self, q: npt.ArrayLike) -> Array:
-        """Torque that holds the bodies; see `Model.gravity`."""
+        """Torque that holds the bodies; see `Model.gravity`.
+
+        >>> fit.gravity([0.1, 0.2]).shape
+        (2,)
+        """
         return self.model.gravity(q)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
-        """Mass matrix with rotors; see `Model.mass_matrix`."""
+        """Mass matrix with rotors; see `Model.mass_matrix`.
+
+        >>> fit.mass_matrix([0.1, 0.2]).shape
+        (2, 2)
+        """
         return self.model.mass_matrix(q)
 
     def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
         """Predicted torques of one sample or of many, shape (..., rows).
 
         Behind those of all equations of motion are the wrenches at sensors in the chain.
+
+        >>> fit.torque(samples.q, samples.dq, samples.ddq).shape
+        (1600, 2)
         """
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
         return self.idim.torque(self.theta, at, speed, rate).reshape(*shape[:-1], -1)
 
     def prepare(self, recording: Recording) -> Samples:
-        """Prepare another recording with the cutoffs of the identification."""
+        """Prepare another recording with the cutoffs of the identification.
+
+        >>> samples = fit.prepare(other)
+        """
         return prepare_by_options(recording, self.preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
@@ -340,6 +366,9 @@ class Result:
 
         A method that gives standard parameters gives all of them; otherwise those that
         are base parameters of their own, with nothing regrouped into them.
+
+        >>> list(fit.drive_parameters(0))
+        ['Ia', 'fv', 'fc', 'off']
         """
         pairs = zip(self.base.kept, np.any(self.base.K != 0.0, axis=1), strict=True)
         alone = {int(k) for k, regrouped in pairs if not regrouped}
@@ -354,10 +383,12 @@ class Result:
     def render_file(self, format: str, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a file, and notes on what has no place in one.
 
+        >>> content, notes = fit.render_file("urdf")
+
         Parameters
         ----------
         format : str
-            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``, ...
         folder : Path, optional
             Where it will stand, so that it finds its meshes; beside the robot's own when left
             out.
@@ -375,34 +406,42 @@ class Result:
         whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
         theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
         servos: tuple[Servo, ...] = ()
-        if self.estimate.fitted is not None and form.servos and not is_mjcf(self.robot):
+        own = format == choose_own_format(self.robot)  # a file of the robot's keeps its actuators
+        if self.estimate.fitted is not None and form.loop and not own:
             servos = derive_servos(self.estimate.fitted.loop, sort_joint_terms(model).offset)
         document, notes = form.render(whole, theta, folder, self.width, servos)
-        return document, (*said, *notes, *self._costs(form, bool(servos)))
+        return document, (*said, *notes, *self._costs(form, form.loop if servos else ()))
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as a URDF; see `render_file`."""
+        """The identified model as a URDF; see `render_file`.
+
+        >>> content, notes = fit.model_urdf()
+        """
         return self.render_file("urdf")
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as an MJCF; see `render_file`."""
+        """The identified model as an MJCF; see `render_file`.
+
+        >>> content, notes = fit.model_mjcf()
+        """
         return self.render_file("mjcf", folder)
 
-    def _costs(self, form: Format, servos: bool) -> tuple[str, ...]:
-        """What is not in a file and what that costs, where positions were fitted."""
-        fitted = self.estimate.fitted
-        if fitted is None:
-            return ()
-        near, _ = self.simulable
-        words = describe_loop_omissions(self.idim, fitted.names, form.name, servos)
+    def _costs(self, form: Format, law: Sequence[str]) -> tuple[str, ...]:
+        """What is not in a file and what that costs: of positions, or of torques."""
+        fitted, (near, _) = self.estimate.fitted, self.simulable
+        words: tuple[str, ...] = ()
+        if fitted is not None:
+            words = describe_loop_omissions(self.idim, fitted.names, form.name, law)
         try:
+            if fitted is None:
+                return describe_torque_cost(lambda: self.samples, self.model, near, form)
             logs = self.samples
         except InputError as error:
             return (
                 *words,
                 f"the cost of that is not known, because its logs cannot be read: {error}",
             )
-        costs = describe_export_cost(logs, fitted.loop, self.model, near, form, servos)
+        costs = describe_export_cost(logs, fitted.loop, self.model, near, form, law)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:
@@ -444,21 +483,31 @@ class Result:
         return tuple(found)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
-        """Low-passed torques of all logs and their parts, thinned for plots."""
+        """Low-passed torques of all logs and their parts, thinned for plots.
+
+        >>> [series.name for series in fit.series()]
+        ['run1.csv', 'run2.csv']
+        """
         nominal = self.idim.nominal if self.robot.has_nominal else None
-        return tuple(
-            decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
-            for log in (*self.samples, *self.held_out)
+        fitted, held_out = (
+            [
+                decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
+                for log in logs
+            ]
+            for logs in (self.samples, self.held_out)
         )
+        return (*fitted, *(replace(each, fitted=None) for each in held_out))
 
     def export(self, path: str | Path, format: str, anyway: bool = False) -> tuple[str, ...]:
         """Write the model as a file, whole or not at all; returns the notes of `render_file`.
+
+        >>> notes = fit.export("arm.c", "c")
 
         Parameters
         ----------
         path : str or Path
         format : str
-            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``, ...
         anyway : bool
             Also of a refuted result.
 
@@ -475,11 +524,17 @@ class Result:
         return notes
 
     def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the URDF; see `export`."""
+        """Write the URDF; see `export`.
+
+        >>> notes = fit.to_urdf("identified.urdf")
+        """
         return self.export(path, "urdf", anyway)
 
     def to_mjcf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the MJCF; see `export`."""
+        """Write the MJCF; see `export`.
+
+        >>> notes = fit.to_mjcf("identified.xml")
+        """
         return self.export(path, "mjcf", anyway)
 
     def _write(self, path: Path, document: bytes) -> None:
@@ -488,7 +543,10 @@ class Result:
         write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:
-        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`."""
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
+
+        >>> model = fit.to_pinocchio()
+        """
         self._refuse_unreal("model of Pinocchio")
         model, said = self.simulable
         return build_pinocchio_model(model, said)
@@ -497,6 +555,8 @@ class Result:
         """The identified model as one of MuJoCo; see `mujoco_model`.
 
         What has no place in it is in the notes of `model_mjcf`, but for offsets.
+
+        >>> model = fit.to_mujoco()
 
         Parameters
         ----------
@@ -517,6 +577,8 @@ class Result:
     ) -> None:
         """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`.
 
+        >>> fit.to_c("identified.c")
+
         Parameters
         ----------
         name, width
@@ -531,6 +593,8 @@ class Result:
         self, width: npt.ArrayLike | None = None, anyway: bool = False
     ) -> ControllerModel:
         """The same functions of one state at a time, without checks, in microseconds.
+
+        >>> feed_forward = fit.controller_model()
 
         Parameters
         ----------

@@ -57,11 +57,14 @@ class Reason:
         What it makes of the result: ``trusted`` where it changes too little to decide anything.
     size : float
         What it changes, as a share of a torque or of what a drive can do.
+    advice : str
+        The one thing to do about it; empty where the words say it.
     """
 
     state: str
     words: str
     size: float = 0.0
+    advice: str = ""
 
 
 ONE_LOG = (
@@ -75,6 +78,12 @@ SEVERAL_LOGS = (
     "them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
+CHECK_LOG = "run dynident doctor: it tries other units, gains, signs and clocks of the log"
+CHECK_FRICTION = "compare friction models with dynident compare, and run dynident doctor on the log"
+ALIKE = "compare load, temperature and speeds of the logs, and fit them together if they are alike"
+CHECK_LAW = "check that joint's gains, limits and targets, and whether anything touched it"
+EXCITE = "log a motion that dynident excite designs"
+"""What there is to do."""
 
 
 @dataclass(frozen=True)
@@ -156,20 +165,16 @@ def list_error_reasons(
         worse = error > file
         words += f", the robot file's inertials {file:.0f} %" if worse else ""
         refutes = share >= LARGE and (worse or error > BAD)
-        found.append(Reason(REFUTED if refutes else DOUBTFUL, words, size))
+        advice = CHECK_LOG if worse else CHECK_FRICTION
+        found.append(Reason(REFUTED if refutes else DOUBTFUL, words, size, advice))
     return found
 
 
 def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     """A held-out log that the model explains much worse than the fitted ones."""
     if error > max(SMALL, GROWN * fitted):
-        return [
-            Reason(
-                DOUBTFUL,
-                f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted",
-                error / 100.0,
-            )
-        ]
+        words = f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted"
+        return [Reason(DOUBTFUL, words, error / 100.0, ALIKE)]
     return []
 
 
@@ -186,13 +191,14 @@ def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
             f"no physically consistent model explains the log: error {error:.0f} %, without "
             f"constraints {free:.0f} %"
         )
-        return [Reason(REFUTED, words)]
+        return [Reason(REFUTED, words, advice=CHECK_LOG)]
     if error > max(SMALL, GROWN * free):
         words = (
             f"constraints or prior contradict the log: error {error:.2g} %, without them "
             f"{free:.2g} %"
         )
-        return [Reason(DOUBTFUL, words)]
+        advice = "correct or leave out the constraints that act, or the prior"
+        return [Reason(DOUBTFUL, words, advice=advice)]
     return []
 
 
@@ -209,7 +215,10 @@ def list_negative_drive_reasons(
     found = [
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
     ]
-    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative")] if found else []
+    if not found:
+        return []
+    advice = "use a constrained method, as pc-idim-ls, or log a richer motion"
+    return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative", advice=advice)]
 
 
 def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> list[Reason]:
@@ -227,13 +236,13 @@ def list_excitation_reasons(rank: int, count: int, rows: int, motion: float) -> 
     found = []
     if motion < LEAST_MOTION:
         words = f"nothing moves by more than {1e3 * LEAST_MOTION:g} mrad or mm"
-        found.append(Reason(REFUTED, words))
+        found.append(Reason(REFUTED, words, advice=EXCITE))
     if rows < ROWS_EACH * count:
         words = f"there are only {rows} rows for {count} combinations of parameters"
-        found.append(Reason(DOUBTFUL, words))
+        found.append(Reason(DOUBTFUL, words, advice="log longer, or raise the bandwidth"))
     if rank < TOLD * count:
         words = f"the logs determine only {rank} of {count} combinations of parameters"
-        found.append(Reason(DOUBTFUL, words))
+        found.append(Reason(DOUBTFUL, words, advice=EXCITE))
     return found
 
 
@@ -272,7 +281,7 @@ def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
         f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): the bias "
         "that they should remove remains in part, and intervals cover less than they say"
     )
-    return [Reason(DOUBTFUL, words)]
+    return [Reason(DOUBTFUL, words, advice="fit by pc-idim-ls, or log a richer reference")]
 
 
 def list_standstill_reasons(
@@ -358,6 +367,7 @@ def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
             REFUTED if f.before > FINE and not f.quiet else DOUBTFUL,
             f"{f.log}: {f.found}",
             1.0 + f.before / 100.0,
+            f.mend,
         )
         for f in findings
     ]

@@ -37,6 +37,8 @@ COLOURS = {
 """What a page calls them, which has others in the dark."""
 BINS = 60
 """Of a strip."""
+MANY = 8
+"""Joints; of more each has smaller clouds."""
 STRIP = 0.045
 """Height of a strip, of its panel's."""
 Line = tuple[str, bool]
@@ -128,7 +130,33 @@ class Strip:
         return np.asarray(np.sqrt(self.counts / max(1.0, float(np.max(self.counts, initial=0.0)))))
 
 
-Mark = Curve | Dots | Bars | Band | Rule | Strip
+@dataclass(frozen=True)
+class Shade:
+    """Stretches of x in which something is left out, as high as the panel.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (stretches,)
+    """
+
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A square matrix: its first row on top, blue where it is positive and red where negative.
+
+    Attributes
+    ----------
+    values : ndarray, shape (size, size)
+        From -1 to 1; NaN of what is not known.
+    """
+
+    values: Array
+
+
+Mark = Curve | Dots | Bars | Band | Rule | Strip | Shade | Tiles
 Range = tuple[float | None, float | None]
 
 
@@ -186,19 +214,22 @@ class Chart:
         Whether all have the same x: what is enlarged in one is in all.
     together : bool
         Whether one legend is that of all panels.
+    stacked : int
+        So many in a row stand below each other, wherever there is room.
     """
 
     panels: tuple[Panel, ...]
     columns: int = 1
     shared: bool = False
     together: bool = False
+    stacked: int = 1
 
 
 def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:
     """What a legend names, each name once, and nothing of which there are no points."""
     found: dict[str, Curve | Dots | Rule] = {}
     for each in marks:
-        if isinstance(each, (Bars, Band, Strip)) or not each.label:
+        if isinstance(each, (Bars, Band, Strip, Shade, Tiles)) or not each.label:
             continue
         if not isinstance(each, Dots) or len(each.x):
             found.setdefault(each.label, each)
@@ -212,15 +243,14 @@ def count_along(x: Array) -> Strip:
     return Strip(edges, counts.astype(float), INK)
 
 
+def share_dots(most: int, joints: int) -> int:
+    """Dots of each joint's cloud, of a picture that has so many of `MANY` joints."""
+    return min(most, most * MANY // max(1, joints))
+
+
 def label_joint(joint: int, name: str) -> str:
     """A joint's number and its name, short."""
     return f"{joint + 1}  {name if len(name) <= 16 else name[:15] + '…'}"
-
-
-def find_time_gaps(time: Array) -> np.ndarray:
-    """Where a log's samples are not consecutive, so that no line is drawn across."""
-    steps = np.diff(time)
-    return np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else np.zeros(0, int)
 
 
 def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:

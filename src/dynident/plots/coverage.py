@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, find_runs
 from dynident.plots.charts import BLUE, ORANGE, PALE, RED, Chart, Curve, Dots, Mark, Panel, Rule
-from dynident.plots.curves import list_measured, measure_residuals
+from dynident.plots.curves import list_measured
 from dynident.plots.data import Channel, Torques
 
 DOTS = 800
@@ -66,17 +66,17 @@ def chart_spectra(channels: Sequence[Channel], series: Torques) -> Chart:
 
 def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:
     """Amplitude densities of a channel's measured torque and of its residual."""
-    step = float(np.median(np.diff(series.time)))
-    left = measure_residuals(series)[:, column]
+    found = series.stretch
     axes = channel.name, "frequency [Hz]", f"density [{channel.unit}/√Hz]"
+    left = np.zeros(0) if found is None else found.residual[:, column]
     runs = find_runs(np.isfinite(left))
     start, stop = max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
     length = (stop - start) // PARTS
-    if length < 2:
+    if found is None or length < 2:
         return Panel((), *axes, note="no run is long enough")
-    both = (series.measured[start:stop, column], left[start:stop])
+    both = (found.measured[start:stop, column], left[start:stop])
     looks = ((PALE, 2.4, series.torque), (ORANGE, 0.9, "residual"))
-    marks, highest = trace_spectra(both, step, length, looks)
+    marks, highest = trace_spectra(both, found.step, length, looks)
     return Panel(marks, *axes, flush=True, x_range=(0.0, highest), log=True)
 
 

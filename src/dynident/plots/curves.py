@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers, find_runs
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -21,8 +23,9 @@ from dynident.plots.charts import (
     Mark,
     Panel,
     Rule,
-    find_time_gaps,
+    Shade,
     insert_gaps,
+    label_joint,
 )
 from dynident.plots.data import Channel, Positions, Torques
 
@@ -37,8 +40,10 @@ def build_torque_panels(
 
     Filters' edges have no residual, as no error counts them.
     """
-    curve, unit = prepare_curves(series.time), channel.unit
+    curve, unit = prepare_curves(series.time, series.breaks), channel.unit
+    left_out = shade_left_out(series, column)
     both: list[Mark] = [
+        left_out,
         curve(series.measured[:, column], PALE, 2.4, label=series.torque),
         curve(series.predicted[:, column], BLUE, 0.9, label="predicted"),
     ]
@@ -54,14 +59,34 @@ def build_torque_panels(
         Panel(tuple(both), x="time [s]", y=f"torque [{unit}]", height=190.0, flush=True),
         Panel(tuple(parts), x="time [s]", y=f"parts [{unit}]", flush=True),
         Panel(
-            (left, Rule(0.0, GREY)), x="time [s]", y=f"residual [{unit}]", height=80.0, flush=True
+            (left_out, left, Rule(0.0, GREY)),
+            x="time [s]",
+            y=f"residual [{unit}]",
+            height=80.0,
+            flush=True,
         ),
     )
 
 
+def shade_left_out(series: Torques, column: int) -> Shade:
+    """Where a channel has no rows that were fitted."""
+    if series.fitted is None:
+        return Shade(np.zeros(0), np.zeros(0))
+    edges = [0, *series.breaks.tolist(), len(series.time)]
+    found = [
+        (start + a, start + min(b, stop - start - 1))
+        for start, stop in pairwise(edges)
+        for a, b in find_runs(~series.fitted[start:stop, column])
+    ]
+    low, high = (
+        (series.time[list(each)] for each in zip(*found, strict=True)) if found else ((), ())
+    )
+    return Shade(np.asarray(low), np.asarray(high))
+
+
 def build_position_panels(series: Positions, column: int, channel: Channel) -> tuple[Panel, Panel]:
     """Measured and simulated position of one channel, and a thousand times their difference."""
-    curve, unit = prepare_curves(series.time), channel.unit
+    curve, unit = prepare_curves(series.time, series.breaks), channel.unit
     measured, simulated = series.measured[:, column], series.simulated[:, column]
     both = (
         curve(measured, PALE, 2.4, label="measured"),
@@ -80,9 +105,8 @@ def build_position_panels(series: Positions, column: int, channel: Channel) -> t
     )
 
 
-def prepare_curves(time: Array) -> Callable[..., Curve]:
+def prepare_curves(time: Array, breaks: Integers) -> Callable[..., Curve]:
     """Make curves over one time, with gaps where the log has some: of y, and of how they look."""
-    breaks = find_time_gaps(time)
     shown = insert_gaps(time, breaks)
 
     def make_curve(
@@ -108,6 +132,37 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
         (each.name, Chart(build_torque_panels(series, j, each), shared=True))
         for j, each in list_measured(channels, series)
     ]
+
+
+def chart_all_torques(channels: Sequence[Channel], series: Torques) -> Chart:
+    """Measured and predicted torque of all joints that a log has torques of, residuals below."""
+    panels = [
+        (label_joint(j, each.name), build_torque_panels(series, j, each))
+        for j, each in list_measured(channels, series)
+    ]
+    return stack_panels([(name, above, below) for name, (above, _, below) in panels])
+
+
+def chart_all_positions(channels: Sequence[Channel], series: Positions) -> Chart:
+    """Measured and simulated positions of all joints, their difference below."""
+    return stack_panels([
+        (label_joint(j, each.name), *build_position_panels(series, j, each))
+        for j, each in enumerate(channels)
+    ])  # fmt: skip
+
+
+def stack_panels(cells: Sequence[tuple[str, Panel, Panel]]) -> Chart:
+    """Small panels in pairs, one above the other, all over one time."""
+    panels = [
+        small
+        for name, above, below in cells
+        for small in (
+            replace(above, title=name, height=95.0, y=above.y[above.y.index("[") :]),
+            replace(below, height=45.0, y=below.y[below.y.index("[") :]),
+        )
+    ]
+    columns = next(k for k in (3, 2, 1) if len(cells) >= k or k == 1)
+    return Chart(tuple(panels), columns, shared=True, together=True, stacked=2)
 
 
 def list_measured(channels: Sequence[C], series: Torques) -> list[tuple[int, C]]:

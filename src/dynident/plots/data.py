@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, Integers
 
 
 class Channel(Protocol):
@@ -18,6 +18,22 @@ class Channel(Protocol):
     @property
     def unit(self) -> str:
         """Of its torque or position."""
+
+
+class Stretch(Protocol):
+    """Samples equally far apart; NaN at gaps."""
+
+    @property
+    def step(self) -> float:
+        """Between them [s]."""
+
+    @property
+    def measured(self) -> Array:
+        """[Nm or N]."""
+
+    @property
+    def residual(self) -> Array:
+        """[Nm or N]."""
 
 
 class Torques(Protocol):
@@ -63,6 +79,26 @@ class Torques(Protocol):
     def scored(self) -> Booleans | None:
         """Samples that no filter's edge reaches, shape (samples,); None is all."""
 
+    @property
+    def fitted(self) -> Booleans | None:
+        """Where there are rows that were fitted; None is everywhere."""
+
+    @property
+    def position(self) -> Array | None:
+        """Of the joints, the last channels [rad or m]."""
+
+    @property
+    def temperature(self) -> Array | None:
+        """Likewise [°C]."""
+
+    @property
+    def stretch(self) -> Stretch | None:
+        """What spectra are of."""
+
+    @property
+    def breaks(self) -> Integers:
+        """Samples before which there is a gap."""
+
 
 class Positions(Protocol):
     """Positions of one log beside those of a simulation; arrays have shape (samples, n)."""
@@ -82,6 +118,10 @@ class Positions(Protocol):
     @property
     def simulated(self) -> Array:
         """[rad or m]."""
+
+    @property
+    def breaks(self) -> Integers:
+        """Samples before which there is a gap."""
 
 
 class Correlated(Protocol):
@@ -162,6 +202,10 @@ class Ground(Protocol):
     @property
     def time(self) -> Array:
         """Shape (samples,) [s]."""
+
+    @property
+    def breaks(self) -> Integers:
+        """Samples before which there is a gap."""
 
     @property
     def forces(self) -> Mapping[str, Array]:

@@ -21,7 +21,6 @@ from dynident.plots.charts import (
     Mark,
     Panel,
     Rule,
-    find_time_gaps,
     insert_gaps,
 )
 from dynident.plots.curves import prepare_curves
@@ -37,7 +36,7 @@ FEET: list[Line] = [
 
 def chart_contact_forces(ground: Ground) -> Chart:
     """Contact forces of a floating robot over time, and their sum against its weight."""
-    curve, styles = prepare_curves(ground.time), assign_contact_styles(ground)
+    curve, styles = prepare_curves(ground.time, ground.breaks), assign_contact_styles(ground)
     each = [
         curve(force, styles[name][0], 0.9, dashed=styles[name][1], label=name)
         for name, force in ground.forces.items()
@@ -60,8 +59,7 @@ def assign_contact_styles(ground: Ground) -> dict[str, Line]:
 
 def chart_footholds(ground: Ground) -> Chart:
     """Where a floating robot's contacts stood, from above, and the path of its base."""
-    breaks = find_time_gaps(ground.time)
-    x, y = (insert_gaps(part, breaks) for part in ground.path.T)
+    x, y = (insert_gaps(part, ground.breaks) for part in ground.path.T)
     marks: list[Mark] = [
         Curve(x, y, PALE, 1.2, label="base"),
         Dots(ground.path[:1, 0], ground.path[:1, 1], GREY, 5.0, "ring"),

@@ -8,14 +8,16 @@ stretches of x and tells values: it reads them from the paths.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 import numpy as np
 
 from dynident.core.arrays import Array, find_runs
 from dynident.plots.charts import (
+    BLUE,
     COLOURS,
+    RED,
     STRIP,
     Band,
     Bars,
@@ -26,7 +28,9 @@ from dynident.plots.charts import (
     Panel,
     Range,
     Rule,
+    Shade,
     Strip,
+    Tiles,
     list_labelled,
     thin_to_extremes,
 )
@@ -39,38 +43,49 @@ STRAIGHT = 1.5
 """Units by which a point may be off the line between its neighbours and is not drawn."""
 MARGIN = 0.05
 """Beside the marks, of their extent."""
-TICKS = 5
-"""About so many numbers stand at an axis."""
+TICKS, FEW_TICKS = 5, 3
+"""About so many numbers stand at an axis, and at one of a low panel."""
+LOW = 60.0
+"""Height of a panel that is low [px]."""
 SHADES = 6
 """Of a strip."""
 GLYPHS = {"disc": "●", "diamond": "◆", "ring": "○", "bar": "❙"}
 """Of marks in legends."""
 
+Lay = Callable[[Array], Array]
+"""Numbers of an axis in units."""
 Scale = tuple[float, float]
 """The least and the greatest number of an axis; of logarithms where it is logarithmic."""
 
 
-def render_chart(chart: Chart, name: str) -> str:
+def render_chart(chart: Chart, name: str, points: int = POINTS) -> str:
     """A chart as an element of a page, the same characters for the same input.
 
     Parameters
     ----------
     name : str
         What it shows, for those who do not see it.
+    points : int
+        Most of a curve, of a page that has many.
     """
     joint = share_x(chart.panels) if chart.shared else None
     kind = "chart shared" if chart.shared else "chart"
-    columns = min(chart.columns, len(chart.panels))
+    cells = len(chart.panels) // chart.stacked
+    columns = min(chart.columns, cells)
     every = (mark for panel in chart.panels for mark in panel.marks)
     head = render_legend("", every) if chart.together else ""
-    below = len(chart.panels) - columns
-    panels = "".join(
-        render_panel(panel, joint, not chart.together, not chart.shared or k >= below)
-        for k, panel in enumerate(chart.panels)
-    )
+    drawn = []
+    for k in range(0, len(chart.panels), chart.stacked):
+        lowest = not chart.shared or chart.stacked > 1 or k >= cells - columns
+        own = chart.panels[k : k + chart.stacked]
+        cell = "".join(
+            render_panel(panel, joint, not chart.together, lowest and panel is own[-1], points)
+            for panel in own
+        )
+        drawn.append(cell if chart.stacked == 1 else f'<div class="cell">{cell}</div>')
     return (
         f'<figure class="{kind}" aria-label="{escape(name)}">{head}'
-        f'<div class="panels" style="--columns:{columns}">{panels}</div></figure>'
+        f'<div class="panels" style="--columns:{columns}">{"".join(drawn)}</div></figure>'
     )
 
 
@@ -80,7 +95,9 @@ def share_x(panels: Sequence[Panel]) -> Scale:
     return min(low for low, _ in scales), max(high for _, high in scales)
 
 
-def render_panel(panel: Panel, x: Scale | None, legend: bool, lowest: bool) -> str:
+def render_panel(
+    panel: Panel, x: Scale | None, legend: bool, lowest: bool, points: int = POINTS
+) -> str:
     """One panel.
 
     Parameters
@@ -94,13 +111,18 @@ def render_panel(panel: Panel, x: Scale | None, legend: bool, lowest: bool) -> s
     """
     own, y = find_scales(panel)
     x = own if x is None else x
+    ticks = TICKS if panel.height > LOW else FEW_TICKS
     across = list(find_ticks(x)) if lowest and not panel.x_names else []
-    upward = list(find_powers(y) if panel.log else find_ticks(y)) if not panel.y_names else []
+    upward = (
+        list(find_powers(y) if panel.log else find_ticks(y, ticks)) if not panel.y_names else []
+    )
     lines = [
         *(f"M{place(at, x)} 0v{UNITS}" for at, _ in find_ticks(x) if not panel.x_names),
         *(f"M0 {UNITS - place(at, y)}h{UNITS}" for at, _ in upward),
     ]
-    marks = "".join(part for mark in panel.marks for part in render_mark(mark, x, y, panel.log))
+    marks = "".join(
+        part for mark in panel.marks for part in render_mark(mark, x, y, panel.log, points)
+    )
     names = [
         *((at, escape(name)) for at, name in enumerate(panel.x_names)),
         *((at, escape(word)) for at, word in across),
@@ -190,6 +212,8 @@ def list_numbers(marks: Sequence[Mark], across: bool) -> Array:
                 found.append(np.array([mark.at] if across == mark.standing else []))
             case Strip():
                 found.append(mark.edges if across else np.zeros(0))
+            case Tiles():
+                found.append(np.array([-0.5, len(mark.values) - 0.5]))
     numbers = np.concatenate([np.ravel(part) for part in found]).astype(float)
     finite: Array = numbers[np.isfinite(numbers)]
     return finite
@@ -210,10 +234,10 @@ def fit_scale(numbers: Array, stated: Range, margin: float) -> Scale:
     )
 
 
-def find_ticks(scale: Scale) -> Iterator[tuple[float, str]]:
+def find_ticks(scale: Scale, ticks: int = TICKS) -> Iterator[tuple[float, str]]:
     """Round numbers along a scale, and how they are written."""
     low, high = scale
-    rough = (high - low) / TICKS
+    rough = (high - low) / ticks
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * min((m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough), default=10.0)
     largest = max(abs(low), abs(high))
@@ -249,7 +273,7 @@ def place(at: float, scale: Scale) -> int:
 # marks as paths
 
 
-def render_mark(mark: Mark, x: Scale, y: Scale, log: bool) -> Iterator[str]:
+def render_mark(mark: Mark, x: Scale, y: Scale, log: bool, points: int = POINTS) -> Iterator[str]:
     """A mark as paths."""
 
     def lay_x(numbers: Array) -> Array:
@@ -263,13 +287,13 @@ def render_mark(mark: Mark, x: Scale, y: Scale, log: bool) -> Iterator[str]:
 
     match mark:
         case Curve():
-            path = trace_curve(lay_x(mark.x), lay_y(mark.y))
+            path = trace_curve(lay_x(mark.x), lay_y(mark.y), points)
             name = f' data-label="{escape(mark.label)}"' if mark.label else ""
             yield stroke(path, mark.colour, mark.width, f"curve{' dashed' * mark.dashed}", name)
         case Dots():
-            points = round_pairs(lay_x(mark.x), lay_y(mark.y))
+            places = round_pairs(lay_x(mark.x), lay_y(mark.y))
             path = "".join(
-                f"M{h} {v - 70}v140" if mark.shape == "bar" else f"M{h} {v}h0" for h, v in points
+                f"M{h} {v - 70}v140" if mark.shape == "bar" else f"M{h} {v}h0" for h, v in places
             )
             width = 2.0 if mark.shape == "bar" else 1.25 * mark.size
             yield stroke(path, mark.colour, width, mark.shape)
@@ -305,6 +329,26 @@ def render_mark(mark: Mark, x: Scale, y: Scale, log: bool) -> Iterator[str]:
                 )
                 look = f"fill:{paint(mark.colour)};opacity:{step / SHADES:.2f}"
                 yield f'<path class="strip" style="{look}" d="{path}"/>' if path else ""
+        case Shade():
+            ends = np.rint([lay_x(mark.low), lay_x(mark.high)]).astype(np.int64).T.tolist()
+            path = "".join(f"M{low} 0H{high}V{UNITS}H{low}z" for low, high in ends if high > low)
+            yield f'<path class="shade" d="{path}"/>' if path else ""
+        case Tiles():
+            yield from render_tiles(mark, lay_x, lay_y)
+
+
+def render_tiles(mark: Tiles, lay_x: Lay, lay_y: Lay) -> Iterator[str]:
+    """The lower half of a matrix as squares of some shades; of those near zero there is none."""
+    edges = np.arange(len(mark.values) + 1.0) - 0.5
+    x, y = (np.rint(lay(edges)).astype(np.int64).tolist() for lay in (lay_x, lay_y))
+    steps = np.tril(np.rint(SHADES * np.nan_to_num(mark.values)).astype(int))
+    for step in [k for k in range(-SHADES, SHADES + 1) if abs(k) > 1]:
+        path = "".join(
+            f"M{x[j]} {y[-2 - i]}H{x[j + 1]}V{y[-1 - i]}H{x[j]}z"
+            for i, j in np.argwhere(steps == step).tolist()
+        )
+        look = f"fill:{paint(BLUE if step > 0 else RED)};opacity:{abs(step) / SHADES:.2f}"
+        yield f'<path class="tiles" style="{look}" d="{path}"/>' if path else ""
 
 
 def stroke(path: str, colour: str, width: float, kind: str, more: str = "") -> str:
@@ -313,14 +357,14 @@ def stroke(path: str, colour: str, width: float, kind: str, more: str = "") -> s
     return f'<path class="{kind}" style="{look}"{more} d="{path}"/>' if path else ""
 
 
-def trace_curve(x: Array, y: Array) -> str:
+def trace_curve(x: Array, y: Array, most: int = POINTS) -> str:
     """A path through points, in steps from one to the next; broken where a number is NaN."""
     known = np.isfinite(x) & np.isfinite(y)
     runs = find_runs(known)
     total = sum(stop - start for start, stop in runs)
     path = []
     for start, stop in runs:
-        points = max(4, POINTS * (stop - start) // max(1, total))
+        points = max(4, most * (stop - start) // max(1, total))
         kept = thin_to_extremes(x[start:stop], y[start:stop], points)
         both = np.rint(np.stack(drop_straight(*kept), axis=1)).astype(np.int64)
         steps = np.diff(both, axis=0)

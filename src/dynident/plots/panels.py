@@ -11,6 +11,9 @@ import numpy as np
 
 from dynident.core.errors import InputError
 from dynident.plots.charts import (
+    BLUE,
+    PALE,
+    RED,
     STRIP,
     Band,
     Bars,
@@ -19,7 +22,9 @@ from dynident.plots.charts import (
     Mark,
     Panel,
     Rule,
+    Shade,
     Strip,
+    Tiles,
     list_labelled,
 )
 
@@ -205,6 +210,17 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
             shades = [(mark.colour, share) for share in mark.shades.tolist()]
             look = {"align": "edge", "color": shades, "transform": axes.get_xaxis_transform()}
             axes.bar(mark.edges[:-1], STRIP, np.diff(mark.edges), lw=0.0, **look)
+        case Shade():
+            for low, high in zip(mark.low.tolist(), mark.high.tolist(), strict=True):
+                axes.axvspan(low, high, color="#000000", alpha=0.07, lw=0.0)
+        case Tiles():
+            from matplotlib.colors import LinearSegmentedColormap
+
+            colours = LinearSegmentedColormap.from_list("tiles", (RED, "#FFFFFF", BLUE))
+            shown = colours.with_extremes(bad=PALE)
+            ends = (-0.5, len(mark.values) - 0.5)
+            axes.imshow(mark.values, cmap=shown, vmin=-1.0, vmax=1.0, extent=(*ends, *ends))
+            axes.grid(visible=False)
 
 
 def title_panel(axes: Axes, text: str) -> None:

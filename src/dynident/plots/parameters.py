@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.plots.charts import BLUE, GREY, INK, PALE, RED, Bars, Chart, Dots, Mark, Panel, Rule
+from dynident.plots.charts import (
+    BLUE,
+    GREY,
+    INK,
+    PALE,
+    RED,
+    Bars,
+    Chart,
+    Dots,
+    Mark,
+    Panel,
+    Rule,
+    Tiles,
+)
 from dynident.plots.data import Interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PER_ROW = 40
 """Parameters side by side in one row of the precision chart."""
@@ -46,7 +55,7 @@ def build_precision_row(part: Sequence[Interval], width: int) -> Panel:
     marks = (
         Rule(100.0 / 1.96, RED, 0.7, dashed=True),
         Bars(place, formula, mine, (PALE,)),
-        Dots(place, formula, GREY, 3.5, "ring", "std by eq. (9)"),
+        Dots(place, formula, GREY, 3.5, "ring", "std by eq. (9) of Ardiani et al."),
         Dots(place[~weak], mine[~weak], BLUE, 4.5, label="std of this result"),
         Dots(place[weak], mine[weak], RED, 4.5, "diamond", "95 % interval contains zero"),
     )
@@ -100,14 +109,14 @@ def build_forest(rows: Sequence[Interval], file: Sequence[float], labels: Sequen
     )
 
 
-def draw_correlation(axes: Axes, correlation: Array, names: Sequence[str]) -> None:
-    """A matrix of correlations, blue for positive and orange for negative ones."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("correlation", (RED, "#FFFFFF", BLUE))
-    image = axes.imshow(correlation, cmap=colours.with_extremes(bad=PALE), vmin=-1.0, vmax=1.0)
-    axes.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
-    axes.set_yticks(range(len(names)), names, parse_math=False)
-    axes.grid(visible=False)
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.7, label="correlation")
-    bar.outline.set_visible(False)
+def build_correlation(correlation: Array, names: Sequence[str]) -> Panel:
+    """A matrix of correlations, blue for positive and red for negative ones."""
+    ends = (-0.5, len(names) - 0.5)
+    return Panel(
+        (Tiles(correlation),),
+        x_range=ends,
+        y_range=ends,
+        x_names=tuple(names),
+        y_names=tuple(reversed(names)),
+        equal=True,
+    )

@@ -21,12 +21,13 @@ from dynident.plots.charts import (
     Panel,
     Rule,
     label_joint,
+    share_dots,
 )
 from dynident.plots.curves import measure_residuals
 from dynident.plots.data import Channel, Correlated, Torques
 
-DOTS = 1500
-"""Of a cloud."""
+DOTS, FEW = 1500, 250
+"""Of a cloud, and of a small one."""
 
 
 def chart_autocorrelation(groups: Sequence[Correlated]) -> Chart:
@@ -59,10 +60,46 @@ def build_autocorrelation(residuals: Correlated) -> tuple[Mark, ...]:
     )
 
 
-def scatter(x: Array, y: Array) -> Dots:
-    """Dots, thinned to `DOTS`; what is not finite is left out."""
+def chart_residuals(channels: Sequence[Channel], series: Sequence[Torques]) -> Chart:
+    """Of each joint measured against predicted torque, and what is left against what it may be of.
+
+    That is its position, its speed and, where that was logged, its temperature.
+    """
+    first = series[0].speed.shape[1] - len(channels)
+    panels, most = [], share_dots(FEW, len(channels))
+    for j, each in enumerate(channels):
+        column, unit = first + j, each.unit
+        left = np.concatenate([measure_residuals(one)[:, column] for one in series])
+        predicted = np.concatenate([one.predicted[:, column] for one in series])
+        against = scatter(predicted, predicted + left, most)
+        marks: list[tuple[tuple[Mark, ...], str, str]] = [
+            (
+                (draw_through(against), against),
+                f"predicted [{unit}]",
+                f"{series[0].torque} [{unit}]",
+            )
+        ]
+        lines = "m" if unit == "N" else "rad"
+        for name, values in (
+            (f"position [{lines}]", [one.position for one in series]),
+            (f"speed [{lines}/s]", [one.speed[:, first:] for one in series]),
+            ("temperature [°C]", [one.temperature for one in series]),
+        ):
+            known = [each[:, j] for each in values if each is not None]
+            if len(known) == len(series):
+                dots = scatter(np.concatenate(known), left, most)
+                marks.append(((dots, Rule(0.0, GREY, 0.8)), name, f"residual [{unit}]"))
+        panels += [
+            Panel(own, label_joint(j, each.name) if not k else "", x, y, height=110.0)
+            for k, (own, x, y) in enumerate(marks)
+        ]
+    return Chart(tuple(panels), columns=len(panels) // max(1, len(channels)))
+
+
+def scatter(x: Array, y: Array, most: int = DOTS) -> Dots:
+    """Dots, thinned; what is not finite is left out."""
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    shown = known[:: max(1, len(known) // DOTS)]
+    shown = known[:: max(1, len(known) // most)]
     return Dots(x[shown], y[shown], BLUE)
 
 

@@ -8,9 +8,9 @@ from dynident.core.words import format_percent
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.fit.verdict import STATES
+from dynident.plots.document import Table
 from dynident.report.html import (
     ERROR_TITLES,
-    Table,
     build_drive_table,
     build_error_table,
     build_fitted_table,
@@ -31,7 +31,10 @@ def render_fit_card(result: Result) -> str:
         ("Links", build_link_table(result)),
         ("Drives", build_drive_table(result)),
         ("Fitted", build_fitted_table(result)),
-        (format_count(len(rows), "base parameter"), build_parameter_table(rows)),
+        (
+            format_count(len(rows), "base parameter"),
+            build_parameter_table(result),
+        ),
     )
     sheets = [make_sheet(title, table) for title, table in tables if table is not None]
     warned = [(warning,) for warning in result.warnings]

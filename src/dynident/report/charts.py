@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.core.arrays import Booleans, Integers
 from dynident.core.words import format_with_error, raise_powers
-from dynident.fit.figures import thin_motion
+from dynident.fit.figures import find_fitted_samples, thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
-from dynident.plots.charts import Panel
+from dynident.plots.charts import Panel, share_dots
 from dynident.plots.coverage import DOTS, Range, build_coverage
 from dynident.plots.parameters import build_forest
 from dynident.regression.generalised import GeneralisedSamples
@@ -31,8 +30,8 @@ def show_parameters(fit: Result) -> Panel:
 def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel]:
     """Speed against position of each joint in some logs, with its limits."""
     first, n = fit.robot.dof - fit.robot.n, fit.robot.n
-    thinned = zip(logs, thin_motion(logs, DOTS), strict=True)
-    shown = [(q, dq, find_fitted(log, few)) for log, (few, q, dq) in thinned]
+    thinned = zip(logs, thin_motion(logs, share_dots(DOTS, n)), strict=True)
+    shown = [(q, dq, find_fitted_samples(log, few)) for log, (few, q, dq) in thinned]
     q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
     return [
         build_coverage(
@@ -45,13 +44,3 @@ def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel
         )
         for j, joint in enumerate(fit.robot.joints)
     ]
-
-
-def find_fitted(log: GeneralisedSamples, some: Integers) -> Booleans:
-    """At which of some samples of a log rows are fitted, shape (some, rows)."""
-    inside = np.zeros(len(some), dtype=bool)
-    for start, stop in log.segments:
-        inside |= (start <= some) & (some < stop)
-    if log.kept is not None:
-        inside &= log.kept[some]
-    return inside[:, None] & log.moving[some]

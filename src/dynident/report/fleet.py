@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import WIDTH, format_entry, format_number, format_percent, format_table
 from dynident.plots.charts import BLUE, PALE, RED, Chart, Curve, Panel
+from dynident.plots.document import (
+    Part,
+    Row,
+    Statement,
+    Table,
+    render_caption,
+    render_document,
+    render_table,
+)
 from dynident.plots.page import render_chart
 from dynident.report.fit import Fit
-from dynident.report.html import Row, Statement, Table
 
 SCHEMA = "dynident.fleet/1"
 LEGEND = (
@@ -224,25 +231,29 @@ def mark(robot: FleetRobot) -> str:
 def render_fleet_page(fleet: Fleet) -> str:
     """The fleet as a self-contained page."""
     drives, robots = list_drive_columns(fleet), list_robot_columns(fleet)
-    verdict = fleet.fit.verdict
-    return (
-        load_templates("dynident.report")
-        .get_template("fleet.html.j2")
-        .render(
-            title=fleet.fit.robot.name,
-            subtitle=f"a fleet of {format_count(len(fleet.robots), 'robot')}",
-            statements=[
-                Statement("bad" if robot.odd else "note", robot.name, robot.words)
-                for robot in fleet.inspected
-            ]
-            or [Statement("good", "No robot", "is to be inspected: all belong, and none changes")],
-            verdict=f"Verdict of the type: {verdict.words}.",
-            robots=build_fleet_table("robot", *robots),
-            drives=build_fleet_table("drive", *drives),
-            legend=LEGEND,
-            left=fleet.left,
-            plot=render_chart(chart_levels(fleet), "Friction of each joint, session by session"),
-        )
+    own = render_table(build_fleet_table("robot", *robots), LEGEND)
+    inspected = [
+        Statement("bad" if robot.odd else "note", robot.name, robot.words)
+        for robot in fleet.inspected
+    ]
+    none = Statement("good", "No robot", "is to be inspected: all belong, and none changes")
+    left = "".join(render_caption(f"Left out: {words}") for words in fleet.left)
+    chart = render_chart(chart_levels(fleet), "Friction of each joint, session by session")
+    friction = (
+        "Coulomb and viscous friction of each joint, a line a robot, in per cent of that of all "
+        "its sessions. Red: a change; blue: a robot that does not belong."
+    )
+    spread = "Mean and spread, a standard deviation, of the robots that belong."
+    return render_document(
+        fleet.fit.robot.name,
+        f"a fleet of {format_count(len(fleet.robots), 'robot')}",
+        inspected or [none],
+        [
+            Part("robots", "Robots", own + left),
+            Part("sessions", "Friction from session to session", render_caption(friction) + chart),
+            Part("drives", "Drives", render_table(build_fleet_table("drive", *drives), spread)),
+        ],
+        f"Verdict of the type: {fleet.fit.verdict.words}.",
     )
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import tomlkit
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
-from dynident.core.templates import load_templates
+from dynident.core.schema import replace_file_names
 from dynident.core.text import format_count
 from dynident.core.words import (
     format_common_values,
     format_number,
     format_percent,
     format_with_error,
+    raise_powers,
 )
 from dynident.estimators.closed_loop import choose_judged_error
 from dynident.fit.figures import list_efforts
@@ -23,12 +26,26 @@ from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
     BaseRow,
     find_body_errors,
+    list_base_parameters,
     list_correlated_pairs,
+    list_file_parameters,
     list_regrouped_drives,
 )
 from dynident.fit.residuals import GroupResiduals, is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
+from dynident.plots.document import (
+    Group,
+    Part,
+    Row,
+    Statement,
+    Table,
+    build_column_table,
+    render_caption,
+    render_document,
+    render_facts,
+    render_table,
+)
 from dynident.plots.friction import chart_friction
 from dynident.plots.ground import chart_contact_forces, chart_footholds
 from dynident.plots.page import render_chart
@@ -62,6 +79,8 @@ from dynident.report.text import (
     tabulate_drives,
 )
 
+LITERATURE = "std, Ardiani eq. (9)"
+"""By the formula of Ardiani et al. (2024)."""
 NAMED = 8
 """Groups of rows that a statement names."""
 GENERALISES = 1.5
@@ -80,78 +99,59 @@ INERTIA = ("xx", "xy", "yy", "xz", "yz", "zz")
 """Entries of its lower triangle, row by row."""
 
 
-class Statement(NamedTuple):
-    """One sentence of the verdict."""
-
-    level: str
-    """``good``, ``note`` or ``bad``."""
-    title: str
-    text: str
-
-
-class Group(NamedTuple):
-    """A heading over several columns of a table."""
-
-    title: str
-    span: int
-
-
-class Row(NamedTuple):
-    """Cells of a table's row, and its kind for the style sheet."""
-
-    cells: tuple[str, ...]
-    kind: str = ""
-
-
-class Table(NamedTuple):
-    """A table: columns named in ``words`` hold text, the others numbers."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    words: tuple[str, ...] = ()
-    groups: tuple[Group, ...] = ()
-
-
 def render_comparison_page(found: Comparison) -> str:
-    """A comparison as a self-contained page.
-
-    Returns
-    -------
-    str
-        HTML without references to other files; its script enlarges charts, which are whole
-        without it.
-    """
-    methods = list(dict.fromkeys(each.method for each in found.candidates))
+    """A comparison as a self-contained page."""
     own = [found.candidates[k] for k in found.members(found.choice.method)]
-    return (
-        load_templates("dynident.report")
-        .get_template("comparison.html.j2")
-        .render(
-            title=found.robot.name,
-            subtitle=f"methods and friction models compared on {describe_held_out_blocks(found)}",
-            recommendations=[
-                Statement(
-                    "good" if each.friction == found.choice.friction else "note",
-                    each.joint or "All joints",
-                    f"{each.friction} by {each.method}: {each.reason}",
-                )
-                for each in found.recommendations
-            ],
-            models=[build_model_table(found, method) for method in methods],
-            legend=LEGEND,
-            notes=list_comparison_notes(found),
-            method=found.choice.method,
-            friction=found.choice.friction,
-            joints=build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
-            friction_plot=render_chart(
-                chart_friction(
-                    list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
-                    found.choice.series,
-                    {each.friction: each.series for each in own},
-                ),
-                "Friction of each joint against its speed: measured, and every model",
+    methods = dict.fromkeys(each.method for each in found.candidates)
+    models = "".join(render_table(build_model_table(found, method)) for method in methods)
+    notes = list_comparison_notes(found)
+    chart = chart_friction(
+        list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
+        found.choice.series,
+        {each.friction: each.series for each in own},
+    )
+    return render_document(
+        found.robot.name,
+        f"methods and friction models compared on {describe_held_out_blocks(found)}",
+        [
+            Statement(
+                "good" if each.friction == found.choice.friction else "note",
+                each.joint or "All joints",
+                f"{each.friction} by {each.method}: {each.reason}",
+            )
+            for each in found.recommendations
+        ],
+        [
+            Part(
+                "models",
+                "Methods and friction models",
+                models + render_caption(LEGEND) + (render_facts(notes) if notes else ""),
             ),
-        )
+            Part(
+                "joints",
+                "Held-out errors of the joints",
+                render_table(
+                    build_candidate_table(found, "friction", own, format_joint_columns(found, own)),
+                    f"By {found.choice.method}, in per cent of the joint’s torque, ± one standard "
+                    "error over the blocks. Bold: what is recommended for all joints.",
+                ),
+            ),
+            Part(
+                "friction",
+                "Friction",
+                render_caption(
+                    f"Dots: measured torque less that of the rigid bodies of "
+                    f"{found.choice.friction}, by {found.choice.method}. Orange: the motor drives "
+                    "its load; blue: the load drives the motor; grey: the load is less than in "
+                    "half of the samples. Lines: means of each model’s friction over samples of "
+                    "like speed. The strip on the axis is the darker the more samples have that "
+                    "speed. Where joints share a drive, friction depends on the speed of both."
+                )
+                + render_chart(
+                    chart, "Friction of each joint against its speed: measured, and every model"
+                ),
+            ),
+        ],
     )
 
 
@@ -205,16 +205,15 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
 
 
 def judge_trust(result: Result) -> Iterator[Statement]:
-    """Whether to trust the result, and what repairs its logs."""
+    """Whether to trust the result, and what to do about each reason not to."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     verdict = result.verdict
     if not verdict.reasons:
         words = verdict.reserve or "no evidence against the result"
         yield Statement("note" if verdict.reserve else "good", verdict.state.capitalize(), words)
     for reason in verdict.reasons:
-        yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
+        yield Statement(level[reason.state], reason.state.capitalize(), reason.words, reason.advice)
     yield from (Statement("note", "Remark", words) for words in verdict.remarks)
-    yield from (Statement("bad", "To repair the log", each.words) for each in result.findings)
 
 
 def judge_consistency(result: Result) -> Statement:
@@ -343,6 +342,32 @@ def list_facts(result: Result) -> tuple[tuple[str, str], ...]:
     )
 
 
+def list_provenance(result: Result) -> tuple[tuple[str, str], ...]:
+    """What made a result, of what, and how it is cited."""
+    made = result.provenance
+    files = [
+        f"{file.name}, {len(file.content)} bytes, SHA-256 {file.sha256}"
+        for file in result.robot_files.files
+    ]
+    words = {log.name: log.words for log in result.log_words}
+    logs = [f"{words.get(name, name)}, SHA-256 {digest}" for name, digest in made.logs.items()]
+    return (
+        ("Made by", f"dynident {made.version}, Python {made.python}, {made.machine}"),
+        ("On", made.date),
+        *(("Robot", file) for file in files),
+        *(("Log, as fitted", log) for log in logs),
+        ("Cite", f"The dynident developers: dynident, version {made.version} (CITATION.cff)"),
+    )
+
+
+def render_repeating_study(result: Result) -> str:
+    """The study that repeats a result, beside its files; empty where no study was run."""
+    if result.study is None:
+        return ""
+    beside = replace_file_names(result.study, lambda name: Path(name).name)
+    return tomlkit.dumps(beside.model_dump(mode="json", exclude_unset=True, exclude_none=True))
+
+
 def build_error_table(result: Result) -> Table | None:
     """Torque errors per joint, all models and logs side by side."""
     columns = build_error_columns(result)
@@ -402,9 +427,10 @@ def format_p_value(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
-def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
+def build_parameter_table(result: Result) -> Table:
     """Base parameters with error bars and regroupings."""
-    columns = ("parameter", "value", "std", "std %", "95 % from", "to", "std, eq. (9)")
+    columns = ("parameter", "value", "std", "unit", "std %", "95 % from", "to", LITERATURE)
+    rows = zip(list_base_parameters(result), list_file_parameters(result), strict=True)
     return Table(
         (*columns, "combination"),
         tuple(
@@ -413,6 +439,7 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
                     row.name,
                     format_number(row.value, 5),
                     format_number(row.std, 3),
+                    raise_powers(file.unit),
                     format_percent(row.relative_percent),
                     format_number(row.low),
                     format_number(row.high),
@@ -421,9 +448,9 @@ def build_parameter_table(rows: Sequence[BaseRow]) -> Table:
                 ),
                 "weak" if row.weak else "" if row.essential else "gone",
             )
-            for row in rows
+            for row, file in rows
         ),
-        ("parameter", "combination"),
+        ("parameter", "unit", "combination"),
     )
 
 
@@ -474,17 +501,6 @@ def build_link_table(result: Result) -> Table | None:
         Group("from data [%]", 3),
     )
     return Table(columns, tuple(rows), ("link",), groups)
-
-
-def build_column_table(
-    stub: str,
-    labels: Sequence[str],
-    columns: Sequence[tuple[str, Sequence[str]]],
-    words: tuple[str, ...] = (),
-) -> Table:
-    """Labelled rows of columns; those named in ``words`` hold text."""
-    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
-    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub, *words))
 
 
 def build_free_error_table(result: Result) -> Table | None:

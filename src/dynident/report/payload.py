@@ -41,20 +41,21 @@ class Payload:
     translation: Array
 
     @cached_property
-    def _seen(self) -> tuple[Array, Array, Array]:
+    def intervals(self) -> tuple[Array, Array, Array]:
+        """Values by `SYMBOLS`, and the ends of their 95 % intervals."""
         return estimate_load_intervals(self.load, self.rotation, self.translation)
 
     @property
     def mass(self) -> float:
         """[kg]"""
-        return float(self._seen[0][0])
+        return float(self.intervals[0][0])
 
     @property
     def _body(self) -> Array:
         """Values of a load that is seen."""
         if not self.load.seen:
             raise ComputationError(f"{self.log}: {self.load.warnings[0]}; it has no centre")
-        return self._seen[0]
+        return self.intervals[0]
 
     @property
     def com(self) -> Array:
@@ -70,12 +71,12 @@ class Payload:
     @property
     def low(self) -> dict[str, float]:
         """Lower ends of the 95 % intervals by `SYMBOLS`."""
-        return dict(zip(SYMBOLS, self._seen[1].tolist(), strict=True))
+        return dict(zip(SYMBOLS, self.intervals[1].tolist(), strict=True))
 
     @property
     def high(self) -> dict[str, float]:
         """Their upper ends."""
-        return dict(zip(SYMBOLS, self._seen[2].tolist(), strict=True))
+        return dict(zip(SYMBOLS, self.intervals[2].tolist(), strict=True))
 
     def urdf(self) -> str:
         """A link with the load's inertial, and the joint that fixes it to the frame."""
@@ -129,7 +130,7 @@ class Payload:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         load, seen = self.load, self.load.seen
-        values, low, high = self._seen
+        values, low, high = self.intervals
         told = len(SYMBOLS) if seen else 1  # of what is not there the mass alone
         gains = None
         if load.gains is not None:
@@ -170,7 +171,7 @@ class Payload:
 
     def summary(self) -> str:
         """In lines of at most 100 columns, with the calls where a load is seen."""
-        values, low, high = self._seen
+        values, low, high = self.intervals
         seen, gains = self.load.seen, self.load.gains
         told = len(SYMBOLS) if seen else 1
         lines = [

@@ -1,22 +1,75 @@
-"""What a repair changed, as plain text and as plain data."""
+"""Consistent inertials nearest to a robot file's or a table's, and what that changed."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dynident.consistency.constraints import TotalMass
 from dynident.consistency.feasible_set import FeasiblePoint
-from dynident.consistency.nearest import Repaired, build_measured_system
+from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.nearest import (
+    Repaired,
+    build_measured_system,
+    nearest_consistent,
+    nearest_to_base,
+)
 from dynident.core.arrays import Array
 from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.options import collect_options
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_table
-from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base_table import read_base_table
+from dynident.dynamics.idim import FRICTION, build_idim
+from dynident.export.urdf import render_standard_urdf, render_urdf
 from dynident.fit.parameters import serialise_body, serialise_robot
 from dynident.report.text import describe_proof
 from dynident.robot.model import Robot
+
+NEAREST = {"metric": collect_options([Knowledge])["metric"]}
+"""What says which inertials are the nearest."""
+Answer = tuple[bytes, tuple[str, ...], dict[str, Any], str]
+"""A URDF with notes on it, and what to print, as data and as text."""
+
+
+def build_knowledge(mass: float | None, **options: Any) -> Knowledge:
+    """What is known of the inertials: the moving links' total mass [kg], and the metric."""
+    return Knowledge(constraints=() if mass is None else (TotalMass(mass),), **options)
+
+
+def repair_robot_file(model: Robot, mass: float | None = None, **options: Any) -> Answer:
+    """A robot file with the consistent inertials nearest to its own."""
+    knowledge = build_knowledge(mass, **options)
+    found = nearest_consistent(
+        model,
+        metric=knowledge.chosen_metric,
+        constraints=knowledge.constraints,
+        gyrations=knowledge.gyrations(model),
+    )
+    return (
+        *render_urdf(model, found.phi),
+        serialise_repair(model, found),
+        format_repair(model, found),
+    )
+
+
+def repair_base_table(
+    model: Robot, table: Path, friction: str | None, mass: float | None = None, **options: Any
+) -> Answer:
+    """A robot file with the consistent parameters nearest to a table of base parameters."""
+    base = base_parameters(build_idim(model, friction or FRICTION))
+    beta, std = read_base_table(table, base)
+    point = nearest_to_base(base, beta, std, build_knowledge(mass, **options))
+    assert point.theta is not None
+    return (
+        *render_standard_urdf(base.idim, point.theta),
+        serialise_base_repair(base, beta, std, point),
+        format_base_repair(base, beta, std, point),
+    )
 
 
 def format_repair(robot: Robot, found: Repaired) -> str:

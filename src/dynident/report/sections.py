@@ -6,26 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dynident.consistency.gyration import describe_gyrations
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
 from dynident.fit.figures import PositionSeries, Series, list_efforts
 from dynident.fit.floor import UNKNOWN
-from dynident.fit.parameters import list_base_parameters
+from dynident.fit.parameters import find_correlations, list_base_parameters
 from dynident.fit.result import Result
 from dynident.plots.charts import Chart
 from dynident.plots.coverage import chart_spectra
-from dynident.plots.curves import chart_positions, chart_torques
+from dynident.plots.curves import (
+    chart_all_positions,
+    chart_all_torques,
+    chart_positions,
+    chart_torques,
+)
+from dynident.plots.document import (
+    Part,
+    build_column_table,
+    render_document,
+    render_macro,
+)
 from dynident.plots.friction import chart_friction
-from dynident.plots.page import render_chart
-from dynident.plots.parameters import chart_precision
-from dynident.plots.residuals import chart_autocorrelation
+from dynident.plots.page import POINTS, render_chart
+from dynident.plots.parameters import build_correlation, chart_precision
+from dynident.plots.residuals import chart_autocorrelation, chart_residuals
 from dynident.regression.rows import list_position_groups, list_torque_groups
 from dynident.report.charts import show_coverage, show_parameters
 from dynident.report.html import (
     ERROR_TITLES,
-    build_column_table,
     build_correlation_table,
     build_drive_table,
     build_error_table,
@@ -39,8 +50,10 @@ from dynident.report.html import (
     flatten_settings,
     format_log_title,
     list_facts,
+    list_provenance,
     list_result_statements,
     plot_ground_support,
+    render_repeating_study,
     select_plotted_residuals,
 )
 from dynident.report.text import (
@@ -63,6 +76,12 @@ from dynident.report.text import (
     tabulate_shapes,
 )
 
+CURVES = 200_000
+"""Points that all curves over time of a page have, at most about."""
+ALL_PREDICTED = "Torque of every joint: measured and predicted, and the residual"
+ALL_SIMULATED = "Position of every joint: measured and simulated, and their difference"
+VIEWS = "Measured against predicted torque, and the residual against what it may be of"
+MATRIX = "Correlation of the base parameters' estimates"
 PREDICTED = "Torque of {}: measured, predicted, parts and residual"
 SIMULATED = "Position of {}: measured and simulated, and their difference"
 FRICTION = "Friction of each joint against its speed: measured and model"
@@ -89,9 +108,20 @@ class Page:
     gone: str
 
     @property
+    def points(self) -> int:
+        """Most of a curve over time: the page has a size, whatever the logs."""
+        channels = sum(len(each.measured.T) for each in self.drawn)
+        return min(POINTS, CURVES // max(1, 10 * channels))
+
+    @property
+    def drawn(self) -> list[Series | PositionSeries]:
+        """All that is drawn over time."""
+        return [*self.positions, *self.series]
+
+    @property
     def fitted(self) -> list[Series]:
-        """The series of logs that were fitted."""
-        return [s for s in self.series if s.name in list_fitted_logs(self.result)]
+        """The series of logs that were fitted, at samples equally far apart."""
+        return [s.evenly for s in self.series if s.name in list_fitted_logs(self.result)]
 
 
 @dataclass(frozen=True)
@@ -115,12 +145,12 @@ class Section:
     lines: Callable[[Result, bool], list[str]] | None = None
     macro: str = ""
 
-    def render(self, key: str, page: Page) -> tuple[str, str, str]:
-        """Its anchor, its title and its HTML."""
-        template = load_templates("dynident.report").get_template("sections.html.j2")
-        body = getattr(template.module, self.macro or key)(**self.fill(page))
+    def render(self, key: str, page: Page) -> Part:
+        """Filled for a page."""
         title = self.title if isinstance(self.title, str) else self.title(page.result)
-        return key, title, str(body).strip()
+        filled = self.fill(page)
+        own = render_macro("dynident.report", "sections.html.j2", self.macro or key, **filled)
+        return Part(key, title, own)
 
 
 def make_table_section(
@@ -146,6 +176,27 @@ def make_table_section(
         return format_table(stub, labels, columns) if labels else []
 
     return Section(title, fill, format_lines, "table")
+
+
+def fill_answer(page: Page) -> dict[str, Any]:
+    """All joints of one log: of those with the most signals one that was held out, if any was."""
+    robot, names = page.result.robot, list_fitted_logs(page.result)
+
+    def rank(series: Series | PositionSeries) -> tuple[int, bool]:
+        known = np.isfinite(series.measured).any(axis=0)
+        return int(np.sum(known)), series.name not in names
+
+    if not page.drawn:
+        return {"name": "", "chart": "", "torque": ""}
+    chosen = max(page.drawn, key=rank)
+    if isinstance(chosen, PositionSeries):
+        groups = list_position_groups(robot)[robot.dof - robot.n :]
+        chart = render_chart(chart_all_positions(groups, chosen), ALL_SIMULATED, page.points)
+        return {"name": format_log_title(page.result, chosen.name), "chart": chart, "torque": ""}
+    torques = chart_all_torques(list_torque_groups(robot), chosen)
+    chart = render_chart(torques, ALL_PREDICTED, page.points)
+    title = format_log_title(page.result, chosen.name)
+    return {"name": title, "chart": chart, "torque": chosen.torque}
 
 
 def fill_free_errors(page: Page) -> dict[str, Any]:
@@ -177,7 +228,10 @@ def plot_logs(
     return [
         (
             format_log_title(page.result, log),
-            [(joint, render_chart(chart, words.format(joint))) for joint, chart in charts],
+            [
+                (joint, render_chart(chart, words.format(joint), page.points))
+                for joint, chart in charts
+            ],
         )
         for log, charts in logs
     ]
@@ -207,13 +261,16 @@ def fill_motion(page: Page) -> dict[str, Any]:
 
 def fill_residuals(page: Page) -> dict[str, Any]:
     """Autocorrelation, spectrum and size of what is left."""
-    result, plot, spectrum = page.result, "", ""
+    result, plot, spectrum, views = page.result, "", "", ""
     if not result.of_factors:
         plot = render_chart(chart_autocorrelation(select_plotted_residuals(result)), CORRELATION)
     if page.fitted:
         channels = list_torque_groups(result.robot)
         spectrum = render_chart(chart_spectra(channels, page.fitted[0]), SPECTRA)
-    return {"plot": plot, "spectrum": spectrum, "table": build_residual_table(result)}
+        joints = channels[result.robot.dof - result.robot.n : result.robot.dof]
+        views = render_chart(chart_residuals(joints, page.fitted), VIEWS)
+    table = build_residual_table(result)
+    return {"plot": plot, "spectrum": spectrum, "views": views, "table": table}
 
 
 def fill_links(page: Page) -> dict[str, Any]:
@@ -228,11 +285,13 @@ def fill_parameters(page: Page) -> dict[str, Any]:
     """Base parameters with their errors."""
     result, rows = page.result, list_base_parameters(page.result)
     kept = [row for row in rows if row.essential]
+    names, known = find_correlations(result)
     return {
         "precision": render_chart(chart_precision(kept), PRECISION),
         "forest": render_chart(Chart((show_parameters(result),)), BESIDE),
-        "table": build_parameter_table(rows),
+        "table": build_parameter_table(result),
         "pairs": build_correlation_table(result),
+        "matrix": render_chart(Chart((build_correlation(known, names),)), MATRIX),
         "weak": sum(row.weak for row in rows),
         "eliminated": len(rows) - len(kept),
         "unidentifiable": result.base.unidentifiable,
@@ -240,6 +299,7 @@ def fill_parameters(page: Page) -> dict[str, Any]:
 
 
 SECTIONS = {
+    "answer": Section("All joints", fill_answer),
     "free": Section("Free simulation", fill_free_errors, format_free_and_fitted),
     "torques": Section("Torques", fill_torques),
     "errors": Section(
@@ -274,6 +334,13 @@ SECTIONS = {
         },
     ),
     "facts": Section("Facts", lambda page: {"facts": list_facts(page.result)}, format_header),
+    "provenance": Section(
+        "Provenance",
+        lambda page: {
+            "facts": list_provenance(page.result),
+            "study": render_repeating_study(page.result),
+        },
+    ),
     "settings": Section(
         "Settings", lambda page: {"settings": [*flatten_settings(page.result.settings)]}
     ),
@@ -299,18 +366,13 @@ def render_result_page(
     """A result as a page that refers to no other file, with its logs or why they are gone."""
     drawn = () if result.encoder_only else tuple(series)
     page = Page(result, drawn, tuple(positions), gone)
-    bodies = [section.render(key, page) for key, section in SECTIONS.items()]
     logs = format_count(len(list_fitted_logs(result)), "log")
-    return (
-        load_templates("dynident.report")
-        .get_template("template.html.j2")
-        .render(
-            title=result.robot.name,
-            subtitle=f"dynamic model identified by {result.method} from {logs}",
-            verdict=list_result_statements(result),
-            gone=gone,
-            sections=[section for section in bodies if section[-1]],
-        )
+    return render_document(
+        result.robot.name,
+        f"dynamic model identified by {result.method} from {logs}",
+        list_result_statements(result),
+        [section.render(key, page) for key, section in SECTIONS.items()],
+        f"Nothing is drawn of the logs: {gone}" if gone else "",
     )
 
 

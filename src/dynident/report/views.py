@@ -22,7 +22,7 @@ from dynident.plots.friction import (
     trace_friction,
 )
 from dynident.plots.panels import Panels, draw_panel, open_panels, title_panel
-from dynident.plots.parameters import draw_correlation
+from dynident.plots.parameters import build_correlation
 from dynident.plots.residuals import build_diagnostics
 from dynident.regression.rows import RowGroup, list_position_groups, list_torque_groups
 from dynident.report.charts import show_coverage, show_parameters
@@ -139,7 +139,7 @@ class Plots:
         InputError
             As of `torque`.
         """
-        series = self._list_series()[: len(self.fit.samples)]
+        series = [each.evenly for each in self._list_series()[: len(self.fit.samples)]]
         first, last = self.fit.robot.dof - self.fit.robot.n, self.fit.robot.dof
         every = [each for each in self._list_channels(series[0], None) if first <= each[0] < last]
         channels = select_channels(every, joints)
@@ -296,7 +296,10 @@ class Plots:
         names, known = find_correlations(self.fit)
         size = max(NARROW, ROW * len(names) + 1.5)
         with open_panels(axes, ("correlation",), height=size, width=size + 1.0) as panels:
-            draw_correlation(panels[0], known, names)
+            draw_panel(panels[0], build_correlation(known, names))
+            (image,) = panels[0].images
+            bar = panels.figure.colorbar(image, ax=panels[0], shrink=0.7, label="correlation")
+            bar.outline.set_visible(False)
         return panels
 
     def diagnostics(
@@ -333,7 +336,7 @@ class Plots:
             for k, (column, group) in enumerate(channels):
                 own = panels[len(VIEWS) * k : len(VIEWS) * (k + 1)]
                 known = residuals.get(group.name)
-                views = build_diagnostics(series, column, group, known)
+                views = build_diagnostics(series.evenly, column, group, known)
                 for place, view in zip(own, views, strict=True):
                     draw_panel(place, view)
                 title_panel(own[0], group.name)

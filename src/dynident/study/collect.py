@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dynident.api import find_log_faults, require_torque
+from dynident.collection.carried import unpack_model
 from dynident.collection.fill import Reduced, Task, fill_folder
 from dynident.collection.folder import (
     HEAD,
@@ -23,13 +24,19 @@ from dynident.collection.folder import (
     state_together,
 )
 from dynident.collection.identify import identify_sources
-from dynident.collection.reduce import list_log_files, reduce_problem
+from dynident.collection.reduce import (
+    describe_layout,
+    list_logs,
+    reduce_problem,
+    take_key,
+)
 from dynident.collection.source import Source, pack_source
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import DynidentError, InputError
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.schema import read_toml, replace_file_names, validate_data
+from dynident.core.schema import list_file_names, read_toml, replace_file_names, validate_data
+from dynident.core.side_by_side import Engine, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
@@ -37,6 +44,8 @@ from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
+from dynident.readers.lerobot import cut_episode
+from dynident.readers.stores import fetch_files, forget_listings
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
 from dynident.regression.problem import Problem
@@ -49,11 +58,15 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     load_study_robot,
+    pack_study,
     prepare_study_recording,
     read_study,
     read_study_recording,
     tell_logs_apart,
 )
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @tells_compilations
@@ -63,6 +76,7 @@ def collect(
     output: str | Path = "factors",
     *,
     workers: int = 1,
+    engine: Engine | Client | str | None = None,
     strict: bool = False,
     withdraw: Sequence[str] = (),
     layout: Mapping[str, Any] | None = None,
@@ -71,6 +85,8 @@ def collect(
     """Reduce logs to their factors, one small file a log, of which `identify_factors` makes a fit.
 
     What is there already with the same contents, model and preparation is not read again.
+
+    >>> collected = di.collect("study.toml", ["run1.csv", "run2.csv"], "kept")
 
     Parameters
     ----------
@@ -84,6 +100,8 @@ def collect(
         Folder of the factors.
     workers : int
         Processes of this machine.
+    engine : Engine, distributed.Client or str, optional
+        What reads the logs instead: a Dask cluster by a client or its scheduler's address.
     strict : bool
         Refuse the first log that cannot be used, instead of naming it.
     withdraw : sequence of str
@@ -109,11 +127,12 @@ def collect(
     )
     statement = state_model(told, folder)
     sections, left = find_sections(told, sources, layout or {})
-    plain = [section.model_dump(mode="json", exclude_none=True) for section in sections]
-    text = told.model_dump_json(exclude_none=True, exclude={"log"})
+    placed = [replace_file_names(section, os.path.abspath) for section in sections]
+    plain = [section.model_dump(mode="json", exclude_none=True) for section in placed]
+    text = pack_study(told.model_copy(update={"log": ()}))
     return fill_folder(
         folder, statement, plain, left, text, reduce_log,
-        workers=workers, strict=strict, withdraw=withdraw, progress=progress,
+        engine=choose_engine(workers, engine), strict=strict, withdraw=withdraw, progress=progress,
     )  # fmt: skip
 
 
@@ -155,17 +174,22 @@ def find_sections(
     study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
 ) -> tuple[list[LogSection], list[Entry]]:
     """The logs to be reduced, under names that tell them apart, and what is no log."""
+    forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
         return [section for section in study.log if section.use == "identify"], []
     found: list[LogSection] = []
     left: list[Entry] = []
     for text in map(str, sources):
-        logs = list_log_files(text)
+        try:
+            logs = list_logs(text)
+        except InputError as error:
+            left.append(leave_out(text, error))
+            continue
         if not logs:
             left.append(leave_out(text, "no log file is there"))
-        for files in logs:
+        for files, own in logs:
             try:
-                found.append(lay_out(study, files, layout))
+                found.append(lay_out(study, files, {**layout, **own}))
             except InputError as error:
                 left.append(leave_out(",".join(files), error))
     return list(tell_logs_apart(tuple(found))), left
@@ -189,24 +213,31 @@ def reduce_log(task: Task) -> Reduced:
     try:
         if section.period not in (None, "none"):
             raise InputError("period averages over the log, whose errors factors do not keep")
-        recording = read_study_recording(section, idim.robot)
-        log = generalise_samples(idim, prepare_study_recording(section, recording, study.prepare))
-        problem = Problem.of(find_base(task.study, log.observed), log)
-        if lacks_torque(log):
-            raise InputError("has no torque")
-        require_torque(problem)
-        examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
-        source = reduce_problem(problem, task.key, told, examine)
+        with (
+            fetch_files(section.files) as files,
+            cut_episode(files, section.rows) as (cut, rows),
+        ):
+            key = task.key or take_key(files, describe_layout(task.section))
+            local = section.model_copy(update={"files": cut, "rows": rows})
+            recording = read_study_recording(local, idim.robot)
+            samples = prepare_study_recording(local, recording, study.prepare)
+            log = generalise_samples(idim, samples)
+            problem = Problem.of(find_base(task.study, log.observed), log)
+            if lacks_torque(log):
+                raise InputError("has no torque")
+            require_torque(problem)
+            examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+            source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
-        return Reduced(b"", str(error))
-    return Reduced(pack_source(source, idim.robot.name, task.fingerprint))
+        return Reduced(b"", "", str(error))
+    return Reduced(pack_source(source, idim.robot.name, task.fingerprint), key)
 
 
 @cache
 def open_model(text: str) -> tuple[Study, Idim]:
     """A study and its model, once a process."""
-    study = Study.model_validate_json(text)
-    return study, build_study_idim(study, load_study_robot(study))
+    told, idim = unpack_model(text)
+    return Study.model_validate_json(told), idim
 
 
 @cache
@@ -224,6 +255,8 @@ def identify_factors(
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a robot from a folder of factors that `collect` made, without its logs.
+
+    >>> fit = di.identify_factors("factors", "wls")
 
     Parameters
     ----------

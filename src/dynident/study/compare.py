@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,21 +22,38 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters
-from dynident.filters.filters import count_filter_edge
+from dynident.decide.blocks import (
+    Fold,
+    Model,
+    build_folds,
+    find_row_kind,
+    list_row_kinds,
+    sum_squared_errors,
+)
+from dynident.fit.scores import Scores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import RowGroup
 from dynident.regression.statistics import estimate_long_run_ratio
-from dynident.report.comparison import Candidate, Comparison, Failure, Scores
+from dynident.report.comparison import Candidate, Comparison, Failure
+from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
-from dynident.study.study import Study, build_study_simulation, load_study_robot, read_study_logs
+from dynident.study.study import (
+    Study,
+    build_study_simulation,
+    load_study_robot,
+    pack_study,
+    read_study_logs,
+)
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
@@ -54,11 +70,6 @@ POINTS = 1500
 """Of a log's friction curves."""
 CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
 
-Span = tuple[int, int, int]
-"""A log, a sample of it, and the one after the last."""
-Fold = tuple[Problem, Problem]
-"""The first model on logs that are fitted, and on logs that are scored."""
-
 
 @tells_compilations
 @limit_to_one_thread
@@ -68,6 +79,9 @@ def compare(
     frictions: Sequence[str] = MODELS,
     blocks: int = BLOCKS,
     progress: Progress = ignore_progress,
+    *,
+    workers: int = 1,
+    engine: Engine | Client | str | None = None,
 ) -> Comparison:
     """Identify a study by several methods with several friction models, and compare them.
 
@@ -83,6 +97,10 @@ def compare(
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
     progress : callable
         Called with "comparing" and the share that is done.
+    workers : int
+        Processes of this machine; each friction model is the work of one.
+    engine : Engine, distributed.Client or str, optional
+        What does the work instead: a Dask cluster by a client or its scheduler's address.
 
     Returns
     -------
@@ -98,6 +116,7 @@ def compare(
     --------
     >>> found = di.compare(di.read_study("study.toml"), ["wls"], ["coulomb-viscous", "cube-root"])
     >>> print(found.summary())
+    recommended ...
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)
@@ -106,45 +125,89 @@ def compare(
         build_friction(name)
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
-    robot = load_study_robot(study)
-    logs = list(zip(study.log, read_study_logs(study, robot, progress=progress), strict=True))
-    fitted, held_out = (
-        tuple(log for section, log in logs if section.use == use)
-        for use in ("identify", "validate")
-    )
-    rotor, elements = study.robot.rotor, build_elements(study.element, robot)
-    first = Problem(robot, fitted, frictions[0], rotor, elements=elements)
-    folds = build_folds(first, fitted, held_out, blocks)
+    text = pack_study(study)
+    tasks = [Task(text, tuple(methods), name, frictions[0], blocks) for name in frictions]
+    every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
-    shares = iter(np.linspace(0.0, 1.0, len(methods) * len(frictions) + 1).tolist())
-    for friction in frictions:  # methods share what a model's rows and shapes are
-        shared: Shared | None = None
-        for method in methods:
-            progress("comparing", next(shares))
-            try:
-                if shared is None:
-                    problem = first.with_drives(friction, rotor, elements)
-                    kinds = list_row_kinds(problem.on((*fitted, *held_out)))
-                    shared = Shared(problem, folds, held_out)
-                found[method, friction] = evaluate_candidate(study, shared, method, kinds)
-            except DynidentError as error:
-                found[method, friction] = Failure(method, friction, format_one_line(error))
-    progress("comparing", next(shares))
-    tried = [found[method, friction] for method in methods for friction in frictions]
+    chosen = choose_engine(workers, engine)
+    try:
+        for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
+            name = frictions[k]
+            if isinstance(own, Lost):
+                found |= {(name, method): Failure(method, name, own.reason) for method in methods}
+                continue
+            kinds = own.kinds or kinds
+            found |= {(name, each.method): each for each in own.found}
+    finally:
+        open_logs.cache_clear()
+    tried = [found[each] for each in sorted(every, key=lambda each: methods.index(each[1]))]
     candidates = tuple(each for each in tried if isinstance(each, Candidate))
     failures = tuple(each for each in tried if isinstance(each, Failure))
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
-        robot,
+        load_study_robot(study),
         kinds,
         blocks,
-        not held_out,
+        not any(log.use == "validate" for log in study.log),
         candidates,
         failures,
         watch.total()["total"],
     )
+
+
+class Task(NamedTuple):
+    """A friction model by several methods, as plain data that cross processes."""
+
+    study: str
+    methods: tuple[str, ...]
+    friction: str
+    first: str
+    blocks: int
+
+
+class Compared(NamedTuple):
+    """What became of a friction model, method by method, and its kinds of rows."""
+
+    kinds: tuple[str, ...]
+    found: tuple[Candidate | Failure, ...]
+
+
+@limit_to_one_thread
+def compare_methods(task: Task) -> Compared:
+    """All methods with one friction model, which share its rows and shapes."""
+    study, first, held_out, folds = open_logs(task.study, task.first, task.blocks)
+    name, shared, kinds = task.friction, None, tuple[str, ...]()
+    found: list[Candidate | Failure] = []
+    for method in task.methods:
+        try:
+            if shared is None:
+                elements = build_elements(study.element, first.robot)
+                problem = first.with_drives(name, study.robot.rotor, elements)
+                kinds = list_row_kinds(problem.on((*problem.samples, *held_out)))
+                shared = Shared(problem, folds, held_out)
+            found.append(evaluate_candidate(study, shared, method, kinds))
+        except DynidentError as error:
+            found.append(Failure(method, name, format_one_line(error)))
+    return Compared(kinds, tuple(found))
+
+
+@lru_cache(maxsize=1)
+def open_logs(
+    text: str, friction: str, blocks: int
+) -> tuple[Study, Problem, tuple[Samples, ...], tuple[Fold, ...]]:
+    """A study, its fitted logs under a first model, those held out, and blocks; once a process."""
+    study = Study.model_validate_json(text)
+    robot = load_study_robot(study)
+    logs = list(zip(study.log, read_study_logs(study, robot), strict=True))
+    fitted, held_out = (
+        tuple(log for section, log in logs if section.use == use)
+        for use in ("identify", "validate")
+    )
+    elements = build_elements(study.element, robot)
+    first = Problem(robot, fitted, friction, study.robot.rotor, elements=elements)
+    return study, first, held_out, build_folds(first, fitted, held_out, blocks)
 
 
 def split_frictions(text: str) -> tuple[str, ...]:
@@ -161,81 +224,6 @@ def check_names(kind: str, given: Sequence[str], known: Iterable[str] | None = N
             raise InputError(f"{kind} {name!r} is not known{suggest_nearest(name, known)}")
     if len(set(given)) < len(given):
         raise InputError(f"{kind}s {', '.join(given)} are not all different")
-
-
-def split_into_blocks(logs: Sequence[Samples], count: int) -> list[list[Span]]:
-    """Contiguous blocks of equal length of all that a fit may use of some logs, in time order."""
-    stretches = [(k, a, b) for k, log in enumerate(logs) for a, b in log.segments]
-    ends = np.cumsum([0, *(b - a for _, a, b in stretches)])
-    found = []
-    for low, high in pairwise(np.linspace(0, ends[-1], count + 1).round().astype(int).tolist()):
-        spans = []
-        for (k, a, _), first, last in zip(stretches, ends[:-1], ends[1:], strict=True):
-            start, stop = max(low, int(first)), min(high, int(last))
-            if start < stop:
-                spans.append((k, a + start - int(first), a + stop - int(first)))
-        found.append(spans)
-    return found
-
-
-def complement_spans(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:
-    """What is left beside a block, but for the samples at its ends that filters mix with it."""
-    left = []
-    for k, log in enumerate(logs):
-        guard = max(2, *(count_filter_edge(hz, log.rate) for hz in log.position_hz))
-        for start, stop in log.segments:
-            first = start
-            for a, b in ((a, b) for i, a, b in spans if i == k and start <= a and b <= stop):
-                left.append((k, first, a - guard))
-                first = b + guard
-            left.append((k, first, stop))
-    return left
-
-
-def cut_logs(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, ...]:
-    """Logs of which only some stretches are rows, where these are long enough for a row."""
-    found = []
-    for k, log in enumerate(logs):
-        shortest = 2 * max(own.half for own in log.filters) + 1
-        segments = tuple((a, b) for i, a, b in spans if i == k and b - a >= shortest)
-        if segments:
-            found.append(replace(log, segments=segments))
-    return tuple(found)
-
-
-def find_row_kind(group: RowGroup) -> str:
-    """What errors of a group of rows are counted with: all that has its sigma."""
-    return group.noise or group.name
-
-
-def build_folds(
-    problem: Problem, fitted: Sequence[Samples], held_out: Sequence[Samples], blocks: int
-) -> tuple[Fold, ...]:
-    """Blocks that are scored, with what is fitted then.
-
-    Raises
-    ------
-    InputError
-        For blocks that are too short, or in which no equation of a floating robot's log lasts.
-    """
-    found = []
-    for spans in split_into_blocks(held_out or fitted, blocks):
-        other = cut_logs(held_out or fitted, spans)
-        own = () if held_out else cut_logs(fitted, complement_spans(fitted, spans))
-        if not other or not (own or held_out):
-            raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
-        try:
-            found.append((problem if held_out else problem.on(own), problem.on(other)))
-        except InputError as error:
-            raise InputError(
-                f"{format_one_line(error)}; or ask for fewer blocks than {blocks}"
-            ) from error
-    return tuple(found)
-
-
-def list_row_kinds(problem: Problem) -> tuple[str, ...]:
-    """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
-    return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,16 +285,7 @@ def evaluate_candidate(
             fit_fold(study, fold, method, own, end)
             for fold, own in zip(shared.rest, near, strict=True)
         ]
-    sums = [
-        sum_squared_errors(*model, others, kinds)
-        for model, (_, others) in zip(models, shared.folds, strict=True)
-    ]
-    squared_error, squared_torque, absolute, largest, rows = (
-        np.array(each) for each in zip(*sums, strict=True)
-    )
-    peak = np.max(largest, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    scores = score_folds(models, shared.folds, kinds)
     found = whole.estimate
     errors = found.residuals.error
     names = [find_row_kind(group) for group in found.residuals.groups]
@@ -315,14 +294,12 @@ def evaluate_candidate(
     for name, error in zip(names, errors, strict=True):
         by_sigma[:, sigmas.index(name)] += float(error @ error), len(error)
     shape = found.shape
-    free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
-    count = whole.base.count if found.essential is None else len(found.essential.kept)
     return Candidate(
         method=method,
         friction=problem.idim.friction,
-        parameters=count + free,
+        parameters=count_estimated_parameters(whole),
         fitted_percent=whole.identification[0].overall_percent,
-        held_out=Scores(squared_error, squared_torque, relative_error),
+        held_out=scores,
         squared=by_sigma[0],
         rows=by_sigma[1],
         ratio=estimate_long_run_ratio(errors),
@@ -331,13 +308,35 @@ def evaluate_candidate(
         held=()
         if shape is None
         else tuple(n for n, s in zip(shape.names, shape.std, strict=True) if not np.isfinite(s)),
-        series=whole.series(POINTS)[: len(whole.samples)],
+        series=tuple(each.evenly for each in whole.series(POINTS)[: len(whole.samples)]),
     )
+
+
+def count_estimated_parameters(fit: Fit) -> int:
+    """Base parameters that were estimated, and shapes of friction that were not held."""
+    shape, essential = fit.estimate.shape, fit.estimate.essential
+    free = 0 if shape is None else int(np.sum(np.isfinite(shape.std)))
+    return free + (fit.base.count if essential is None else len(essential.kept))
+
+
+def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
+    """Errors of a model of each fold on what is scored of it."""
+    sums = [
+        sum_squared_errors(*model, others, kinds)
+        for model, (_, others) in zip(models, folds, strict=True)
+    ]
+    squared_error, squared_torque, absolute, largest, rows = (
+        np.array(each) for each in zip(*sums, strict=True)
+    )
+    peak = np.max(largest, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
+    return Scores(squared_error, squared_torque, relative_error)
 
 
 def fit_fold(
     study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
-) -> tuple[BaseParameters, Array]:
+) -> Model:
     """A method fitted to all rows but a block's, from where it ended with all rows.
 
     Where it does not settle from there, its shapes are searched as those of all rows were.
@@ -362,25 +361,3 @@ def select_method_options(study: Study, problem: Problem, method: str) -> dict[s
     if SIMULATION in names and study.controller is not None:
         options[SIMULATION] = build_study_simulation(study, problem.robot, problem.samples)
     return options
-
-
-def sum_squared_errors(
-    base: BaseParameters, theta: Array, near: Problem, kinds: Sequence[str]
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Sums of squared errors and torques, of errors' sizes, the largest torque, and the rows.
-
-    Each by kind of rows, of which the logs of the problem, of another model, may have some alone.
-    """
-    problem = near.under(base)
-    beta = base.matrix @ theta
-    places = [kinds.index(find_row_kind(group)) for group in problem.groups]
-    found = np.zeros((5, len(kinds)))
-    for rows in problem.rows():
-        for g, columns, X, y in zip(places, problem.columns, rows.X, rows.y, strict=True):
-            if not len(y):
-                continue
-            e = y - X @ beta[columns]
-            found[:3, g] += e @ e, y @ y, np.sum(np.abs(e))
-            found[3, g] = max(found[3, g], np.max(np.abs(y)))
-            found[4, g] += len(y)
-    return found[0], found[1], found[2], found[3], found[4]

@@ -17,15 +17,17 @@ from dynident.core.schema import list_file_names, replace_file_names, validate_d
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque
 from dynident.fit.figures import check_lowpass
+from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
+from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.report.difference import Difference
-from dynident.report.fit import Fit, read_document, restore_fit
+from dynident.report.fit import Fit, restore_fit
 from dynident.report.repair import describe_base_shift
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
@@ -77,6 +79,9 @@ def read_result(path: str | Path) -> Fit:
 
     The robot's files are in it; its logs are read again when they are needed, where they still are.
 
+    >>> di.read_result("out/result.json") == fit
+    True
+
     Parameters
     ----------
     path : str or Path
@@ -102,6 +107,31 @@ def read_result(path: str | Path) -> Fit:
     fit = restore_fit(document, path, study, LogsGone(""))
     logs = StudyLogs(study, fit.base, fit.method not in TORQUE_FREE)
     return replace(fit, logs=logs)
+
+
+def read_zoo(name: str) -> Fit:
+    """Read an entry of the zoo, by its name: the fit of a robot to a public log.
+
+    Its logs are in the project's repository, beside the study that it was made by.
+
+    >>> di.read_zoo("kr300").verdict.state
+    'trusted'
+
+    Parameters
+    ----------
+    name : str
+        Of `dynident.fit.zoo.ZOO`; ``dynident zoo`` lists them.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        When there is no such entry; the nearest is named.
+    """
+    return read_result(find_zoo_entry(name).result)
 
 
 def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
@@ -221,10 +251,13 @@ class LogErrors:
     ----------
     warnings : tuple of str
         What was noticed about the log.
+    samples : tuple of GeneralisedSamples
+        The log as errors are of it; none where they are of positions alone.
     """
 
     figures: ValidationFigures
     warnings: tuple[str, ...]
+    samples: tuple[GeneralisedSamples, ...]
 
 
 def measure_log(
@@ -259,6 +292,7 @@ def measure_log(
             *check_lowpass(lowpass, [samples]),
             *figures.hindered,
         ),
+        problem.samples if figures.entries else (),
     )
 
 
@@ -279,7 +313,7 @@ def compare_on_logs(
     return replace(found, logs=figures), tuple(noticed)
 
 
-def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
+def repair_fit(fit: Fit, **options: Any) -> tuple[Fit, str]:
     """A fit with the consistent links that are nearest to its base parameters, and how near.
 
     Their standard deviations are the measure. What is consistent stays as it is.
@@ -287,6 +321,6 @@ def repair_fit(fit: Fit, knowledge: Knowledge) -> tuple[Fit, str]:
     if fit.phi is not None and fit.consistent:
         return fit, "nothing to repair: the links are consistent"
     beta, std = fit.estimate.beta, fit.estimate.covariance.std
-    point = nearest_to_base(fit.base, beta, std, knowledge)
+    point = nearest_to_base(fit.base, beta, std, Knowledge(**options))
     words = f"repaired: {describe_base_shift(fit.base, beta, std, point.beta)}"
     return replace(fit, estimate=replace(fit.estimate, theta=point.theta)), words

@@ -11,6 +11,7 @@ from dynident.collection.folder import HEAD
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import Engine
 from dynident.methods.keywords import IdentifyOptions
 from dynident.report.fit import Fit
 from dynident.report.fleet import Fleet
@@ -28,6 +29,8 @@ def identify_fleet(
     **options: Unpack[IdentifyOptions],
 ) -> Fleet:
     """Identify robots of one type together, from folders of factors that `collect` made.
+
+    >>> fleet = di.identify_fleet(["factors", "second", "third"])
 
     Parameters
     ----------
@@ -69,6 +72,8 @@ def identify_robot(
     """Identify one robot of a fleet, from its own logs and what the others tell of its type.
 
     Parameters and errors are those of `identify_fleet`; the name of a robot is its folder's.
+
+    >>> fit = di.identify_robot(["factors", "second", "third"], "third")
     """
     robots = weigh(folders, progress)
     return identify_member(robots, name, *choose_method(robots, method, options), progress)
@@ -84,7 +89,7 @@ def choose_method(
 
 
 def collect_robots(
-    study: Study, folders: Sequence[Path], output: Path, workers: int, progress: Progress
+    study: Study, folders: Sequence[Path], output: Path, engine: Engine, progress: Progress
 ) -> tuple[list[Path], list[str]]:
     """Folders of factors made of folders of logs, under the same names, and what is left out."""
     for folder in folders:
@@ -94,6 +99,6 @@ def collect_robots(
     left = []
     for folder, target in zip(folders, made, strict=True):
         if target != folder:
-            found = collect(study, [folder], target, workers=workers, progress=progress)
+            found = collect(study, [folder], target, engine=engine, progress=progress)
             left += [f"{target.name}: {each.name}: {each.reason}" for each in found.left_out]
     return made, left

@@ -1,0 +1,49 @@
+"""The flags of commands whose work runs side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dynident.cli.options import Command, check_positive, list_parameters, replace_parameter
+from dynident.core.side_by_side import ENGINES, Engine
+
+
+def read_engine_flags(
+    *,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+    ] = 1,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            "--memory",
+            metavar="GB",
+            callback=check_positive,
+            help="What each process may have at most; a log that needs more is left out.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="|".join(ENGINES), help="What runs the work.")
+    ] = "processes",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Of Dask: tcp://HOST:8786, or its JSON file."
+        ),
+    ] = None,
+) -> Engine:
+    """What the flags say."""
+    return Engine(engine, workers, memory, scheduler)
+
+
+def add_engine_flags(command: Command) -> Command:
+    """Add the flags, which arrive as `engine`."""
+    own = list_parameters(read_engine_flags)
+
+    def call(arguments: dict[str, Any]) -> None:
+        chosen = read_engine_flags(**{p.name: arguments.pop(p.name) for p in own})
+        command(**arguments, engine=chosen)
+
+    return replace_parameter(command, "engine", own, call)

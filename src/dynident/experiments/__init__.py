@@ -1,0 +1,1 @@
+"""A designed motion as people and controllers take it: words, pages, files."""

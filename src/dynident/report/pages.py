@@ -1,0 +1,434 @@
+"""Pages of what commands judge beside a fit: logs, errors, loads, draws, replays, and tracks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.text import format_count
+from dynident.core.words import format_number, format_percent
+from dynident.fit.doctor import Report
+from dynident.fit.figures import decompose_torques
+from dynident.fit.result import Result, ValidationFigures
+from dynident.plots.charts import (
+    BLUE,
+    GREY,
+    LINES,
+    RED,
+    Bars,
+    Chart,
+    Curve,
+    Dots,
+    Mark,
+    Panel,
+    Rule,
+)
+from dynident.plots.curves import chart_all_torques
+from dynident.plots.document import (
+    Part,
+    Statement,
+    build_column_table,
+    render_caption,
+    render_document,
+    render_list,
+    render_table,
+)
+from dynident.plots.page import render_chart
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.rows import list_torque_groups
+from dynident.report.difference import Difference
+from dynident.report.draws import Calibration, Draws
+from dynident.report.html import judge_held_out_error, judge_trust
+from dynident.report.payload import SYMBOLS, Payload
+from dynident.report.text import format_free_error
+
+POINTS = 4000
+"""Samples of a log that are drawn, besides extremes."""
+FOLLOWED = 12
+"""Parameters that are drawn over time: those that moved most."""
+COLOURS = tuple(colour for colour, dashed in LINES[1:] if not dashed)
+UNITS = ("kg", *["m"] * 3, *["kg m²"] * 6)
+"""Of a load's `SYMBOLS`."""
+
+
+def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) -> Chart:
+    """Numbers side by side: dots of one colour a column, over names."""
+    marks = tuple(
+        Dots(np.arange(float(len(names))), np.asarray(values, dtype=float), colour, 5.0, label=name)
+        for (name, values), colour in zip(columns.items(), cycle((BLUE, *COLOURS)), strict=False)
+    )
+    ends = (-0.6, len(names) - 0.4)
+    panel = Panel((Rule(0.0, GREY), *marks), y=y, height=180.0, x_range=ends, x_names=tuple(names))
+    return Chart((panel,), together=True)
+
+
+def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
+    """What is wrong with logs, and what repairs them."""
+    every = [(report.log, found) for report in reports for found in report.findings]
+    statements = [Statement("bad", log, found.found, found.mend) for log, found in every]
+    statements += [Statement("note", r.log, sign.what) for r in reports for sign in r.signs]
+    statements += [
+        Statement("good", r.log, "no other reading explains it clearly better")
+        for r in reports
+        if not r.findings and not r.signs
+    ]
+    told = [(f"{log}: {f.what}", f.before, f.after) for log, f in every if f.before > 0.0]
+    names = [str(k + 1) for k in range(len(told))]
+    before, after = (np.array([each[k] for each in told]) for k in (1, 2))
+    picture = (
+        render_caption("Mean error of the joints as the log stands and with each repair.")
+        + render_chart(
+            chart_columns(names, {"as it stands": before, "repaired": after}, "error [%]"),
+            "Errors of each log before and after its repair",
+        )
+        if told
+        else ""
+    )
+    table = build_column_table(
+        "finding",
+        names,
+        [
+            ("what", [words for words, _, _ in told]),
+            ("as it stands [%]", [format_percent(value) for value in before]),
+            ("repaired [%]", [format_percent(value) for value in after]),
+        ],
+        ("what",),
+    )
+    return render_document(
+        robot,
+        f"what is wrong with {format_count(len(reports), 'log')}",
+        statements,
+        [
+            Part("errors", "Errors", picture),
+            Part("findings", "Findings", render_table(table) if told else ""),
+        ],
+    )
+
+
+def render_validation_page(
+    fit: Result, logs: Sequence[tuple[ValidationFigures, Sequence[GeneralisedSamples]]]
+) -> str:
+    """How a result does on other logs: the samples are of those with torques."""
+    statements, parts = [*judge_trust(fit)], []
+    for k, (figures, samples) in enumerate(logs, start=1):
+        if figures.entries:
+            statements.insert(k - 1, judge_held_out_error(fit, figures))
+        pictures = []
+        for log in samples:
+            nominal = fit.idim.nominal if fit.robot.has_nominal else None
+            series = decompose_torques(fit.idim, fit.theta, nominal, log, fit.lowpass_hz, POINTS)
+            series = replace(series, fitted=None)
+            chart = chart_all_torques(list_torque_groups(fit.robot), series)
+            pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
+        told = [
+            (f"{model}, {entry.rows} [%]", {j.name: j.relative_percent for j in entry.joints})
+            for model, entries in (("model", figures.entries), ("file", figures.nominal))
+            for entry in entries
+        ]
+        known = (n for _, errors in told for n, error in errors.items() if math.isfinite(error))
+        names = list(dict.fromkeys(known))
+        columns = [
+            (title, [format_percent(errors.get(name, math.nan)) for name in names])
+            for title, errors in told
+        ]
+        table = render_table(build_column_table("joint", names, columns)) if names else ""
+        if figures.free:
+            joints = fit.robot.joint_names
+            horizons = {format_free_error(each)[0]: 1e3 * each.rms for each in figures.free}
+            chart = chart_columns(joints, horizons, "rms [mrad or mm]")
+            pictures.append(render_chart(chart, f"Errors of free simulations of {figures.log}"))
+            shown = [format_free_error(each) for each in figures.free]
+            free = build_column_table("free simulation [mrad or mm]", [*joints, "overall"], shown)
+            table += render_table(free, "Restarted at these intervals.")
+        parts.append(Part(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
+    return render_document(
+        fit.robot.name,
+        f"{format_count(len(logs), 'log')} that it was not fitted to",
+        statements,
+        parts,
+    )
+
+
+def render_payload_page(fit: Result, found: Payload) -> str:
+    """A load with its intervals, and the calls that controllers take."""
+    values, low, high = found.intervals
+    count = len(SYMBOLS) if found.load.seen else 1
+    shown = f"{found.mass:.4g} kg, 95 % from {low[0]:.4g} to {high[0]:.4g}"
+    statements = [
+        Statement("good" if found.load.seen else "note", "Load", f"on {found.load.link}: {shown}"),
+        *(Statement("note", "Warning", words) for words in found.warnings),
+        *judge_trust(fit),
+    ]
+    panels = [
+        Panel(
+            (
+                Rule(0.0, GREY),
+                Bars(np.arange(float(b - a)), low[a:b], high[a:b], (BLUE,), 2.0),
+                Dots(np.arange(float(b - a)), values[a:b], BLUE, 6.0),
+            ),
+            title,
+            y=f"[{UNITS[a]}]",
+            x_range=(-0.6, b - a - 0.4),
+            x_names=SYMBOLS[a:b],
+        )
+        for title, a, b in (("mass", 0, 1), ("centre", 1, 4), ("inertia about it", 4, 10))[
+            : 3 if found.load.seen else 1
+        ]
+    ]
+    numbers = [
+        ("value", [format_number(value, 5) for value in values[:count]]),
+        ("95 % from", [format_number(value) for value in low[:count]]),
+        ("to", [format_number(value) for value in high[:count]]),
+        ("unit", list(UNITS[:count])),
+    ]
+    table = build_column_table("", SYMBOLS[:count], numbers, ("unit",))
+    calls = [f"{maker}: {call}" for maker, call in found.calls().items()] if count > 1 else []
+    return render_document(
+        fit.robot.name,
+        f"the load of {found.log}, seen from {found.frame}",
+        statements,
+        [
+            Part(
+                "load",
+                "Load",
+                render_chart(Chart(tuple(panels), columns=3), "The load with 95 % intervals"),
+            ),
+            Part("values", "Values", render_table(table)),
+            Part("calls", "What controllers take", render_list(calls) if calls else ""),
+        ],
+    )
+
+
+def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) -> str:
+    """Draws of a result: how wide they are, and how much of logs is inside their band."""
+    statements = [
+        Statement(
+            "good", "Physically consistent",
+            f"all of {len(draws)} draws; smallest pseudo-inertia eigenvalue {draws.margin:.2g}",
+        ),
+        *(
+            Statement(
+                "good" if np.mean(one.noise) > 0.9 else "note",
+                f"{100.0 * np.mean(one.noise):.0f} % inside",
+                f"of {one.log}: {one.what}s inside the 95 % band of the draws and what the model "
+                "left of the fitted logs",
+            )
+            for one in logs
+        ),
+        *judge_trust(fit),
+    ]  # fmt: skip
+    pictures = [
+        render_chart(
+            chart_columns(
+                one.names,
+                {"draws alone": 100.0 * one.parameters, "with noise": 100.0 * one.noise},
+                f"{one.log} inside [%]",
+            ),
+            f"How much of {one.log} is inside the draws' band",
+        )
+        for one in logs
+    ]
+    ranges = draws.ranges
+    relative = [100.0 * r["std"] / max(abs(r["mean"]), 1e-300) for r in ranges.values()]
+    known = [k for k, value in enumerate(relative) if 0.0 < value < 1e6]
+    order = sorted(known, key=lambda k: relative[k])
+    panel = Panel(
+        (Dots(np.arange(float(len(order))), np.array([relative[k] for k in order]), BLUE, 4.0),),
+        y="spread [%]",
+        height=170.0,
+        x_range=(-0.6, len(order) - 0.4),
+        x_names=tuple([*ranges][k] for k in order),
+        log=True,
+    )
+    columns = [
+        (key, [format_number(row[key], 4) for row in ranges.values()])
+        for key in ("mean", "std", "low", "high")
+    ]
+    table = build_column_table("parameter", [*ranges], columns)
+    spread = "Standard deviation of the draws in per cent of their mean, the least first."
+    return render_document(
+        fit.robot.name,
+        f"{len(draws)} draws, seed {draws.seed}, by {draws.way}",
+        statements,
+        [
+            Part("inside", "Logs inside the band", "".join(pictures)),
+            Part(
+                "spread",
+                "How far the draws are apart",
+                render_caption(spread)
+                + render_chart(Chart((panel,)), "Spread of each parameter over the draws"),
+            ),
+            Part(
+                "ranges",
+                "Ranges",
+                render_table(table),
+            ),
+        ],
+    )
+
+
+class Replayed(Protocol):
+    """Errors of free simulations of a log by what was simulated."""
+
+    @property
+    def log(self) -> str:
+        """Its name."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Root mean squares by model or engine [rad or m]."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an engine cannot express."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was noticed."""
+
+
+def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequence[Replayed]) -> str:
+    """Free simulations of logs in some engines, side by side."""
+    statements, parts = [], []
+    for k, each in enumerate(replays, start=1):
+        milli = {name: 1e3 * rms for name, rms in each.columns.items()}
+        overall = {name: float(np.sqrt(np.mean(rms**2))) for name, rms in milli.items()}
+        words = ", ".join(f"{name} {format_number(value, 3)}" for name, value in overall.items())
+        best = min(overall, key=lambda name: overall[name])
+        level = "good" if best != "file" else "bad"
+        statements.append(Statement(level, each.log, f"rms of the positions [mrad or mm]: {words}"))
+        statements += [Statement("note", "Note", words) for words in (*each.notes, *each.warnings)]
+        table = build_column_table(
+            "joint [mrad or mm]",
+            each.joints,
+            [(name, [format_number(v, 3) for v in rms]) for name, rms in milli.items()],
+        )
+        picture = render_chart(
+            chart_columns(each.joints, milli, "rms [mrad or mm]"),
+            f"Errors of free simulations of {each.log}",
+        )
+        parts.append(Part(f"log{k}", Path(each.log).name, picture + render_table(table)))
+    title = f"free simulations of {format_count(len(replays), 'log')}"
+    return render_document(robot, title, [*statements, *trust], parts)
+
+
+def render_difference_page(found: Sequence[Difference]) -> str:
+    """Results beside each other, or beside a robot file: what differs, and how surely."""
+    statements, parts = [], []
+    for k, each in enumerate(found, start=1):
+        one, other = each.names
+        pairs = [pair for pair in each.parameters if np.isfinite(pair.deviations)]
+        pairs.sort(key=lambda pair: -abs(pair.deviations))
+        test = each.test
+        if test is not None:
+            same = "rejected" if test.rejected else "not rejected"
+            statements.append(
+                Statement(
+                    "note" if test.rejected else "good",
+                    f"{one} and {other}",
+                    f"that both have the same base parameters is {same} (p = {test.p_value:.2g})",
+                )
+            )
+        if pairs and abs(pairs[0].deviations) > 3.0:
+            worst = pairs[0]
+            words = f"{worst.name} differs most, by {worst.deviations:+.1f} standard deviations"
+            statements.append(Statement("note", f"{one} and {other}", words))
+        statements += [Statement("note", "Note", words) for words in each.notes]
+        shown = pairs[:40]
+        marks: tuple[Mark, ...] = (
+            Rule(0.0, GREY),
+            *(Rule(at, RED, 0.7, True) for at in (-1.96, 1.96)),
+            Dots(np.arange(float(len(shown))), np.array([p.deviations for p in shown]), BLUE, 5.0),
+        )
+        panel = Panel(
+            marks,
+            y="difference / std",
+            height=180.0,
+            x_range=(-0.6, len(shown) - 0.4),
+            x_names=tuple(pair.name for pair in shown),
+        )
+        columns = [
+            (one, [format_number(pair.values[0], 4) for pair in pairs]),
+            (other, [format_number(pair.values[1], 4) for pair in pairs]),
+            ("std of one", [format_number(pair.stds[0], 2) for pair in pairs]),
+            ("of the other", [format_number(pair.stds[1], 2) for pair in pairs]),
+            ("difference / std", [f"{pair.deviations:+.1f}" for pair in pairs]),
+        ]
+        table = build_column_table("parameter", [pair.name for pair in pairs], columns)
+        body = render_chart(Chart((panel,)), "Differences in their standard deviations")
+        body += render_table(table)
+        parts.append(Part(f"pair{k}", f"{one} and {other}", body if pairs else ""))
+    calm = Statement("good", "No difference", "beyond three standard deviations")
+    robot = found[0].one.robot.name
+    return render_document(robot, "stored results beside each other", statements or [calm], parts)
+
+
+def render_track_page(
+    robot: str,
+    log: str,
+    names: Sequence[str],
+    time: Array,
+    beta: Array,
+    std: Array,
+    load: Array,
+    events: Sequence[tuple[float, str]],
+) -> str:
+    """Parameters and load along a log.
+
+    Parameters
+    ----------
+    time : ndarray, shape (instants,)
+        [s]
+    beta, std : ndarray, shape (instants, parameters)
+    load : ndarray, shape (instants, 2)
+        Mass and its standard deviation [kg]; NaN of none.
+    events : sequence of (float, str)
+        When what was noticed [s].
+    """
+    statements = [Statement("note", f"{at:.2f} s", words) for at, words in events]
+    if np.isfinite(load[-1:, 0]).any():
+        words = f"{load[-1, 0]:.3g} ± {1.96 * load[-1, 1]:.2g} kg at the end"
+        statements.insert(0, Statement("good", "Load", words))
+    statements = statements or [Statement("good", "No change", "of the load was noticed")]
+    moved = np.ptp(beta, axis=0) / np.maximum(np.median(std, axis=0), 1e-300)
+    most = np.argsort(-moved)[:FOLLOWED]
+
+    def follow(title: str, unit: str, value: Array, error: Array) -> Panel:
+        marks: tuple[Mark, ...] = (
+            *(Curve(time, value + sign * 1.96 * error, GREY, 0.7) for sign in (-1.0, 1.0)),
+            Curve(time, value, BLUE, 1.4, label=title),
+            *(Rule(at, RED, 0.7, True, standing=True) for at, _ in events),
+        )
+        return Panel(marks, title, "time [s]", unit, height=110.0, flush=True)
+
+    panels = [follow("load", "[kg]", load[:, 0], load[:, 1])] if np.isfinite(load).any() else []
+    panels += [follow(names[k], "value", beta[:, k], std[:, k]) for k in most.tolist()]
+    last = [
+        ("value", [format_number(value, 5) for value in beta[-1]]),
+        ("std", [format_number(value, 3) for value in std[-1]]),
+    ]
+    caption = (
+        "Grey: 95 % intervals; red: when another load was noticed. Of all parameters those that "
+        "moved most, by their standard deviations."
+    )
+    chart = Chart(tuple(panels), columns=3, shared=True, together=False)
+    return render_document(
+        robot,
+        f"parameters along {log}, {time[-1] - time[0]:.4g} s",
+        statements,
+        [
+            Part("time", "Over time", render_caption(caption) + render_chart(chart, "Over time")),
+            Part("last", "At the end", render_table(build_column_table("parameter", names, last))),
+        ],
+    )

@@ -1,0 +1,194 @@
+"""What a sweep found: as text, data and page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dynident.core.templates import load_templates
+from dynident.core.text import format_count
+from dynident.core.words import format_entry, format_percent, format_table
+from dynident.fit.json import replace_nonfinite, to_json
+from dynident.fit.scores import choose_simplest, select_best_verdicts
+from dynident.plots.document import Row, Statement, Table, build_column_table
+from dynident.report.comparison import format_percent_with_std, serialise_score
+from dynident.sweeps.run import Run
+
+SCHEMA = "dynident.sweep/1"
+LEGEND = (
+    "fit %: error on the fitted rows, which are a run's own; held out %: on rows that are the same "
+    "in all, ± one standard error over the blocks; par.: parameters that were estimated."
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A combination that gave no answer, and why."""
+
+    values: dict[str, Any]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{describe_values(self.values)}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every combination of some values of a study's keys, and what they are worth.
+
+    Attributes
+    ----------
+    robot : str
+        Its file.
+    axes : dict of str to tuple
+        Values by keys.
+    blocks : int
+        Of the held-out logs.
+    runs : tuple of Run
+        At least one.
+    failures : tuple of Failure
+    """
+
+    robot: str
+    axes: dict[str, tuple[Any, ...]]
+    blocks: int
+    runs: tuple[Run, ...]
+    failures: tuple[Failure, ...]
+
+    @cached_property
+    def best(self) -> Run:
+        """The simplest run within one standard error of the smallest held-out error.
+
+        Among those with the best verdict that any has; of equally simple ones that with the
+        smallest error.
+        """
+        return choose_simplest(select_best_verdicts(self.runs), None)[0]
+
+    @cached_property
+    def reason(self) -> str:
+        """Why that one."""
+        least = min(self.runs, key=lambda run: run.held_out.percent()[0])
+        said = format_percent_with_std(*self.best.held_out.percent())
+        if least is self.best:
+            return f"the smallest held-out error, {said} %"
+        gain = format_percent_with_std(*self.best.held_out.beyond(least.held_out))
+        why = (
+            f"which is {least.verdict}"
+            if least.verdict != self.best.verdict
+            else "too little for its parameters"
+        )
+        return f"{said} %; {describe_values(least.values)} has {gain} % less, {why}"
+
+    def summary(self) -> str:
+        """A table and the choice as plain text of at most 80 columns."""
+        lines = format_table(*self.list_columns())
+        lines += ["", *format_entry("held out", f"{format_count(self.blocks, 'block')} in time")]
+        for each in self.failures:
+            lines += format_entry("failed", str(each))
+        best = f"{describe_values(self.best.values)}: {self.reason}"
+        lines += format_entry("best", best)
+        lines += format_entry("result", f"{self.best.folder}/result.json")
+        return "\n".join(lines)
+
+    def list_columns(self) -> tuple[str, list[str], list[tuple[str, list[str]]]]:
+        """A stub, the runs' labels, and columns that the text and the page share."""
+        first, *others = self.axes
+        runs = self.runs
+        columns = [(key, [format_value(run.values[key]) for run in runs]) for key in others]
+        columns += [
+            ("fit %", [format_percent(run.fitted_percent) for run in runs]),
+            ("held out %", [format_percent_with_std(*run.held_out.percent()) for run in runs]),
+            ("par.", [str(run.parameters) for run in runs]),
+            ("verdict", [run.verdict for run in runs]),
+            ("", ["best" if run is self.best else "" for run in runs]),
+        ]
+        return first, [format_value(run.values[first]) for run in runs], columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data (schema ``dynident.sweep/1``)."""
+        return {
+            "schema": SCHEMA,
+            "robot": self.robot,
+            "axes": {key: list(values) for key, values in self.axes.items()},
+            "blocks": self.blocks,
+            "best": {"values": self.best.values, "folder": self.best.folder, "reason": self.reason},
+            "runs": [serialise_run(run) for run in self.runs],
+            "failures": [{"values": e.values, "reason": e.reason} for e in self.failures],
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return to_json(replace_nonfinite(self.to_dict()))
+
+    def render(self) -> str:
+        """A page that needs nothing else."""
+        stub, labels, columns = self.list_columns()
+        table = build_column_table(stub, labels, columns[:-1], ("verdict",))
+        rows = zip(table.rows, self.runs, strict=True)
+        marked = tuple(Row(row.cells, "total" * (run is self.best)) for row, run in rows)
+        words = f"{describe_values(self.best.values)}: {self.reason}"
+        return (
+            load_templates("dynident.report")
+            .get_template("sweep.html.j2")
+            .render(
+                title=Path(self.robot).stem,
+                subtitle=f"{format_count(len(self.runs), 'combination')} of "
+                f"{', '.join(self.axes)}, scored on {format_count(self.blocks, 'block')} of "
+                "held-out logs",
+                statements=[Statement("good", "Best", words)],
+                runs=table._replace(rows=marked),
+                joints=build_joint_table(self),
+                failures=[(describe_values(e.values), e.reason) for e in self.failures],
+                legend=LEGEND,
+            )
+        )
+
+
+def build_joint_table(found: Sweep) -> Table:
+    """Held-out errors of every kind of rows, run by run."""
+    kinds = list(dict.fromkeys(kind for run in found.runs for kind in run.kinds))
+    columns = [
+        (
+            kind,
+            [
+                format_percent_with_std(*run.held_out.percent(run.kinds.index(kind)))
+                if kind in run.kinds
+                else "-"
+                for run in found.runs
+            ],
+        )
+        for kind in kinds
+    ]
+    return build_column_table("", [describe_values(run.values) for run in found.runs], columns)
+
+
+def serialise_run(run: Run) -> dict[str, Any]:
+    """A run as plain data."""
+    return {
+        "values": run.values,
+        "folder": run.folder,
+        "state": run.state,
+        "verdict": run.verdict,
+        "parameters": run.parameters,
+        "fitted_percent": run.fitted_percent,
+        "held_out": serialise_score(run.held_out.percent()),
+        "rows": [
+            {"name": kind, **serialise_score(run.held_out.percent(k))}
+            for k, kind in enumerate(run.kinds)
+        ],
+    }
+
+
+def describe_values(values: Mapping[str, Any]) -> str:
+    """A combination in words."""
+    return ", ".join(f"{key} {format_value(value)}" for key, value in values.items())
+
+
+def format_value(value: Any) -> str:
+    """A value as it was given."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(format_value(each) for each in value) + "]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
