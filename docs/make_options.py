@@ -22,8 +22,8 @@ from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
 from dynident.export.formats import EXPORTS
+from dynident.filters.clock import Clocking
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
-from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation

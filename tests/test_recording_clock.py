@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dynident.core.errors import InputError
-from dynident.recording import clock as module
-from dynident.recording.clock import Clocking, find_clock, find_ordered_samples, resample_to_clock
+from dynident.filters import clock as module
+from dynident.filters.clock import Clocking, find_clock, find_ordered_samples, resample_to_clock
 
 
 def place(sample: int) -> str:

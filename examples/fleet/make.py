@@ -38,7 +38,7 @@ COUPLED = {"fvm": 0.6, "fcm": 1.5, "Iam": 0.011}
 SPREAD = {"fv": 0.15, "fc": 0.15, "Ia": 0.03, "fvm": 0.15, "fcm": 0.15, "Iam": 0.03}
 OFFSET, SESSION, RIPPLE, NOISE = 0.04, 0.015, 0.015, 0.03
 """Shares of Coulomb friction; the noise is of every sample."""
-TOOL, SLIP, WORN, LOSS = 0.5, np.radians(3.0), 2.0, 0.10
+TOOL, SLIP, WORN, LOSS, GAIN = 0.5, np.radians(3.0), 2.0, 0.10, 1.03
 CULPRITS = {3: "tool", 6: "slipped", 9: "worn", 11: "changed"}
 """Of every twelve robots, by their number."""
 
@@ -121,6 +121,8 @@ def make_robot(
         q = motion[0].copy()
         if culprit == "slipped":
             q[:, 1] += SLIP
+        if culprit == "gain":
+            tau[:, 1] *= GAIN
         logs.append((q, tau))
     return Made(culprit, bodies, own, tuple(logs))
 

@@ -600,7 +600,7 @@ def to_plain_number(value: Any) -> Any:
 
 def require_torque(problem: Problem) -> None:
     """Refuse logs that say nothing of the robot."""
-    if max(np.max(np.sum(log.tau**2, axis=0)) for log in problem.samples) < NO_TORQUE:
+    if max(np.max(log.peaks) for log in problem.samples) ** 2 < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "

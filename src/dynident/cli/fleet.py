@@ -22,7 +22,8 @@ def fleet(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="ROBOT", help="A folder a robot: of factors, or with --study of logs."
+            metavar="ROBOT|FLEET",
+            help="A folder a robot: of factors, or with --study of logs; or a file of all of them.",
         ),
     ],
     study: Annotated[
@@ -63,6 +64,7 @@ def fleet(
     from dynident.study import fleet as fleets
     from dynident.study.collect import read_model_study
 
+    study, folders, sites = fleets.read_given(study, folders)
     if study is not None and output is None:
         raise InputError("--study collects factors: say where with -o DIR")
     left: list[str] = []
@@ -74,11 +76,11 @@ def fleet(
                 read_model_study(study), folders, output / "factors", engine, progress
             )
         if robot is None:
-            found = fleets.identify_fleet(folders, method, progress=progress)
+            found = fleets.identify_fleet(folders, method, sites=sites, progress=progress)
             fit, text, plain = found.fit, found.summary(), found.to_dict()
             pages = {OUTPUTS[0]: to_json(plain), OUTPUTS[1]: found.render()}
         else:
-            fit = fleets.identify_robot(folders, robot, method, progress=progress)
+            fit = fleets.identify_robot(folders, robot, method, sites=sites, progress=progress)
             text, plain, pages = fit.summary(), serialise_result(fit, output), {}
     contents, notes = ({}, ()) if output is None else fit.render_files(output)
     if output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from dynident.collection.identify import (
     merge_sources,
     refuse_what_needs_rows,
 )
-from dynident.collection.member import Member, weigh_members
+from dynident.collection.member import Site, Team, weigh_members
 from dynident.collection.odd import WIDE, Fitted, find_deviation, fit_fleet
-from dynident.collection.population import add_deviation
+from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
@@ -32,24 +32,23 @@ from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.figures import score_fitted_rows
-from dynident.regression.factors import Factors, GroupFactor, System, stack_triangles
+from dynident.regression.factors import Factors, GroupFactor, System
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit
 from dynident.report.fleet import DriveSpread, Fleet, FleetRobot
 
+TOLD = 1e-6
+"""Share of a mass that logs may leave open."""
 GROUP = RowGroup("fleet", "1")
 """Rows of unit variance, whatever they were of."""
 
 
-def make_problem(base: BaseParameters, parts: Sequence[Array], rows: Sequence[float]) -> Problem:
-    """The problem of some triangles, each of which is one run for error bars."""
-    found = [
-        Factors((GroupFactor(GROUP.name, part[np.any(part, axis=1)], round(count)),))
-        for part, count in zip(parts, rows, strict=True)
-    ]
-    whole = GroupFactor(GROUP.name, stack_triangles(parts), round(sum(rows)))
-    return Problem.of_factors(base, (GROUP,), Factors((whole,)), [[each] for each in found])
+def make_problem(base: BaseParameters, triangle: Array, rows: float) -> Problem:
+    """The problem of what is known of its parameters."""
+    factor = GroupFactor(GROUP.name, triangle[np.any(triangle, axis=1)], round(rows))
+    factors = Factors((factor,))
+    return Problem.of_factors(base, (GROUP,), factors, [[factors]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ class Opened:
         Of the first robot.
     statement : Statement
         That all of them have.
-    members : tuple of Member
+    team : Team
         Ordered by name.
     left : tuple of str
         Logs that do not count, with the reasons.
@@ -70,13 +69,17 @@ class Opened:
 
     folder: Path
     statement: Statement
-    members: tuple[Member, ...]
+    team: Team
     fitted: Fitted
     left: tuple[str, ...]
 
 
 @limit_to_one_thread
-def weigh(folders: Sequence[str | Path], progress: Progress = ignore_progress) -> Opened:
+def weigh(
+    folders: Sequence[str | Path],
+    sites: Sequence[Site] = (),
+    progress: Progress = ignore_progress,
+) -> Opened:
     """Read robots of one model and preparation, and tell the odd ones from the others.
 
     Raises
@@ -112,8 +115,8 @@ def weigh(folders: Sequence[str | Path], progress: Progress = ignore_progress) -
         words = "a fleet has two robots at least; give a folder of factors for each"
         raise InputError("; ".join([words, *left]))
     progress("population", 0.0)
-    members = weigh_members(first[1].model, sorted(robots.items()))
-    return Opened(*first, tuple(members), fit_fleet(members), tuple(left))
+    team = weigh_members(first[1].model, sorted(robots.items()), sites)
+    return Opened(*first, team, fit_fleet(team), tuple(left))
 
 
 @limit_to_one_thread
@@ -125,16 +128,20 @@ def identify_type(
 ) -> Fit:
     """Identify what the robots share, their drives at the mean of the population.
 
-    Every robot tells the type what its own deviation leaves; error bars rest on how the robots
-    scatter, each being one run.
+    Every robot tells the type what its own deviation leaves; error bars know that the spreads of
+    deviations are estimated.
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
-    kept = [robots.members[k] for k in robots.fitted.kept]
-    base = kept[0].problem.base
-    problem = make_problem(base, robots.fitted.population.triangles, [each.rows for each in kept])
+    kept = [robots.team.members[k] for k in robots.fitted.kept]
+    rows = sum(each.rows for each in kept)
+    base = robots.team.base
+    own = robots.team.extend(np.eye(base.count)).T
+    known = describe_knowledge(*robots.fitted.population.know_type(own), rows)
     sources = sorted((s for each in kept for s in each.sources), key=lambda s: s.about.key)
     whole, parts = merge_sources(base.idim, sources)
+    given = {**given, "covariance": given.get("covariance") or "sandwich"}
+    problem = make_problem(base, known, rows)
     return fit_sources(whole, sources, parts, method, given, progress, watch, problem)
 
 
@@ -154,45 +161,35 @@ def identify_member(
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
-    names = [member.name for member in robots.members]
+    names = [member.name for member in robots.team.members]
     if name not in names:
         raise InputError(f"no robot is called {name!r}{suggest_nearest(name, names)}")
     number = names.index(name)
-    own, told = robots.members[number], tell_of_member(robots.fitted, number)
-    parts = [own.triangle] if told is None else [own.triangle, told]
-    rows = [own.rows, *(float(len(each) - 1) for each in parts[1:])]
-    problem = make_problem(own.problem.base, parts, rows)
-    return fit_sources(
-        own.problem,
-        own.sources,
-        own.parts,
-        method,
-        {"covariance": "sandwich", **given},
-        progress,
-        watch,
-        problem,
-    )
-
-
-def tell_of_member(fitted: Fitted, number: int) -> Array | None:
-    """What the others tell of one robot; None of one that does not belong."""
-    if fitted.odd[number]:
-        return None
-    return add_deviation(fitted.others[number], fitted.M, fitted.population.spread)[0]
+    own, fitted = robots.team.members[number], robots.fitted
+    if number in fitted.kept:
+        rows = own.rows + sum(len(each) - 1 for each in fitted.population.triangles)
+        known = describe_knowledge(*know_robot(robots.team, fitted, number), rows)
+    else:
+        rows, known = own.rows, own.triangle
+    given = {**given, "covariance": given.get("covariance") or "sandwich"}
+    problem = make_problem(own.problem.base, known, rows)
+    return fit_sources(own.problem, own.sources, own.parts, method, given, progress, watch, problem)
 
 
 def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     """What is said of every robot and of the type."""
-    members, fitted, base = robots.members, robots.fitted, fit.base
-    betas = [find_own_parameters(each, fitted, k) for k, each in enumerate(members)]
+    team, fitted, base = robots.team, robots.fitted, fit.base
+    members = team.members
+    betas = [find_own_parameters(team, fitted, k) for k in range(len(members))]
     levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
     scatter = estimate_scatter(levels)
-    names = [base.idim.parameters[k].name for k in fitted.drives]
+    names = [base.idim.parameters[k].name for k in team.drives.places]
+    shared = fitted.population.found.beta.copy()
+    shared[: base.count] = fit.estimate.beta
     joints = base.idim.robot.joint_names
     rows = []
     for k, (member, beta) in enumerate(zip(members, betas, strict=True)):
-        spread = fitted.population.spread * (WIDE if fitted.odd[k] else 1.0)
-        deviation, error = find_deviation(member.triangle, fitted.others[k], fitted.M, spread)
+        deviation, error = find_own_deviation(team, fitted, k)
         sessions = [source.name for source in member.sources]
         rows.append(
             FleetRobot(
@@ -200,7 +197,9 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
                 len(sessions),
                 member.problem.factors.rows,
                 score_fitted_rows(member.problem.factors, beta).overall_percent,
-                score_fitted_rows(member.problem.factors, fit.estimate.beta).overall_percent,
+                score_fitted_rows(
+                    member.problem.factors, team.map_robot(k) @ shared
+                ).overall_percent,
                 fitted.odd[k],
                 find_changes(levels[k], scatter, joints, sessions),
                 tuple(dict.fromkeys(f.what for s in member.sources for f in s.about.findings)),
@@ -211,14 +210,51 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
         )
     mean = dict(zip(base.names, fit.estimate.beta.tolist(), strict=True))
     drives = tuple(
-        DriveSpread(name, mean.get(name), spread)
-        for name, spread in zip(names, fitted.population.spread.tolist(), strict=True)
+        DriveSpread(name, mean.get(name), spread, session)
+        for name, spread, session in zip(
+            names, fitted.population.spread.tolist(), team.session.tolist(), strict=True
+        )
     )
-    return Fleet(fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left)
+    tools = tuple(describe_site_tools(team, fitted))
+    return Fleet(
+        fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left, tools
+    )
 
 
-def find_own_parameters(member: Member, fitted: Fitted, number: int) -> Array:
-    """Base parameters of one robot, by least squares and what the others tell of it."""
-    told = tell_of_member(fitted, number)
-    parts = [member.triangle] if told is None else [member.triangle, told]
-    return System.of(stack_triangles(parts)).solve()
+def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+    """Deviation of a robot's drives from the type's, and its standard errors."""
+    if number in fitted.kept:
+        return fitted.population.know_deviation(fitted.kept.index(number))
+    spread = WIDE * fitted.population.spread
+    others, M = fitted.others[number], team.extend(team.drives.M)
+    deviation, root = find_deviation(team.triangles[number], others, M, spread)
+    return deviation, np.linalg.norm(root, axis=1)
+
+
+def find_own_parameters(team: Team, fitted: Fitted, number: int) -> Array:
+    """Base parameters of one robot: its own least squares, of one that belongs with the others'."""
+    if number in fitted.kept:
+        return know_robot(team, fitted, number)[0]
+    return System.of(team.members[number].triangle).solve()
+
+
+def know_robot(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+    """Base parameters of a robot that belongs, and a root of their covariance."""
+    place = fitted.kept.index(number)
+    return fitted.population.know_robot(place, team.map_robot(number))
+
+
+def describe_site_tools(team: Team, fitted: Fitted) -> Iterator[str]:
+    """By what the links of sites differ, in words."""
+    column = team.base.count
+    for tool in team.tools:
+        count = len(tool.axes)
+        mass = np.zeros((1, len(fitted.population.M)))
+        mass[0, column : column + count] = tool.axes[:, 0]
+        column += count
+        (value,), root = fitted.population.know_type(mass)
+        sure = 1.96 * float(np.linalg.norm(root))
+        words = f" by {value:+.3f} ± {sure:.3f} kg"
+        # of a mass that logs tell in part, or of no robot that belongs, nothing is said
+        told = sure > 0.0 and np.sum(tool.axes[:, 0] ** 2) > 1.0 - TOLD
+        yield f"{tool.site.name}: {tool.site.tool} differs{words if told else ''}"

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, chdtri, stdtr
 
-from dynident.collection.member import Member
+from dynident.collection.member import BODY, Team
 from dynident.collection.population import (
     Population,
     add_deviation,
     compare_triangles,
+    count_freedom,
     fit_population,
     leave_each_out,
     solve_deviation,
@@ -20,8 +21,6 @@ from dynident.collection.population import (
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
-from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim
 from dynident.regression.factors import System, stack_triangles
 
 LEVEL = 0.01
@@ -30,9 +29,10 @@ ROUNDS = 5
 """Of leaving odd robots out of the population."""
 WIDE = 1e3
 """Spread of a deviation that may be anything, over what it usually is."""
-SMALLEST = 0.1
-"""Spread to begin with, as a share of a parameter's size."""
-BODY = 10
+UNEXPLAINED = (
+    "its links are not those of the others, nor does one link explain it: a zero, a gear or "
+    "another robot"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,6 @@ class Fitted:
     ----------
     population : Population
         Of the robots that belong.
-    drives : tuple of int
-        Standard parameters that each robot has of its own.
-    M : ndarray, shape (p, q)
-        From these to base parameters.
     kept : tuple of int
         Robots that belong.
     others : tuple of ndarray
@@ -56,14 +52,12 @@ class Fitted:
     """
 
     population: Population
-    drives: tuple[int, ...]
-    M: Array
     kept: tuple[int, ...]
     others: tuple[Array, ...]
     odd: tuple[str, ...]
 
 
-def fit_fleet(members: Sequence[Member]) -> Fitted:
+def fit_fleet(team: Team) -> Fitted:
     """Spreads and type of the robots that belong, and which do not.
 
     A robot's links contradict the others' where the sum of squares of both together exceeds what
@@ -75,34 +69,32 @@ def fit_fleet(members: Sequence[Member]) -> Fitted:
     ComputationError
         Where most robots contradict each other.
     """
-    base = members[0].problem.base
-    idim = base.idim
-    drives = tuple(range(idim.inertial, len(idim.parameters)))
-    M = base.matrix[:, drives]
-    triangles = [member.triangle for member in members]
-    start = guess_spreads(idim, System.of(stack_triangles(triangles)).solve(), M)
-    fleet = Fleetwide(base, drives, M, triangles, start)
+    fleet = Fleetwide(team, team.extend(team.drives.M))
     links, found = leave_odd_links_out(fleet)
     odd, found = leave_odd_drives_out(fleet, links, found)
     kept = fleet.list_kept(odd)
-    others = list_others(found, kept, triangles)
-    words = tuple(odd.get(k, "") for k in range(len(members)))
-    return Fitted(found, drives, M, kept, tuple(others), words)
+    others = list_others(found, kept, team.triangles)
+    words = tuple(odd.get(k, "") for k in range(len(team.members)))
+    return Fitted(found, kept, tuple(others), words)
 
 
 @dataclass(frozen=True, eq=False)
 class Fleetwide:
-    """What is the same in every round: see `Fitted`, and spreads to begin with."""
+    """What is the same in every round.
 
-    base: BaseParameters
-    drives: tuple[int, ...]
+    Attributes
+    ----------
+    team : Team
+    M : ndarray, shape (P, q)
+        From deviations of drives to all that is shared.
+    """
+
+    team: Team
     M: Array
-    triangles: Sequence[Array]
-    start: Array
 
     def list_kept(self, odd: Mapping[int, str]) -> tuple[int, ...]:
         """Robots but for the odd ones, of which there may not be too many."""
-        robots = len(self.triangles)
+        robots = len(self.team.members)
         kept = tuple(k for k in range(robots) if k not in odd)
         if len(kept) < max(2, robots / 2):
             raise ComputationError(
@@ -113,22 +105,24 @@ class Fleetwide:
 
     def fit(self, kept: Sequence[int]) -> Population:
         """The population of some of the robots."""
-        return fit_population([self.triangles[k] for k in kept], self.M, self.start)
+        team = self.team
+        return fit_population([team.triangles[k] for k in kept], self.M, team.drives.start)
 
 
 def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
     """Robots whose links contradict the others', with the words, and the population without."""
     odd: dict[int, str] = {}
+    triangles, start = fleet.team.triangles, fleet.team.drives.start
     for _ in range(ROUNDS):
         kept = fleet.list_kept(odd)
         found = fleet.fit(kept)
-        others = list_others(found, kept, fleet.triangles)
-        free = [add_deviation(other, fleet.M, WIDE * fleet.start)[0] for other in others]
-        chances, scale = judge_links(fleet.triangles, free, kept)
+        others = list_others(found, kept, triangles)
+        free = [add_deviation(other, fleet.M, WIDE * start)[0] for other in others]
+        chances, scale = judge_links(triangles, free, kept)
         before, odd = (
             odd,
             {
-                k: explain_links(fleet.base, fleet.triangles[k], free[k], scale)
+                k: explain_links(fleet.team, k, free[k], scale)
                 for k, chance in enumerate(chances)
                 if chance < LEVEL
             },
@@ -143,25 +137,16 @@ def leave_odd_drives_out(
 ) -> tuple[dict[int, str], Population]:
     """Robots that are odd by their drives, too: the farthest first, until one belongs."""
     odd = dict(odd)
-    while len(found.deviations) > 3:
+    while len(found.triangles) > 3:
         kept = fleet.list_kept(odd)
-        far = kept[int(np.argmax(np.max(np.abs(found.deviations) / found.spread, axis=1)))]
+        sizes = np.abs(found.found.deviations) / found.spread
+        far = kept[int(np.argmax(np.max(sizes, axis=1)))]
         without = fleet.fit([k for k in kept if k != far])
-        words = judge_drives(fleet, without, fleet.triangles[far])
+        words = judge_drives(fleet, without, far)
         if not words:
             break
         odd[far], found = words, without
     return odd, found
-
-
-def guess_spreads(idim: Idim, beta: Array, M: Array) -> Array:
-    """A tenth of the largest parameter of its kind."""
-    size = np.abs(np.linalg.pinv(M) @ beta)
-    symbols = [p.symbol for p in idim.parameters[idim.inertial :]]
-    largest = [
-        max(s for s, other in zip(size, symbols, strict=True) if other == own) for own in symbols
-    ]
-    return np.asarray(SMALLEST * np.maximum(largest, 1e-6))
 
 
 def list_others(found: Population, kept: Sequence[int], triangles: Sequence[Array]) -> list[Array]:
@@ -184,7 +169,7 @@ def judge_links(
         By which statistics exceed chi squared in the fleet's median, 1 at least.
     """
     found = [
-        compare_triangles(triangle, other)
+        compare_triangles([triangle, other])
         for triangle, other in zip(triangles, others, strict=True)
     ]
     ratios = [found[k][0] / chdtri(found[k][1], 0.5) for k in kept if found[k][1]]
@@ -192,62 +177,109 @@ def judge_links(
     return [float(chdtrc(freedom, value / scale)) for value, freedom in found], scale
 
 
-def judge_drives(fleet: Fleetwide, others: Population, triangle: Array) -> str:
-    """The drive's parameter that is far from the others', in words; empty where none is.
+def judge_drives(fleet: Fleetwide, others: Population, number: int) -> str:
+    """What of a robot's drives is far from the others', in words; empty where nothing is.
 
-    Each parameter's deviation is free in turn, the others keep their spreads. It is t distributed
-    about the type, for so many others tell the spread.
+    A shift is t distributed: its error has the spread of the others, with the degrees of freedom of
+    that. Of those that are too large the one that explains most is named.
     """
-    told, parameters = stack_triangles(others.triangles), fleet.base.idim.parameters
-    worst, words = 1.0, ""
-    for k, place in enumerate(fleet.drives):
-        free = others.spread.copy()
-        free[k] *= WIDE
-        deviation, error = find_deviation(triangle, told, fleet.M, free)
-        t = deviation[k] / np.hypot(others.spread[k], error[k])
-        chance = 2.0 * float(stdtr(len(others.deviations) - 1, -abs(t)))
-        if chance < worst:
-            worst = chance
-            words = (
-                f"{parameters[place].name} differs by {format_number(deviation[k], 2)}, "
-                f"{abs(t):.1f} times the spread of the others"
-            )
-    return words if worst < LEVEL / len(fleet.drives) else ""
+    told, line = add_deviation(stack_triangles(others.triangles), fleet.M, others.spread)
+    shifts = list_shifts(fleet, others, number)
+    largest, words = 0.0, ""
+    for name, unit, wide in shifts:
+        values, root = find_shift(wide, told)
+        size, variance = values[0], float(root[0] @ root[0])
+        _, _, shared = solve_deviation(line, values[1:], root[1:])
+        # the type is told by as many robots, and moves with the same spreads
+        slopes = 2.0 * (shared @ root[0] / others.spread) ** 2 * (1.0 + 1.0 / len(others.triangles))
+        freedom = count_freedom(np.array([variance]), slopes[None], others.unsure)[0]
+        t = abs(size) / np.sqrt(variance)
+        if 2.0 * float(stdtr(freedom, -t)) < LEVEL / len(shifts) and t > largest:
+            amount = f"{100.0 * size:+.1f} %" if unit == "%" else format_number(size, 2)
+            largest = t
+            words = f"{name} differs by {amount}, {t:.1f} times what is usual among the others"
+    return words
+
+
+def list_shifts(fleet: Fleetwide, others: Population, number: int) -> list[tuple[str, str, Array]]:
+    """In what a robot's drives may be odd: name, unit, and its triangle behind a column of that.
+
+    Each parameter in its own unit; all friction of a joint, which wear multiplies alike; and the
+    scale of each torque.
+    """
+    team = fleet.team
+    drives, triangle, idim = team.drives, team.triangles[number], team.base.idim
+    parameters = [idim.parameters[k] for k in drives.places]
+    names = [(parameter.name, "") for parameter in parameters]
+    directions = [*np.eye(len(parameters))]
+    for j, joint in enumerate(idim.robot.joint_names):
+        rubs = [p.number == j + 1 and p.symbol[:2] not in ("Ia", "of") for p in parameters]
+        if any(rubs):
+            names.append((f"friction of {joint}", "%"))
+            directions.append(np.where(rubs, drives.values, 0.0))
+    columns = triangle[:, :-1] @ fleet.M @ np.array(directions).T
+    found = [
+        (*name, np.column_stack([column, triangle]))
+        for name, column in zip(names, columns.T, strict=True)
+    ]
+    gains = [
+        (f"torque constant or gear of {joint}", "%", team.tell_gain(number, j, others.found.beta))
+        for j, joint in enumerate(idim.robot.joint_names)
+    ]
+    return [*found, *gains]
+
+
+def find_shift(wide: Array, other: Array) -> tuple[Array, Array]:
+    """A robot's shift and parameters, and a root of their covariance.
+
+    Parameters
+    ----------
+    wide : ndarray, shape (k, 1 + p + 1)
+        Its triangle behind a column of the shift.
+    other : ndarray, shape (l, p + 1)
+        What others tell of its parameters but for the shift.
+    """
+    known = np.column_stack([np.zeros(len(other)), other])
+    system = System.of(stack_triangles([wide, known]))
+    return system.solve(), system.inverse()
 
 
 def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tuple[Array, Array]:
-    """A robot's deviation from the type that the others tell, and its standard errors."""
+    """A robot's deviation from the type that the others tell, and a root of its covariance."""
     told, line = add_deviation(other, M, spread)
     system = System.of(stack_triangles([triangle, told]))
-    deviation, error = solve_deviation(line, system.solve(), system.inverse())
-    return -deviation, error  # the type is the robot plus what was eliminated
+    deviation, own, shared = solve_deviation(line, system.solve(), system.inverse())
+    return -deviation, np.hstack([own, -shared])  # the type is the robot plus what was eliminated
 
 
-def explain_links(base: BaseParameters, triangle: Array, other: Array, scale: float) -> str:
-    """The one link whose parameters explain a contradiction, in words.
+def explain_links(team: Team, number: int, other: Array, scale: float) -> str:
+    """The one link whose parameters explain a contradiction, or the one torque, in words.
 
     Parameters
     ----------
     other : ndarray
         What the others tell, the robot's drives being free.
     """
-    robot = base.idim.robot
-    best = np.inf, 0, 0
-    for k in range(base.idim.inertial // BODY):
-        told, _ = add_deviation(
-            other, base.matrix[:, BODY * k : BODY * (k + 1)], np.full(BODY, WIDE)
-        )
-        value, freedom = compare_triangles(triangle, told)
-        best = min(best, (value, freedom, k))
-    value, freedom, k = best
-    if chdtrc(freedom, value / scale) < LEVEL:
-        return (
-            "its links are not those of the others, nor does one link explain it: a zero, a gear "
-            "or another robot"
-        )
-    own = base.matrix[:, BODY * k : BODY * (k + 1)]
-    deviation, error = find_deviation(triangle, other, own, np.full(BODY, WIDE))
-    name = robot.links[k]
-    mass, sure = deviation[0], error[0]
-    size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
-    return f"{name} differs{size}: a tool, a load or another part"
+    robot, triangle = team.base.idim.robot, team.triangles[number]
+    shared = System.of(other).solve()
+    best, words = LEVEL, UNEXPLAINED
+    for k, link in enumerate(robot.links):
+        own = team.extend(team.base.matrix[:, BODY * k : BODY * (k + 1)])
+        told, _ = add_deviation(other, own, np.full(BODY, WIDE))
+        value, freedom = compare_triangles([triangle, told])
+        chance = float(chdtrc(freedom, value / scale))
+        if chance > best:
+            deviation, root = find_deviation(triangle, other, own, np.full(BODY, WIDE))
+            mass, sure = deviation[0], np.linalg.norm(root[0])
+            size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
+            best, words = chance, f"{link} differs{size}: a tool, a load or another part"
+    for j, joint in enumerate(robot.joint_names):
+        wide = team.tell_gain(number, j, shared)
+        value, freedom = compare_triangles([wide[1:, 1:], other])
+        chance = float(chdtrc(freedom, value / scale))
+        if chance > best:
+            values, root = find_shift(wide, other)
+            sure = np.linalg.norm(root[0]) * np.sqrt(scale)
+            best, size = chance, f"{100.0 * values[0]:+.1f} ± {196.0 * sure:.1f} %"
+            words = f"torque constant or gear of {joint} differs by {size}"
+    return words

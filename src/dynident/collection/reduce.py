@@ -18,6 +18,7 @@ from dynident.core.kept import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import score_fitted_rows
+from dynident.fit.signals import NUMBERS
 from dynident.readers import READERS
 from dynident.readers.bags import METADATA
 from dynident.readers.lerobot import is_dataset, list_episodes
@@ -26,6 +27,9 @@ from dynident.regression.blocks import factor_runs
 from dynident.regression.factors import merge_all
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
+
+Examine = Callable[..., Sequence[Finding]]
+"""What is wrong with the logs of a problem, beside others, by standard parameters that fit them."""
 
 
 class Found(NamedTuple):
@@ -82,7 +86,7 @@ def reduce_problem(
     problem: Problem,
     key: str,
     section: dict[str, Any],
-    examine: Callable[[Array], Sequence[Finding]] | None,
+    examine: Examine | None,
     stamp: str = "",
 ) -> Source:
     """The factors of the one log of a problem, with what is said of it.
@@ -92,11 +96,12 @@ def reduce_problem(
     key, section, stamp
         See `About`.
     examine : callable, optional
-        What is wrong with the log, by standard parameters that fit it.
+        What is wrong with the log of a problem, by standard parameters that fit it.
     """
     (log,), base = problem.samples, problem.base
     borne = check_bearing(problem.idim, log)
     (raw,) = factor_runs(problem)
+    problem.source.release()  # there is no other pass
     runs = tuple(merge_all([run]) for run in raw)  # triangles of the columns that are not zero
     factors = merge_all(runs)
     if not factors.rows:
@@ -105,6 +110,18 @@ def reduce_problem(
     facts = gather_log_facts(problem.idim, log)
     facts = replace(facts, warnings=(*facts.warnings, *borne))
     own = score_fitted_rows(factors, beta).overall_percent
-    findings = () if examine is None else tuple(examine(base.standard(beta)))
+    findings = () if examine is None else find_faults(problem, base.standard(beta), examine)
     about = About(key, section, facts, findings, problem.groups, own, stamp)
     return Source(about, base.names, factors, runs)
+
+
+def find_faults(problem: Problem, theta: Array, examine: Examine) -> tuple[Finding, ...]:
+    """What is wrong with the one log of a problem; with a long one in any of its stretches."""
+    (log,) = problem.samples
+    found: dict[tuple[str, str], Finding] = {}
+    for start, part in log.stretches():
+        for each in examine(problem.on(part), (), theta):
+            since = f", from {start / log.rate:.0f} s on" if start else ""
+            alike = (each.diagnosis, NUMBERS.sub("", each.what))
+            found.setdefault(alike, replace(each, what=each.what + since))
+    return tuple(found.values())

@@ -145,9 +145,11 @@ def build_constrained_setting(
         sigma = known
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
-    # rows and their factors give the same answer where both count errors alike; what a model
-    # lacks besides noise is no reason to believe the file more
-    chosen = BLOCKS if bars.covariance == BLOCKS else choose_covariance(scores, ErrorBars())
+    # rows and their factors give the same answer where both count errors alike, and of factors
+    # alone nothing is better than what was asked for; what a model lacks besides noise is no
+    # reason to believe the file more
+    asked = bars if bars.covariance == BLOCKS or not problem.at_hand else ErrorBars()
+    chosen = choose_covariance(scores, asked)
     counted = ErrorBars("hac" if chosen == CLUSTERED else chosen)
     kappa = float(np.sqrt(measure_variance_inflation(scores, system, counted)))
     if knowledge.prior_weight == HELD_OUT:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dynident.core.arrays import Array, Integers, find_column_extremes
+from dynident.core.store import Store
 from dynident.filters.filters import design_butterworth, filter_by_cutoff
 
 BLOCK = 1 << 15
@@ -189,6 +190,34 @@ def low_pass_signals(
     return found
 
 
+def open_stored_signal(store: Store) -> Array:
+    """A signal that stands in a temporary file, read as it is wanted."""
+    whole = ((0, store.rows),)
+    course = Course(
+        store.rows, store.columns, whole, 0, lambda some: (store.read(some.start, some.stop),)
+    )
+    return cast(Array, StoredSignal(course, 0, range(store.rows)))
+
+
+def join_signals(parts: Sequence[Array]) -> Array:
+    """Signals one behind another; not read yet where one of them is long."""
+    if not any(isinstance(part, LongSignal) for part in parts):
+        return np.concatenate(parts)
+    stops = np.cumsum([len(part) for part in parts]).tolist()
+    starts = [0, *stops[:-1]]
+
+    def read(some: slice) -> tuple[Array]:
+        own = zip(parts, starts, strict=True)
+        return (
+            np.concatenate(
+                [part[max(0, some.start - at) : max(0, some.stop - at)] for part, at in own]
+            ),
+        )
+
+    course = Course(stops[-1], parts[0].shape[1], ((0, stops[-1]),), 0, read)
+    return cast(Array, StoredSignal(course, 0, range(stops[-1])))
+
+
 def find_run_extremes(signal: Array, runs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
     """The smallest and the largest value of each column in each of a log's runs.
 
@@ -204,6 +233,12 @@ def find_run_extremes(signal: Array, runs: Sequence[tuple[int, int]]) -> tuple[A
         low, high = zip(*(find_column_extremes(signal[own]) for own, _, _ in blocks), strict=True)
         both.append((np.min(low, axis=0), np.max(high, axis=0)))
     return np.array([low for low, _ in both]), np.array([high for _, high in both])
+
+
+def find_extremes(signal: Array) -> tuple[Array, Array]:
+    """The smallest and the largest value of each column of a log."""
+    low, high = find_run_extremes(signal, [(0, len(signal))])
+    return low[0], high[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,3 +331,18 @@ class LongSignal(NDArrayOperatorsMixin):
             found = self._begin(len(wanted), columns) if found is None else found
             found[first:last] = part
         return self._begin(len(wanted), columns) if found is None else found
+
+
+class StoredSignal(LongSignal):
+    """A long signal that nothing is computed of: what is wanted is read where it stands."""
+
+    def cut(self, some: slice) -> StoredSignal:
+        """Some samples of it, not read yet."""
+        return StoredSignal(self.course, self.number, self.part[some])
+
+    def _read_stretch(self, wanted: range, columns: Any) -> Array:
+        if wanted.step != 1 or not wanted:
+            return super()._read_stretch(wanted, columns)
+        found = self.course.compute(slice(wanted.start, wanted.stop))[self.number][:, columns]
+        found.setflags(write=False)
+        return found

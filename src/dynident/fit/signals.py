@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,6 +19,8 @@ from dynident.robot.model import Robot
 
 TYPICAL = 5000
 """Samples at least, where there are more, that a median is taken of."""
+NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+"""In the words of a sign, by which the same ones differ."""
 STILL = "still"
 """Kind of a sign that is no reason to doubt: a joint may rest."""
 
@@ -38,7 +41,20 @@ class Sign:
 
 
 def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
-    """All that the raw signals of a log show."""
+    """All that the raw signals of a log show, of a long one in any of its stretches."""
+    every = [find_stretch_signs(robot, part) for _, part in samples.stretches()]
+    first: dict[tuple[str, str], Sign] = {}
+    for sign in (each for own in every for each in own):
+        first.setdefault((sign.kind, NUMBERS.sub("", sign.what)), sign)
+    return tuple(
+        sign
+        for sign in first.values()
+        if sign.kind != STILL or all(sign in own for own in every)  # it may rest for an hour
+    )
+
+
+def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
+    """All that they show at once."""
     found = []
     if samples.rate < limit.SLOW_RATE:
         slow = f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?"

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.thresholds import QUIET
-from dynident.fit.signals import STILL, Sign
+from dynident.fit.signals import NUMBERS, STILL, Sign
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -44,7 +44,6 @@ LEAST_MOTION = 1e-3
 """Motion of all joints below which a log tells nothing of a robot [rad or m]."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
-NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,11 @@ def _build_entry(path: Path, dataset: Any) -> Entry | str:
     stored = tuple(reversed(dataset.shape)) if matlab else dataset.shape
     shape = flatten_matlab_shape(stored) if matlab else stored
     read = partial(_read_dataset, path, dataset.name, matlab, len(shape) < len(stored))
-    return Entry(shape, dataset.dtype.kind, read)
+
+    def read_pieces(count: int) -> Iterator[npt.NDArray[Any]]:
+        return (read(slice(first, first + count)) for first in range(0, shape[0], count))
+
+    return Entry(shape, dataset.dtype.kind, read, None if matlab else read_pieces)
 
 
 def flatten_matlab_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

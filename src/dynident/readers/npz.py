@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,14 +58,33 @@ def _read_member_header(
         ):
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False)[index])
 
+    def read_pieces(count: int) -> Iterator[npt.NDArray[Any]]:
+        refuse_bomb(place, member.compress_size, member.file_size)
+        with (
+            refuse_damage(place, "is damaged", AGAIN),
+            zipfile.ZipFile(path) as again,
+            again.open(member) as file,
+        ):
+            _read_header(file)
+            size = dtype.itemsize * math.prod(shape[1:])
+            for first in range(0, shape[0], count):
+                rows = min(count, shape[0] - first)
+                yield np.frombuffer(file.read(rows * size), dtype).reshape(rows, *shape[1:])
+
     with refuse_damage(place, "is damaged", AGAIN), archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        reader = HEADERS.get(version)
-        if reader is None:
-            raise ValueError(f"its format is {version[0]}.{version[1]}")
-        shape, _, dtype = reader(file)
+        shape, by_columns, dtype = _read_header(file)
         if dtype.hasobject:
             return PICKLED
         if file.tell() + math.prod(shape) * dtype.itemsize > member.file_size:
             raise ValueError(f"its header speaks of {shape}, its data are shorter")
-    return Entry(shape, dtype.kind, read)
+    in_order = len(shape) == 1 or (bool(shape) and not by_columns)
+    return Entry(shape, dtype.kind, read, read_pieces if in_order else None)
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns stand one behind another, and type of an array."""
+    version = np.lib.format.read_magic(file)
+    reader = HEADERS.get(version)
+    if reader is None:
+        raise ValueError(f"its format is {version[0]}.{version[1]}")
+    return reader(file)

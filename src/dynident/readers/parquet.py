@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.store import ROWS
 from dynident.readers.table import MOST_COLUMNS, Lazy, Table, refuse_damage
 
 NUMERIC = re.compile(r"(double|float|halffloat|u?int)\d*")
 LIST = re.compile(r"(?:fixed_size_)?list<\w+: (\w+)(?: not null)?>(?:\[\d+\])?")
-CHUNK = 1 << 16
-"""Rows read at a time, so that a long file never stands in memory twice."""
 
 
 def read_parquet(path: Path) -> Table:
@@ -54,25 +53,36 @@ def read_parquet(path: Path) -> Table:
     others = (name for name in types if name not in read)
     skipped = tuple((name, f"holds {types[name]}, not numbers") for name in others)
 
-    def take(wanted: Sequence[int]) -> Array:
+    def read_pieces(wanted: Sequence[int]) -> Iterator[Array]:
         own = list(dict.fromkeys(spots[column][1] for column in sorted(set(wanted))))
-        values = np.empty((rows, len(wanted)))
-        stop = 0
-        with damage(), pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=CHUNK, columns=own):
-                start, stop = stop, stop + batch.num_rows
+        count = 0
+        # what is read ahead would be the whole file
+        with damage(), pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(batch_size=ROWS, columns=own):
+                values = np.empty((batch.num_rows, len(wanted)))
                 for place, column in enumerate(wanted):
                     _, name, entry = spots[column]
                     cells = batch.column(name)
                     if entry is not None:
                         cells = pyarrow.compute.list_element(cells, entry)
                     cells = cells.cast(pyarrow.float64(), safe=False)
-                    values[start:stop, place] = cells.to_numpy(zero_copy_only=False)
-            if stop < rows:
-                raise ValueError(f"{rows} rows are announced, {stop} are there")
+                    values[:, place] = cells.to_numpy(zero_copy_only=False)
+                count += batch.num_rows
+                if count <= rows:
+                    yield values
+            if count != rows:
+                raise ValueError(f"{rows} rows are announced, {count} are there")
+
+    def take(wanted: Sequence[int]) -> Array:
+        values = np.empty((rows, len(wanted)))
+        start = 0
+        for piece in read_pieces(wanted):
+            values[start : start + len(piece)] = piece
+            start += len(piece)
         return values
 
-    return Table(path, names, Lazy((rows, len(names)), take), skipped=skipped)
+    lazy = Lazy((rows, len(names)), take, read_pieces)
+    return Table(path, names, lazy, skipped=skipped)
 
 
 def _holds_lists(kind: str) -> bool:

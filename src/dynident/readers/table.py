@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE
+from dynident.core.store import ROWS, Store
 from dynident.core.text import format_one_line
 
 MOST_COLUMNS = 1000
@@ -32,6 +33,10 @@ def to_row_number(sample: int) -> int:
     return sample + 1
 
 
+def read_at_once(wanted: Sequence[int]) -> None:
+    """What is no stream of rows."""
+
+
 @dataclass(frozen=True)
 class Lazy:
     """Columns that are read when they are wanted.
@@ -41,10 +46,25 @@ class Lazy:
     shape : (samples, columns)
     take : callable
         Some of the columns, by 0-based indices, side by side: an array of floats of its own.
+    pieces : callable
+        The same some rows at a time, in order; None where that takes as much memory.
     """
 
     shape: tuple[int, int]
     take: Callable[[Sequence[int]], Array]
+    pieces: Callable[[Sequence[int]], Iterator[Array] | None] = read_at_once
+
+
+def read_store_lazily(store: Store) -> Lazy:
+    """Columns of a temporary file of numbers."""
+
+    def read_pieces(wanted: Sequence[int]) -> Iterator[Array]:
+        return (rows[:, list(wanted)] for rows in store)
+
+    def take(wanted: Sequence[int]) -> Array:
+        return np.concatenate([*read_pieces(wanted)])
+
+    return Lazy((store.rows, store.columns), take, read_pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +138,10 @@ class Table:
             values[:, column] = self.columns[:, index]
         return values
 
+    def pieces(self, wanted: Sequence[int]) -> Iterator[Array] | None:
+        """Some columns, some rows at a time; None of a file that is read as a whole."""
+        return self.columns.pieces(wanted) if isinstance(self.columns, Lazy) else None
+
     @property
     def called(self) -> str:
         """What messages call it."""
@@ -165,11 +189,14 @@ class Entry:
     read : callable
         The array, or the part of it that an index (with at most one list, of increasing
         numbers) says.
+    pieces : callable, optional
+        Of an array whose first axis is stored in order: so many rows at a time.
     """
 
     shape: tuple[int, ...]
     kind: str
     read: Callable[[Any], npt.NDArray[Any]]
+    pieces: Callable[[int], Iterator[npt.NDArray[Any]]] | None = None
 
 
 NO_NUMBERS = "is not a numeric array of one or two dimensions"
@@ -217,9 +244,10 @@ def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
             spots += [(entry, column) for column in range(width)]
             names += [f"{key}_{column + 1}" for column in range(width)]
     shape = (samples if spots else 0, len(spots))
-    return Table(
-        path, tuple(names), Lazy(shape, partial(_read_columns, samples, spots)), tuple(left)
+    lazy = Lazy(
+        shape, partial(_read_columns, samples, spots), partial(_read_pieces, samples, spots)
     )
+    return Table(path, tuple(names), lazy, tuple(left))
 
 
 def _read_columns(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]) -> Array:
@@ -241,3 +269,26 @@ def _read_columns(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequ
         for place, column in zip(places, own, strict=True):
             values[:, place] = part[:, chosen.index(column)]
     return values
+
+
+def _read_pieces(
+    samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]
+) -> Iterator[Array] | None:
+    """The same some rows at a time, where all of the arrays are stored in the order of samples."""
+    chosen = [spots[index] for index in wanted]
+    streams: dict[int, Iterator[npt.NDArray[Any]]] = {}
+    for entry, _ in chosen:
+        if entry.pieces is None or entry.shape[0] != samples:
+            return None
+        streams.setdefault(id(entry), entry.pieces(ROWS))
+
+    def join() -> Iterator[Array]:
+        for parts in zip(*streams.values(), strict=True):
+            of_entry = dict(zip(streams, parts, strict=True))
+            values = np.empty((len(parts[0]), len(chosen)))
+            for place, (entry, column) in enumerate(chosen):
+                part = of_entry[id(entry)]
+                values[:, place] = part if part.ndim == 1 else part[:, column]
+            yield values
+
+    return join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -17,8 +17,15 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.store import Store
 from dynident.core.text import format_one_line
-from dynident.readers.table import Table, label_column, refuse_bomb, refuse_damage
+from dynident.readers.table import (
+    Table,
+    label_column,
+    read_store_lazily,
+    refuse_bomb,
+    refuse_damage,
+)
 
 WIDEST = 1 << 22
 """Characters of a line."""
@@ -29,11 +36,19 @@ NO_VALUE = re.compile(r"#(?:N/A|NUM!|DIV/0!|VALUE!|REF!|NAME\?|NULL!)(?=[\s\",;]
 """What spreadsheets write where there is no value; it begins as a comment does."""
 BLOCK = 1 << 22
 """Bytes that are looked at at a time."""
+LARGE = 1 << 26
+"""Bytes of a file whose numbers go to a temporary file, and not to memory."""
+LINES = 1 << 15
+"""Of such a file that are parsed at a time."""
 
 NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
 )
 DATE = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d", re.ASCII)
+
+
+Load = Callable[..., "Array | Store"]
+"""What makes numbers of a file or of its rows, in memory or in a temporary file."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +80,18 @@ def read_text(path: Path) -> Table:
     """
     if _is_packed(path):
         _refuse_bad_archive(path)
+    load = _load_numbers if path.stat().st_size < LARGE else _store_numbers
     try:
         layout = _detect_layout(path)
         try:
-            values = _parse_numbers(path, layout)
+            values = _parse_numbers(path, layout, load)
         except ValueError as error:
             raise _diagnose_error(path, layout, error) from error
     except csv.Error as error:
         raise InputError(f"{path}: is not a table of numbers ({format_one_line(error)})") from error
     row = partial(_find_line, path, layout.first_line)
-    return Table(path, layout.names, values, row=row, words=layout.words)
+    columns = values if isinstance(values, np.ndarray) else read_store_lazily(values)
+    return Table(path, layout.names, columns, row=row, words=layout.words)
 
 
 def _find_line(path: Path, first_line: int, sample: int) -> int:
@@ -144,24 +161,24 @@ def is_comment(text: str) -> bool:
     return text.startswith(COMMENTS) and NO_VALUE.match(text) is None
 
 
-def _parse_numbers(path: Path, layout: _Layout) -> Array:
-    """The numbers, straight into one array."""
+def _parse_numbers(path: Path, layout: _Layout, load: Load) -> Array | Store:
+    """The numbers, straight into one array, or of a large file into another one."""
     if layout.trailing or layout.words:
         _refuse_uneven_rows(path, layout)
     marks = _find_comment_marks(path)
     if "#" in marks and _lacks_values(path):
-        return _load_numbers(_fill_empty_cells(path, layout), layout)
+        return load(_fill_empty_cells(path, layout), layout)
     try:
         if not _is_packed(path):
-            return _load_numbers(path, layout, marks)
+            return load(path, layout, marks)
         with _open_text(path, "strict") as lines:
-            return _load_numbers(lines, layout, marks)
+            return load(lines, layout, marks)
     except UnicodeDecodeError:
         raise
     except ValueError:
         if layout.delimiter == " ":
             raise
-        return _load_numbers(_fill_empty_cells(path, layout), layout)
+        return load(_fill_empty_cells(path, layout), layout)
 
 
 def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
@@ -172,9 +189,11 @@ def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
         yield empty.sub(r"\1nan", text)
 
 
-def _load_numbers(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Array:
-    """Numbers of a file, of its lines, or of its rows without comments and header."""
-    of_rows = isinstance(rows, GeneratorType)
+def _load_numbers(
+    rows: Path | Iterator[str] | list[str], layout: _Layout, marks: Sequence[str] = ()
+) -> Array:
+    """Numbers of a file, of its lines, or of some of its rows, the header not among them."""
+    of_rows = isinstance(rows, GeneratorType | list)
     some = [column for column in range(layout.columns) if column not in layout.words]
     values = np.loadtxt(
         rows,
@@ -191,6 +210,23 @@ def _load_numbers(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[s
     whole = np.full((len(values), layout.columns), np.nan)
     whole[:, some] = values
     return whole
+
+
+def _store_numbers(rows: Path | Iterator[str], layout: _Layout, marks: Sequence[str] = ()) -> Store:
+    """The same, some rows at a time, in a temporary file of numbers."""
+    if isinstance(rows, Path):
+        with _open_text(rows, "strict") as lines:
+            return _store_numbers(lines, layout, marks)
+    if not isinstance(rows, GeneratorType):
+        rows = islice(rows, layout.first_line - 1, None)
+    store = Store(layout.columns)
+    while part := list(islice(rows, LINES)):
+        if any(line.strip() and not is_comment(line.strip()) for line in part):
+            values = _load_numbers(part, layout, marks)
+            if values.shape[1] != layout.columns:
+                raise ValueError("a row is not as long as the first")
+            store.append(values)
+    return store
 
 
 def _find_comment_marks(path: Path) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line, suggest_nearest
+from dynident.filters.clock import Clocking
 from dynident.readers.frames import (
     convert_to_floats,
     convert_to_numpy,
@@ -29,7 +30,6 @@ from dynident.readers.frames import (
 from dynident.readers.table import TIME, Table
 from dynident.recording import checks
 from dynident.recording.checks import Spot
-from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (

@@ -12,9 +12,9 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count
+from dynident.filters.clock import MOST_CUT
 from dynident.readers import Table
 from dynident.readers.presets import find_layout
-from dynident.recording.clock import MOST_CUT
 from dynident.robot.model import Joint, Robot
 
 Reach = tuple[Array, Array]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, Unpack, cast
 
 import numpy as np
@@ -14,7 +15,16 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
 from dynident.core.schema import Number
-from dynident.filters.blocks import LONG, Course, LongSignal, count_memory, cut_into_blocks
+from dynident.filters.blocks import (
+    LONG,
+    Course,
+    LongSignal,
+    count_memory,
+    cut_into_blocks,
+    cut_signal,
+    find_run_extremes,
+)
+from dynident.filters.clock import SHORTEST
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -22,7 +32,6 @@ from dynident.filters.filters import (
     filter_by_cutoff,
 )
 from dynident.filters.outliers import filter_by_median, replace_outliers
-from dynident.recording.clock import SHORTEST
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, average_periods
@@ -35,6 +44,8 @@ BANDWIDTH = 10.0
 POSITION_FACTOR = 5.0
 TORQUE_FACTOR = 2.0
 
+STRETCH = 1 << 20
+"""Samples, about, that are looked at together for what signals show: 17 minutes at 1 kHz."""
 MOST = 10**9
 """No count is larger: more samples than a log has."""
 
@@ -263,6 +274,45 @@ class Samples:
         kept = inside if self.kept is None else self.kept & inside
         return replace(self, moving=self.moving & inside[:, None], kept=kept)
 
+    def cut(self, start: int, stop: int) -> Self | None:
+        """Some samples of it, at hand, filtered as in the whole log; None where none is fitted.
+
+        Of logs of fixed robots, neither averaged nor of poses that were held.
+        """
+        some, changed = slice(start, stop), dict[str, Any]()
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray | LongSignal) and len(value) == len(self.q):
+                changed[name] = cut_signal(cast(Array, value), some)
+        for name in ("measured", "tau"):  # which are looked at column by column, more than once
+            changed[name] = freeze_array(changed[name])
+        for name in ("runs", "segments"):
+            inside = ((max(a, start) - start, min(b, stop) - start) for a, b in getattr(self, name))
+            changed[name] = tuple((a, b) for a, b in inside if b - a >= SHORTEST)
+        return replace(self, **changed) if changed["segments"] else None
+
+    def stretches(self) -> Iterator[tuple[int, Self]]:
+        """A long log a stretch at a time, for what has to see all of it at once; where each begins.
+
+        That then takes no more memory the longer a log is. Others are one stretch.
+        """
+        whole = self.base is not None or self.averaging is not None or self.rests is not None
+        count = 1 if whole or self.wrenches else max(1, round(len(self.q) / STRETCH))
+        if count == 1:
+            yield 0, self
+            return
+        edges = [len(self.q) * k // count for k in range(count + 1)]
+        for start, stop in pairwise(edges):
+            found = self.cut(start, stop)
+            if found is not None:
+                yield start, found
+
+    @property
+    def peaks(self) -> Array:
+        """The largest torque of each equation within its runs, shape (equations,) [Nm or N]."""
+        low, high = find_run_extremes(self.tau, self.runs)
+        return np.asarray(np.maximum(-low, high).max(axis=0))
+
     def filter_of(self, group: int) -> DecimationFilter:
         """The torque filter of a group of rows; combinations of equations have the first one."""
         return self.filters[group if group < len(self.filters) else 0]
@@ -393,7 +443,7 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
         return _prepare_mean_period(recording, wanted, runs, cutoffs, notes)
     q, dq, ddq = filter_motion(recording, wanted, runs, cutoffs.position)
     moving = np.broadcast_to(True, q.shape)
-    if any(cutoffs.slow) or runs != ((0, len(q)),):
+    if any(cutoffs.slow):
         moving = np.zeros(q.shape, dtype=bool)
         for own, _, _ in cut_into_blocks(runs, 0):
             moving[own] = find_moving_joints(dq[own], cutoffs.slow, recording.drives)

@@ -13,14 +13,15 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
+from dynident.filters.clock import Clocking
 from dynident.readers import Table, read_tables
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
-from dynident.recording.clock import Clocking
 from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
 from dynident.recording.orientation import drop_repeated_orientations
+from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
     OPTIONAL,
@@ -59,6 +60,7 @@ def read_log(
     bad_rows: Literal["refuse", "cut"] = "refuse",
     torque: bool = True,
     floating: Floating | None = None,
+    pieces: bool = False,
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
@@ -114,6 +116,10 @@ def read_log(
         Whether a log without any column of torque or current is refused.
     floating : Floating, optional
         Of robots on floating bases, or with contacts: how their columns are meant.
+    pieces : bool
+        Whether the signals of a long log stay in a temporary file and are read as they are wanted,
+        some samples at a time: memory then does not grow with the log. What takes all of it is read
+        as a whole (`sample_in_pieces`).
 
     Returns
     -------
@@ -149,14 +155,17 @@ def read_log(
         )
     robot = find_logged_robot(robot)
     names = robot.joint_names
-    request = Request(label, names, robot, rate, units or {}, side, clocking, floating=wanted)
+    request = Request(
+        label, names, robot, rate, units or {}, side, clocking, floating=wanted, pieces=pieces
+    )
     torque = torque and not floats  # its base's equations take none
     log = _Log((), request, robot, columns or {}, torque)
     known = (*SIGNALS, *list_floating_columns(robot))
     checks.refuse_unknown_words(label, "columns", log.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
-    pieces = [sample_signals(_locate_in_files(group, log), request) for group in groups]
-    return build_recording(pieces, request)
+    located = (_locate_in_files(group, log) for group in groups)
+    found = [sample_in_pieces(each, request) or sample_signals(each, request) for each in located]
+    return build_recording(found, request)
 
 
 @dataclass(frozen=True)

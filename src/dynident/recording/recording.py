@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError
+from dynident.filters.blocks import LongSignal, cut_signal, find_run_extremes
 from dynident.plots.overview import Overview, render_overview_card
 from dynident.plots.panels import Panels
 from dynident.plots.recordings import plot_recording, plot_recording_spectra
@@ -145,10 +146,11 @@ class Recording:
     def _signal(self, label: str) -> Array:
         """A signal as read-only numbers that fit the positions."""
         try:
-            signal = freeze_array(getattr(self, label))
+            signal: Array = getattr(self, label)
+            signal = signal if isinstance(signal, LongSignal) else freeze_array(signal)
         except (TypeError, ValueError) as error:
             raise InputError(f"{self.name}: {label} is no array of numbers ({error})") from error
-        if signal.ndim != 2 or not signal.size:
+        if signal.ndim != 2 or 0 in signal.shape:
             raise InputError(
                 f"{self.name}: {label} has shape {signal.shape}; it needs a row a sample and a "
                 "column a joint"
@@ -159,7 +161,7 @@ class Recording:
 
     def _refuse_non_finite(self, label: str, start: int, stop: int) -> None:
         signal = getattr(self, label)
-        if signal is None or np.isfinite(signal[start:stop]).all():
+        if signal is None or np.isfinite(find_run_extremes(signal, [(start, stop)])).all():
             return
         sample, joint = (np.argwhere(~np.isfinite(signal[start:stop]))[0] + [start, 0]).tolist()
         raise InputError(
@@ -290,12 +292,12 @@ class Recording:
             raise InputError(
                 f"{self.name}: rows {start}-{stop} are outside the log's {samples} samples"
             )
-        cut = ((max(a, start) - start, min(b, stop) - start) for a, b in self.segments)
-        kept = tuple((a, b) for a, b in cut if a < b)
+        inside = ((max(a, start) - start, min(b, stop) - start) for a, b in self.segments)
+        kept, cut = tuple((a, b) for a, b in inside if a < b), slice(start, stop)
         if not kept:
             raise InputError(f"{self.name}: rows {start}-{stop} are of no segment of the log")
         signals: dict[str, Any] = {
-            label: None if (own := getattr(self, label)) is None else own[start:stop]
+            label: None if (own := getattr(self, label)) is None else cut_signal(own, cut)
             for label in SIGNALS
         }
         return replace(

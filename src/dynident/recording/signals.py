@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
+from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import format_count, suggest_nearest
-from dynident.readers import Table
-from dynident.recording import checks
-from dynident.recording.checks import Spot
-from dynident.recording.clock import (
+from dynident.filters.blocks import find_extremes, join_signals
+from dynident.filters.clock import (
     GAP,
     Clock,
     Clocking,
@@ -22,6 +20,9 @@ from dynident.recording.clock import (
     make_even_clock,
     resample_to_clock,
 )
+from dynident.readers import Table
+from dynident.recording import checks
+from dynident.recording.checks import Spot
 from dynident.recording.floating import (
     BASE,
     QUATERNIONS,
@@ -80,6 +81,8 @@ class Request:
         [Hz]
     named : bool
         Whether `joints` are the joints' own names.
+    pieces : bool
+        Whether what is long stays in a temporary file.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Request:
     clocking: Clocking
     named: bool = True
     floating: Floating = field(default_factory=Floating)
+    pieces: bool = False
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -138,9 +142,9 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
     label, robot = request.name, request.robot
     q = piece.signals["q"]
     torque: Torque = "measured" if "tau" in piece.signals else "none"
-    tau = piece.signals.get("tau", np.zeros_like(q))
+    tau = piece.signals["tau"] if torque == "measured" else np.zeros_like(q)
     checks.refuse_short_log(label, len(q))
-    moved, borne = find_column_extremes(q), find_column_extremes(tau)
+    moved, borne = (find_extremes(signal) for signal in (q, tau))
     warnings = [*piece.warnings, *checks.warn_of_still_joints(label, request.joints, moved)]
     if robot is not None:
         warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
@@ -156,7 +160,8 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
         base = extract_base(piece.signals, robot, request.floating, label)
         wrenches, touching = extract_contacts(piece.signals, robot, request.floating)
     for signal in piece.signals.values():
-        signal.setflags(write=False)  # ours, and so no recording copies them
+        if isinstance(signal, np.ndarray):
+            signal.setflags(write=False)  # ours, and so no recording copies them
     return Recording(
         label,
         piece.rate,
@@ -528,7 +533,7 @@ def _join_pieces(name: str, pieces: Sequence[Piece]) -> Piece:
         if signal == "tau" and 0 < len(parts) < len(pieces):
             raise InputError(f"{name}: some files have torques and some have none")
         if len(parts) == len(pieces):
-            signals[signal] = np.concatenate(parts)
+            signals[signal] = join_signals(parts)
         elif parts:
             warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
     rate = float(np.average(rates, weights=counts))

@@ -83,6 +83,11 @@ class GeneralisedSamples(Samples):
         """What made the log that was read, of which a limb has some joints, or none."""
         return self.prepared or super().preparation
 
+    def cut(self, start: int, stop: int) -> Self | None:
+        """As of `Samples`; no contacts bear."""
+        found = super().cut(start, stop)
+        return None if found is None else replace(found, sets=((),) * len(found.segments))
+
     def without_limbs(self, robot: Robot) -> GeneralisedSamples:
         """The same log without the rows of sensors in the chain, of their robot."""
         contacts = [contact.name for contact in robot.contacts]
@@ -156,7 +161,10 @@ class GeneralisedSamples(Samples):
     @property
     def joint_torque(self) -> Array:
         """Torques of the joints as measured, shape (samples, n) [Nm or N]."""
-        return self.tau[:, self.joint_rows] if self.applied is None else self.applied
+        if self.applied is not None:
+            return self.applied
+        only = self.tau.shape[1] == self.measured.shape[1]  # of a long log none is read for that
+        return self.tau if only else self.tau[:, self.joint_rows]
 
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:

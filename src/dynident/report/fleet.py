@@ -102,13 +102,14 @@ class DriveSpread:
     ----------
     mean : float or None
         Of the robots that belong; None where it is regrouped with a link's.
-    spread : float
-        Standard deviation of theirs.
+    spread, session : float
+        Standard deviation of theirs, and from session to session of one; 0 where nothing tells it.
     """
 
     name: str
     mean: float | None
     spread: float
+    session: float
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ class Fleet:
     joints : tuple of str
     scatter : tuple of float
         Of each joint's friction from session to session, as a share.
-    left : tuple of str
-        Logs that do not count, with the reasons.
+    left, tools : tuple of str
+        Logs that do not count, with the reasons; by what the tools of sites differ.
     """
 
     fit: Fit
@@ -134,6 +135,7 @@ class Fleet:
     joints: tuple[str, ...]
     scatter: tuple[float, ...]
     left: tuple[str, ...]
+    tools: tuple[str, ...] = ()
 
     @property
     def inspected(self) -> tuple[FleetRobot, ...]:
@@ -154,6 +156,7 @@ class Fleet:
             "joints": list(self.joints),
             "scatter": list(self.scatter),
             "left_out": list(self.left),
+            "tools": list(self.tools),
             "verdict": self.fit.verdict.state,
         }
 
@@ -185,14 +188,12 @@ def list_summary_lines(fleet: Fleet) -> Iterator[str]:
     yield from format_table("robot", *list_robot_columns(fleet))
     yield from textwrap.wrap(LEGEND, WIDTH)
     yield ""
-    for each in fleet.left:
-        yield from format_entry("left out", each)
-    for robot in fleet.inspected:
-        yield from format_entry("inspect", f"{robot.name}: {robot.words}")
-    if not fleet.inspected:
-        yield from format_entry("inspect", "no robot: all belong, and none changes")
-    verdict = fleet.fit.verdict
-    yield from format_entry("verdict", f"of the type: {verdict.words}")
+    inspected = [f"{robot.name}: {robot.words}" for robot in fleet.inspected]
+    inspected = inspected or ["no robot: all belong, and none changes"]
+    for label, told in (("left out", fleet.left), ("site", fleet.tools), ("inspect", inspected)):
+        for each in told:
+            yield from format_entry(label, each)
+    yield from format_entry("verdict", f"of the type: {fleet.fit.verdict.words}")
 
 
 def list_drive_columns(fleet: Fleet) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -201,14 +202,14 @@ def list_drive_columns(fleet: Fleet) -> tuple[list[str], list[tuple[str, list[st
     return [drive.name for drive in drives], [
         ("mean", ["-" if d.mean is None else format_number(d.mean, 3) for d in drives]),
         ("spread", [format_number(drive.spread, 2) for drive in drives]),
-        ("%", [format_share(drive) for drive in drives]),
+        ("%", [format_share(drive.spread, drive.mean) for drive in drives]),
+        ("session %", [format_share(drive.session, drive.mean) for drive in drives]),
     ]
 
 
-def format_share(drive: DriveSpread) -> str:
-    """The spread in per cent of the mean, where that is larger."""
-    size = abs(drive.mean or 0.0)
-    return f"{100.0 * drive.spread / size:.0f}" if drive.spread < size else "-"
+def format_share(spread: float, mean: float | None) -> str:
+    """A spread in per cent of the mean, where that is larger."""
+    return f"{100.0 * spread / abs(mean):.2g}" if mean and 0.0 < spread < abs(mean) else "-"
 
 
 def list_robot_columns(fleet: Fleet) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -237,13 +238,17 @@ def render_fleet_page(fleet: Fleet) -> str:
         for robot in fleet.inspected
     ]
     none = Statement("good", "No robot", "is to be inspected: all belong, and none changes")
-    left = "".join(render_caption(f"Left out: {words}") for words in fleet.left)
+    said = [*(f"Left out: {words}" for words in fleet.left), *fleet.tools]
+    left = "".join(map(render_caption, said))
     chart = render_chart(chart_levels(fleet), "Friction of each joint, session by session")
     friction = (
         "Coulomb and viscous friction of each joint, a line a robot, in per cent of that of all "
         "its sessions. Red: a change; blue: a robot that does not belong."
     )
-    spread = "Mean and spread, a standard deviation, of the robots that belong."
+    spread = (
+        "Mean and spread, a standard deviation, of the robots that belong; and the spread of one "
+        "robot from session to session."
+    )
     return render_document(
         fleet.fit.robot.name,
         f"a fleet of {format_count(len(fleet.robots), 'robot')}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -219,14 +219,14 @@ def reduce_log(task: Task) -> Reduced:
         ):
             key = task.key or take_key(files, describe_layout(task.section))
             local = section.model_copy(update={"files": cut, "rows": rows})
-            recording = read_study_recording(local, idim.robot)
+            recording = read_study_recording(local, idim.robot, pieces=True)
             samples = prepare_study_recording(local, recording, study.prepare)
             log = generalise_samples(idim, samples)
             problem = Problem.of(find_base(task.study, log.observed), log)
             if lacks_torque(log):
                 raise InputError("has no torque")
             require_torque(problem)
-            examine = partial(find_log_faults, problem, ()) if asks_doctor(study) else None
+            examine = find_log_faults if asks_doctor(study) else None
             source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
         return Reduced(b"", "", str(error))

@@ -8,6 +8,8 @@ from typing import Any, Unpack
 
 from dynident.collection.fleet import Opened, describe_fleet, identify_member, identify_type, weigh
 from dynident.collection.folder import HEAD
+from dynident.collection.member import Site
+from dynident.collection.sites import FleetFile, read_fleet
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
@@ -20,11 +22,21 @@ from dynident.study.run import collect_study_options
 from dynident.study.study import Study
 
 
+def read_given(study: Path | None, folders: Sequence[Path]) -> FleetFile:
+    """The study, folders and sites that are meant, by themselves or by the file of a fleet."""
+    if len(folders) != 1 or folders[0].suffix != ".toml":
+        return FleetFile(study, [*folders], ())
+    if study is not None:
+        raise InputError(f"--study: {folders[0]} says which; leave it out")
+    return read_fleet(folders[0])
+
+
 @tells_compilations
 def identify_fleet(
     folders: Sequence[str | Path],
     method: str | None = None,
     *,
+    sites: Sequence[Site] = (),
     progress: Progress = ignore_progress,
     **options: Unpack[IdentifyOptions],
 ) -> Fleet:
@@ -38,6 +50,8 @@ def identify_fleet(
         One a robot, of one model and preparation.
     method : str, optional
         One of `dynident.methods.FACTORED`; that of their study by default.
+    sites : sequence of Site
+        Robots that carry the same tool.
     progress : callable
         See `Progress`.
     **options
@@ -55,7 +69,7 @@ def identify_fleet(
     ComputationError
         Where most robots contradict each other, and where no trustworthy answer came out.
     """
-    robots = weigh(folders, progress)
+    robots = weigh(folders, sites, progress)
     fit = identify_type(robots, *choose_method(robots, method, options), progress)
     return describe_fleet(robots, fit)
 
@@ -66,6 +80,7 @@ def identify_robot(
     name: str,
     method: str | None = None,
     *,
+    sites: Sequence[Site] = (),
     progress: Progress = ignore_progress,
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
@@ -75,7 +90,7 @@ def identify_robot(
 
     >>> fit = di.identify_robot(["factors", "second", "third"], "third")
     """
-    robots = weigh(folders, progress)
+    robots = weigh(folders, sites, progress)
     return identify_member(robots, name, *choose_method(robots, method, options), progress)
 
 

@@ -37,6 +37,7 @@ from dynident.decide.decision import Deciding
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
+from dynident.filters.clock import Clocking
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
@@ -50,7 +51,6 @@ from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
-from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
@@ -555,7 +555,9 @@ def prepare_study_recording(
     return samples.only([(start - first, stop - first) for start, stop in section.keep])
 
 
-def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
+def read_study_recording(
+    section: LogSection, robot: Robot, torque: bool = True, pieces: bool = False
+) -> Recording:
     """Read and repair one log of a study; without torque only where that may be."""
     if section.preset is not None:
         raise InputError(
@@ -575,6 +577,7 @@ def read_study_recording(section: LogSection, robot: Robot, torque: bool = True)
         stack=section.stack,
         torque=torque,
         floating=read_options(Floating, section),
+        pieces=pieces,
         **asdict(read_options(Clocking, section)),
     )
     recording = mend(recording, read_options(Mending, section))

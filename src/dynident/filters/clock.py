@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
+from dynident.core.store import ROWS, Store
 from dynident.core.text import format_count
 from dynident.filters.spline import interpolate_cubically
 
@@ -95,6 +96,13 @@ class Clocking(Options):
         "repeat or go back",
     ] = "refuse"
 
+    def longest_bridge(self, period: float) -> float:
+        """Pauses of more than this cut the log [s]."""
+        bridge = self.bridge
+        if bridge is None:
+            bridge = max(BRIDGE, BRIDGED_PERIODS * period)
+        return (1.0 + 1e-6) * max(bridge, GAP * period)
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -171,11 +179,9 @@ def find_clock(
         )
     instants = number / rate if uniform else time
     steps = np.diff(instants)
-    bridge = wanted.bridge
-    if bridge is None:
-        bridge = max(BRIDGE, BRIDGED_PERIODS * period)
     gaps = steps > GAP * period
-    runs, cut = _cut_at_gaps(steps, steps > (1.0 + 1e-6) * max(bridge, GAP * period), name, place)
+    at = np.flatnonzero(steps > wanted.longest_bridge(period))
+    runs, cut = _cut_at_gaps(len(time), at, steps[at], name, place)
     filled = _mark_inside_runs(runs, len(time)) & (gaps | (np.diff(number) > 1))
     if filled.any():
         notes.append(
@@ -191,6 +197,91 @@ def find_clock(
             "unit, or leave the time out and give a rate"
         )
     return clock
+
+
+class EvenClock(NamedTuple):
+    """The clock of samples that lie on it, with nothing between them to be filled in."""
+
+    rate: float
+    runs: tuple[tuple[int, int], ...]
+    warnings: tuple[str, ...] = ()
+
+
+def find_even_clock(
+    stamps: Store, name: str, place: Callable[[int], str], wanted: Clocking
+) -> EvenClock | None:
+    """What `find_clock` finds, of stamps that are read some at a time.
+
+    None where they are those of no uniform clock but for gaps that cut the log into runs of many
+    samples: then all have to be seen at once.
+    """
+    samples = stamps.rows
+    if samples < 2:
+        return None
+    first, last = stamps.read(0, 1)[0, 0], stamps.read(samples - 1, samples)[0, 0]
+    finest = 4.0 * float(np.spacing(max(abs(first), abs(last))))
+    usual = float(np.median(np.diff(stamps.read(0, min(samples, ROWS))[:, 0])))
+    digits = [d for d in range(DIGITS + 1) if 10.0**-d > finest]
+    at: list[int] = []
+    pauses: list[float] = []
+    for start, time in _read_stretches(stamps):
+        steps = np.diff(time)
+        if np.any(steps <= 0.0):
+            return None
+        digits = [d for d in digits if np.max(np.abs(time - np.round(time, d))) <= finest]
+        found = np.flatnonzero(steps > GAP * usual)
+        at += (found + start).tolist()
+        pauses += steps[found].tolist()
+    quantum = 10.0 ** -min(digits) if digits else finest
+    runs = _split_behind(np.array(at, dtype=np.int64), samples)
+    covariance = variance = 0.0
+    for run in runs:
+        covariance, variance = np.add((covariance, variance), _sum_products(stamps, run))
+    if not variance:
+        return None
+    period = float(covariance / variance)
+    rate = float(f"{1.0 / period:.9g}")  # as of `find_clock`
+    gaps = np.asarray(np.round(np.minimum(np.array(pauses) / period, MOST)) / rate, dtype=float)
+    if np.any(gaps <= wanted.longest_bridge(period)):
+        return None
+    spread, moved = np.max([_measure_offsets(stamps, run, period) for run in runs], axis=0)
+    if spread > 1.05 * quantum and moved > JITTER * period:
+        return None
+    kept, cut = _cut_at_gaps(samples, np.array(at, dtype=np.int64), gaps, name, place)
+    return EvenClock(rate, runs, cut) if len(kept) == len(runs) else None
+
+
+def _read_stretches(
+    stamps: Store, run: tuple[int, int] | None = None
+) -> Iterator[tuple[int, Array]]:
+    """Stamps some at a time, each time from the last ones before on, and where they begin."""
+    begin, end = run or (0, stamps.rows)
+    for start in range(begin, max(end - 1, begin + 1), ROWS):
+        yield start, stamps.read(start, min(start + ROWS + 1, end))[:, 0]
+
+
+def _sum_products(stamps: Store, run: tuple[int, int]) -> tuple[float, float]:
+    """``sum k (t - t_0)`` and ``sum k^2`` of a run, with k its samples about the middle one."""
+    begin, end = run
+    middle, origin = 0.5 * (end - begin - 1), float(stamps.read(begin, begin + 1)[0, 0])
+    total = 0.0
+    for start in range(begin, end, ROWS):
+        time = stamps.read(start, min(start + ROWS, end))[:, 0]
+        total += float((np.arange(len(time)) + (start - begin - middle)) @ (time - origin))
+    count = end - begin
+    return total, count * (count**2 - 1.0) / 12.0
+
+
+def _measure_offsets(stamps: Store, run: tuple[int, int], period: float) -> tuple[float, float]:
+    """Over what range the stamps of a run are beside the clock's, and its intervals at most [s]."""
+    begin, _ = run
+    origin = float(stamps.read(begin, begin + 1)[0, 0])
+    low, high, moved = np.inf, -np.inf, 0.0
+    for start, time in _read_stretches(stamps, run):
+        off = time - origin - period * (np.arange(len(time)) + (start - begin))
+        low, high = min(low, float(np.min(off))), max(high, float(np.max(off)))
+        moved = max(moved, float(np.max(np.abs(np.diff(off)), initial=0.0)))
+    return high - low, moved
 
 
 def resample_to_clock(signal: Array, clock: Clock) -> Array:
@@ -439,8 +530,12 @@ def _measure_roughness(q: Array, instants: Array, at: Integers) -> Array:
 
 def _split_at_cuts(cuts: Booleans) -> tuple[tuple[int, int], ...]:
     """Runs between the intervals that are cut."""
-    edges = [0, *(int(at) + 1 for at in np.flatnonzero(cuts)), len(cuts) + 1]
-    return tuple(pairwise(edges))
+    return _split_behind(np.flatnonzero(cuts), len(cuts) + 1)
+
+
+def _split_behind(at: Integers, samples: int) -> tuple[tuple[int, int], ...]:
+    """Runs between the intervals that are cut, which are behind some samples."""
+    return tuple(pairwise([0, *(at + 1).tolist(), samples]))
 
 
 def _mark_inside_runs(runs: tuple[tuple[int, int], ...], samples: int) -> Booleans:
@@ -452,10 +547,18 @@ def _mark_inside_runs(runs: tuple[tuple[int, int], ...], samples: int) -> Boolea
 
 
 def _cut_at_gaps(
-    steps: Array, cuts: Booleans, name: str, place: Callable[[int], str]
+    samples: int, at: Integers, pauses: Array, name: str, place: Callable[[int], str]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
-    """Runs between the gaps that are not bridged, and what is said of them."""
-    runs = _split_at_cuts(cuts)
+    """Runs between the gaps that are not bridged, and what is said of them.
+
+    Parameters
+    ----------
+    at : ndarray of int
+        The samples before the gaps.
+    pauses : ndarray
+        How long these are [s].
+    """
+    runs = _split_behind(at, samples)
     if len(runs) == 1:
         return runs, ()
     kept = tuple((start, stop) for start, stop in runs if stop - start >= SHORTEST)
@@ -463,15 +566,15 @@ def _cut_at_gaps(
         raise InputError(
             f"{name}: no run of {SHORTEST} samples is without a gap; check the time column"
         )
-    worst = int(np.argmax(np.where(cuts, steps, 0.0)))
+    worst = int(np.argmax(pauses))
     cut = (
-        f"{name}: {format_count(len(runs) - 1, 'gap')} in time, {steps[cuts].sum():.4g} s "
-        f"together, the longest {steps[worst]:.4g} s before {place(worst + 1)}: cut into "
+        f"{name}: {format_count(len(runs) - 1, 'gap')} in time, {pauses.sum():.4g} s "
+        f"together, the longest {pauses[worst]:.4g} s before {place(int(at[worst]) + 1)}: cut into "
         f"{len(kept)} segments"
     )
     if len(kept) == len(runs):
         return kept, (cut,)
-    lost = len(steps) + 1 - sum(stop - start for start, stop in kept)
+    lost = samples - sum(stop - start for start, stop in kept)
     dropped = (
         f"{name}: {len(runs) - len(kept)} runs of fewer than {SHORTEST} samples between "
         f"gaps dropped, {lost} samples together"

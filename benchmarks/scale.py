@@ -1,0 +1,490 @@
+"""Cost of a log-hour, memory of ten hours in pieces, many logs on workers, and a simulated cluster.
+
+Run from the top of the project: python benchmarks/scale.py [PART ...] [--hours 1 10] [--logs 1000]
+[--keep FOLDER], with PART of pieces, workers, kills, cluster; all by default. Each part writes its
+section into docs/figures/scale_PART.md.
+
+Seconds are of the processor but where it says wall clock, which a busy machine makes longer. The
+cluster is a simulation of the graph of tasks, `simulate_cluster`, with the costs that `pieces`
+measured (docs/figures/scale_costs.json) and with what `CLUSTER` assumes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import inspect
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import hours as maker
+import numpy as np
+from common import FIGURES, markdown
+
+COSTS = FIGURES / "scale_costs.json"
+CYCLE = 600.0
+"""The made motion repeats after this, and its noise does not [s]."""
+STUDY = """\
+[robot]
+file = "robot.toml"
+friction = "coulomb-viscous"
+[prepare]
+bandwidth = 5.0
+"""
+
+
+def write_log(path: Path, seconds: float, seed: int = 0) -> None:
+    """A log of the seven-axis arm at 1 kHz, a cycle at a time: time as float64, signals as float32.
+
+    Positions have noise of 1e-5 rad, torques that of `hours.NOISE`; each cycle has its own.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    motion = maker.Motion(path.parent / "robot.toml")
+    motion.speed = 2.0 * np.pi / CYCLE * np.round(motion.speed * CYCLE / (2.0 * np.pi))
+    motion.phase = motion.phase + seed
+    names = [f"{label}_{joint}" for label in ("q", "tau") for joint in maker.NAMES]
+    schema = pa.schema([("time", pa.float64()), *((name, pa.float32()) for name in names)])
+    samples, cycle = int(seconds * maker.RATE), int(CYCLE * maker.RATE)
+    t = np.arange(min(samples, cycle)) / maker.RATE
+    q, dq, ddq = np.zeros((3, len(t), 7))
+    for w, a, p in zip(motion.speed, motion.size, motion.phase, strict=True):
+        s, c = np.sin(np.outer(t, w) + p), np.cos(np.outer(t, w) + p)
+        q, dq, ddq = q + a * s, dq + a * w * c, ddq - a * w * w * s
+    clean = np.hstack([q, motion.model.torque(motion.theta, q, dq, ddq)]).astype(np.float32)
+    level = np.array([1e-5] * 7 + maker.NOISE, dtype=np.float32)
+    rng = np.random.default_rng(seed)
+    with pq.ParquetWriter(path, schema, use_dictionary=False) as file:
+        for first in range(0, samples, maker.BLOCK):
+            rows = (first + np.arange(min(maker.BLOCK, samples - first))) % cycle
+            noisy = clean[rows] + level * rng.normal(size=(len(rows), 14)).astype(np.float32)
+            time_ = (first + np.arange(len(rows))) / maker.RATE
+            file.write_table(pa.table([time_, *noisy.T], schema=schema))
+
+
+def write_folder(folder: Path) -> Path:
+    """The robot, and a study without logs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "robot.toml").write_text(maker.write_robot())
+    (folder / "study.toml").write_text(STUDY)
+    return folder / "study.toml"
+
+
+# one log in pieces
+
+
+def collect_one(study: Path, log: Path) -> dict[str, float]:
+    """Collect a log in this process: seconds of the processor by what took them, memory, bytes."""
+    from dynident.collection import reduce
+    from dynident.study import collect
+
+    clocks: dict[str, float] = {}
+
+    def watch(module: Any, name: str, part: str) -> None:
+        inner = getattr(module, name)
+
+        def timed(*given: Any, **options: Any) -> Any:
+            begun = time.process_time()
+            found = inner(*given, **options)
+            clocks[part] = clocks.get(part, 0.0) + time.process_time() - begun
+            return found
+
+        setattr(module, name, timed)
+
+    import dynident as di
+
+    out = log.parent / "factors"
+    shutil.rmtree(out, ignore_errors=True)
+    small = log.parent / "warm.parquet"
+    di.collect(study, [small], out)  # compiles
+    watch(collect, "read_study_recording", "decode")
+    watch(reduce, "factor_runs", "filter and reduce")
+    watch(reduce, "gather_log_facts", "signs")
+    watch(reduce, "find_faults", "doctor")
+    watch(collect, "pack_source", "pack")
+    Path("/proc/self/clear_refs").write_text("5")
+    before, begun = maker.read_status("VmRSS"), time.process_time()
+    made = di.collect(study, [log], out)
+    seconds, peak = time.process_time() - begun, maker.read_status("VmHWM") - before
+    entry = next(each for each in made.entries if each.state == "read")
+    return {**clocks, "all": seconds, "peak": peak, "before": before, "bytes": float(entry.size)}
+
+
+def measure_pieces(folder: Path, wanted: list[float]) -> list[str]:
+    """Logs of some hours, each in a process of its own."""
+    study, found = write_folder(folder), {}
+    write_log(folder / "warm.parquet", 300.0)  # long enough for pieces
+    for length in wanted:
+        log = folder / f"{length:g}h.parquet"
+        if not log.exists():
+            write_log(log, 3600.0 * length)
+        done = subprocess.run(
+            [sys.executable, __file__, "--one", str(study), str(log)],
+            stdout=subprocess.PIPE, text=True, check=True, env=maker.ONE_CORE,
+        )  # fmt: skip
+        found[length] = {**json.loads(done.stdout), "stored": float(log.stat().st_size)}
+    longest = found[max(found)]
+    of_log = ("bytes", "peak", "before")  # of a log, however long
+    per_hour = {k: v if k in of_log else v / max(found) for k, v in longest.items()}
+    COSTS.write_text(json.dumps({k: round(v, 3) for k, v in per_hour.items()}, indent=1) + "\n")
+    parts = ("decode", "filter and reduce", "signs", "doctor", "pack", "all")
+    return [
+        f"{', '.join(f'{length:g} h' for length in found)} of seven joints at 1 kHz, Parquet with "
+        "float32, collected in pieces; one process, one BLAS thread, after compilation.",
+        "",
+        *markdown(
+            ["seconds of the processor", *(f"{length:g} h" for length in found)],
+            [[part, *(f"{each.get(part, 0.0):.2f}" for each in found.values())] for part in parts],
+        ),
+        "",
+        *markdown(
+            ["", *(f"{length:g} h" for length in found)],
+            [
+                ["as arrays of float64 [MB]", *(f"{15 * 8 * 3.6 * h:.0f}" for h in found)],
+                ["file [MB]", *(f"{each['stored'] / 1e6:.0f}" for each in found.values())],
+                [
+                    "peak of memory beyond the process before [MB]",
+                    *(f"**{each['peak']:.0f}**" for each in found.values()),
+                ],
+                ["process before [MB]", *(f"{each['before']:.0f}" for each in found.values())],
+                ["factors [kB]", *(f"{each['bytes'] / 1e3:.0f}" for each in found.values())],
+            ],
+        ),
+    ]
+
+
+# many logs on the workers of this machine
+
+
+def write_minutes(folder: Path, count: int) -> Path:
+    """So many logs of a minute, and their study."""
+    study = write_folder(folder)
+    for k in range(count):
+        log = folder / "logs" / f"run{k:04d}.parquet"
+        if not log.exists():
+            log.parent.mkdir(exist_ok=True)
+            shutil.copy(folder / "robot.toml", log.parent)
+            write_log(log, 60.0, k)
+    return study
+
+
+def read_sources(folder: Path) -> dict[str, bytes]:
+    """All files of factors."""
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.npz"))}
+
+
+def run_collect(study: Path, logs: Path, out: Path, workers: int, engine: str = "") -> float:
+    """Collect a folder of logs as a user does; seconds of the wall clock."""
+    begun = time.perf_counter()
+    subprocess.run(
+        [sys.executable, __file__, "--many", str(study), str(logs), str(out), str(workers), engine],
+        check=True, env=maker.ONE_CORE,
+    )  # fmt: skip
+    return time.perf_counter() - begun
+
+
+def measure_workers(folder: Path, count: int) -> list[str]:
+    """One worker and two, and Dask where `collect` has engines; the same bits of all."""
+    import dynident as di
+
+    study = write_minutes(folder, count)
+    ways = [("1 worker", 1, ""), ("2 workers", 2, "")]
+    if "engine" in inspect.signature(di.collect).parameters:
+        ways.append(("2 workers, Dask", 2, "dask"))
+    laps, sources = {}, {}
+    for name, workers, engine in ways:
+        out = folder / "made"
+        shutil.rmtree(out, ignore_errors=True)
+        laps[name] = run_collect(study, folder / "logs", out, workers, engine)
+        sources[name] = read_sources(out)
+    first = sources["1 worker"]
+    return [
+        f"{count} logs of a minute of seven joints at 1 kHz; {os.cpu_count()} cores, one BLAS "
+        "thread; wall clock of `dynident collect`, start of its processes included:",
+        "",
+        *markdown(
+            ["", "seconds", "beside 1 worker", "bits"],
+            [
+                [
+                    name,
+                    f"{lap:.1f}",
+                    f"{laps['1 worker'] / lap:.2f}",
+                    "the same" if sources[name] == first and len(first) == count else "OTHERS",
+                ]
+                for name, lap in laps.items()
+            ],
+        ),
+    ]
+
+
+def measure_kills(folder: Path, count: int) -> list[str]:
+    """A run that is killed three times, with all of its workers, and goes on."""
+    study, out, whole = write_minutes(folder, count), folder / "killed", folder / "whole"
+    for each in (out, whole):
+        shutil.rmtree(each, ignore_errors=True)
+    run_collect(study, folder / "logs", whole, 2)
+    kept = []
+    for share in (0.2, 0.5, 0.8):
+        child = subprocess.Popen(
+            [sys.executable, __file__, "--many", str(study), str(folder / "logs"), str(out), "2",
+             ""],
+            env=maker.ONE_CORE, start_new_session=True,
+        )  # fmt: skip
+        while len(read_names(out)) < share * count and child.poll() is None:
+            time.sleep(0.02)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        kept.append(len(read_names(out)))
+    run_collect(study, folder / "logs", out, 2)
+    same = read_sources(out) == read_sources(whole)
+    return [
+        f"{count} logs of a minute, two workers; all processes are killed (SIGKILL) when "
+        f"{', '.join(map(str, kept))} sources are there, and the run is begun again each time: the "
+        f"folder has {len(read_names(out))} sources, {'the same bits as' if same else 'OTHER BITS'}"
+        " one that nobody disturbed.",
+    ]
+
+
+def read_names(folder: Path) -> list[str]:
+    """Files of factors that are there."""
+    return [path.name for path in folder.glob("*.npz")]
+
+
+# a cluster, simulated
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a simulated cluster is assumed to be.
+
+    Attributes
+    ----------
+    workers : int
+        Processes, a core each.
+    store : float
+        Bytes a second that all workers together read from the store.
+    link : float
+        Bytes a second that one worker reads.
+    overhead : float
+        Of the scheduler, which places one task after another [s]: Dask states 200 us to 1 ms.
+    fan_in : int
+        Triangles that one task merges.
+    merge : float
+        Of one triangle [s].
+    scatter : float
+        Of the cost of a log, its standard deviation as a share.
+    """
+
+    workers: int
+    store: float = 10e9
+    link: float = 100e6
+    overhead: float = 5e-4
+    fan_in: int = 8
+    merge: float = 1e-3
+    scatter: float = 0.1
+
+
+def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) -> dict[str, float]:
+    """Seconds until all logs are reduced and their triangles merged in a tree.
+
+    Events in order of time: the scheduler hands out one task at a time; a worker reads its log, at
+    its link's pace and while the store has pace to give, reduces it and goes on. A merge begins
+    when all of its triangles are there; so little work is in it that it waits for no worker.
+
+    Parameters
+    ----------
+    tasks : int
+        Logs.
+    seconds, size : float
+        Processor time [s] and bytes of one log.
+    """
+    rng = np.random.default_rng(0)
+    cost = seconds * np.maximum(0.1, 1.0 + cluster.scatter * rng.normal(size=tasks))
+    free = [0.0] * min(cluster.workers, tasks)
+    heapq.heapify(free)
+    scheduler = store = working = moved = 0.0
+    level, ends = 0, []
+    for own in cost.tolist():
+        worker = heapq.heappop(free)
+        scheduler = max(scheduler, worker) + cluster.overhead
+        store = max(store, scheduler) + size / cluster.store  # the store serves one after another
+        begun = max(scheduler + size / cluster.link, store)
+        end = begun + own
+        working, moved = working + own, moved + size
+        heapq.heappush(free, end)
+        ends.append(end)
+    reduced = max(ends)
+    ends.sort()
+    while len(ends) > 1:
+        level += 1
+        merged = []
+        for at in range(0, len(ends), cluster.fan_in):
+            group = ends[at : at + cluster.fan_in]
+            scheduler = max(scheduler if level > 1 else 0.0, group[-1]) + cluster.overhead
+            merged.append(scheduler + len(group) * cluster.merge)
+        ends = merged
+    return {
+        "seconds": ends[0],
+        "reduced": reduced,
+        "busy": working / (cluster.workers * ends[0]),
+        "depth": float(level),
+        "moved": moved,
+        "scheduler": tasks * cluster.overhead,
+        "reading": tasks * size / cluster.store,
+        "working": working / cluster.workers,
+        "log": size / cluster.link + seconds,
+    }
+
+
+def tell_bottleneck(found: dict[str, float]) -> str:
+    """What takes longest of what cannot be made shorter by more of the others."""
+    words = {
+        "log": "one log",
+        "working": "workers",
+        "reading": "the store",
+        "scheduler": "the scheduler",
+    }
+    return words[max(words, key=found.__getitem__)]
+
+
+PRICES = {
+    # what a table of docs/scale.md says: assumptions, to be replaced by one's own
+    "core": 0.04,
+    "spot": 0.015,
+    "store": 0.02,
+    "requests": 0.4e-6,
+}
+"""Dollars an hour of one core, likewise of one that may be taken away, a month of a gigabyte, and
+a request: list prices as of about 2025, rounded, and no quotation."""
+
+
+def measure_cluster() -> list[str]:
+    """Where the first bottleneck is, and what a year costs."""
+    if not COSTS.exists():
+        return ["`pieces` has to be measured first."]
+    hour = json.loads(COSTS.read_text())
+    seconds, size = hour["all"], hour["stored"]
+    rows = []
+    for robots in (10, 1_000, 100_000):
+        for workers in (16, 256, 4096):
+            tasks = robots  # an hour of each
+            found = simulate_cluster(tasks, seconds, size, Cluster(workers))
+            rows.append(
+                [
+                    f"{robots}",
+                    f"{workers}",
+                    f"{found['seconds']:.0f}",
+                    f"{100.0 * found['busy']:.0f}",
+                    f"{found['depth']:.0f}",
+                    f"{found['moved'] / 1e9:.1f}",
+                    f"{found['working']:.1f}",
+                    f"{found['reading']:.1f}",
+                    f"{found['scheduler']:.1f}",
+                    tell_bottleneck(found),
+                ]
+            )
+    hundred = simulate_cluster(100, seconds, size, Cluster(16))
+    split = simulate_cluster(600_000, seconds / 60.0, size / 60.0, Cluster(4096))
+    wide = simulate_cluster(100_000, seconds, size, replace(Cluster(4096), store=100e9))
+    total = 10_000 * 365 * 24
+    core_hours = total * seconds / 3600.0
+    stored = total * size
+    return [
+        f"One hour of each robot a task: {seconds:.1f} s of a processor and {size / 1e6:.0f} MB of "
+        "Parquet, as measured here on a busy machine; what the cluster is beside that is assumed: "
+        "a store that gives 10 GB/s to all and 100 MB/s to one worker, 0.5 ms of the scheduler a "
+        "task, merges of 8 triangles of 1 ms each, costs that scatter by 10 %. Seeds are fixed.",
+        "",
+        *markdown(
+            ["robots", "workers", "seconds", "busy [%]", "depth", "read [GB]", "work a worker [s]",
+             "store [s]", "scheduler [s]", "longest"],
+            rows,
+        ),
+        "",
+        f"100 robots x 1 h on 16 cores: {hundred['seconds'] / 60.0:.1f} minutes. 10 000 robots "
+        f"whose hours are 600 000 files of a minute, on 4096 workers: {split['seconds']:.0f} s, of "
+        f"which the scheduler takes {split['scheduler']:.0f}: {tell_bottleneck(split)} first. With "
+        f"a store of 100 GB/s the 100 000 hours take {wide['seconds']:.0f} s on 4096 workers: "
+        f"{tell_bottleneck(wide)} first.",
+        "",
+        "10 000 robots x 1 year at 1 kHz, all hours of it:",
+        "",
+        *markdown(
+            ["", "amount", "price (assumed)", "dollars"],
+            [
+                [
+                    "cores", f"{core_hours:.3g} core-hours", f"{PRICES['core']} an hour",
+                    f"{core_hours * PRICES['core']:.3g}",
+                ],
+                [
+                    "cores that may be taken away", f"{core_hours:.3g} core-hours",
+                    f"{PRICES['spot']} an hour", f"{core_hours * PRICES['spot']:.3g}",
+                ],
+                [
+                    "requests", f"{total:.3g} files", f"{PRICES['requests']} each",
+                    f"{total * PRICES['requests']:.3g}",
+                ],
+                [
+                    "logs kept for a month", f"{stored / 1e12:.3g} TB",
+                    f"{PRICES['store']} a GB and month", f"{stored / 1e9 * PRICES['store']:.3g}",
+                ],
+                [
+                    "factors kept for a month", f"{total * hour['bytes'] / 1e12:.3g} TB",
+                    f"{PRICES['store']} a GB and month",
+                    f"{total * hour['bytes'] / 1e9 * PRICES['store']:.3g}",
+                ],
+            ],
+        ),
+    ]  # fmt: skip
+
+
+PARTS = ("pieces", "workers", "kills", "cluster")
+
+
+def main() -> None:
+    """Measure some parts and write their sections."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--hours", nargs="+", type=float, default=[1.0, 10.0])
+    parser.add_argument("--logs", type=int, default=1000)
+    parser.add_argument("--keep", type=Path, help="a folder of logs that are made once")
+    parser.add_argument("--one", nargs=2, type=Path)
+    parser.add_argument("--many", nargs=5)
+    given = parser.parse_args()
+    if given.one:
+        sys.stdout.write(json.dumps(collect_one(*given.one)))
+        return
+    if given.many:
+        import dynident as di
+
+        study, logs, out, workers, engine = given.many
+        chosen = {"engine": engine} if engine else {}
+        di.collect(study, [f"{logs}/*.parquet"], out, workers=int(workers), **chosen)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = given.keep or Path(name)
+        making = {
+            "pieces": lambda: measure_pieces(folder, given.hours),
+            "workers": lambda: measure_workers(folder / "minutes", given.logs),
+            "kills": lambda: measure_kills(folder / "minutes", min(given.logs, 100)),
+            "cluster": measure_cluster,
+        }
+        for part in given.parts or PARTS:
+            text = "\n".join(making[part]()) + "\n"
+            (FIGURES / f"scale_{part}.md").write_text(text)
+            sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()
