@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,8 +24,8 @@ from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.core.inertia import from_com
 from dynident.diagnosis.examine import Finding, examine
+from dynident.diagnosis.signs import find_signs
 from dynident.dynamics.idim import build_idim
-from dynident.fit.signals import find_signs
 from dynident.fit.verdict import TRUSTED, list_finding_reasons, reach_verdict
 from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
@@ -800,9 +800,20 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
     if not result.findings:
         return np.nan
     held = di.prepare(s.held, bandwidth=BANDWIDTH)
-    mending = Mending()
-    mendable = False
-    for found in itertools.chain(*examine(result.base, [*result.samples, held], thorough=True)):
+    every = itertools.chain(*examine(result.base, [*result.samples, held], thorough=True))
+    repaired = repair(robot, log, every)
+    if repaired is None:
+        return np.nan
+    try:
+        return held_out_error(identified(*repaired, s.held, doctor=False))
+    except DynidentError:
+        return np.nan
+
+
+def repair(robot: Robot, log: Recording, findings: Iterable[Finding]) -> Made | None:
+    """The robot and the log with all repaired that findings about it say; None without any."""
+    mending, mendable = Mending(), False
+    for found in findings:
         if found.log != log.name:
             continue  # of the held-out log, which is not mended here
         if found.unit is not None:
@@ -815,12 +826,7 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
             robot = replace(robot, gravity=np.array(found.gravity))
         given = (found.unit, found.mending, found.rate, found.gravity)
         mendable = mendable or any(each is not None for each in given)
-    if not mendable:
-        return np.nan
-    try:
-        return held_out_error(identified(robot, mend(log, mending), s.held, doctor=False))
-    except DynidentError:
-        return np.nan
+    return (robot, mend(log, mending)) if mendable else None
 
 
 def in_radians(unit: str | tuple[str, ...], what: str) -> Array:

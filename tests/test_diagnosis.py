@@ -26,6 +26,7 @@ from dynident.diagnosis.diagnoses import (
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
+from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.springs import (
     build_spring_family,
     find_sure_spring,
@@ -35,7 +36,6 @@ from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_mode
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.fit.signals import Sign, estimate_smallest_step, find_signs
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
@@ -350,6 +350,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
     tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned", "gain step"}
+    tried |= {"torque side"}  # of gears, in test_effort.py
     # those of robots that float or touch something, in test_floating_commands.py
     tried |= {"late signal", "wrench sign", "wrench order", "wrench axes", "wrench unit"}
     tried |= {"unit mounting"}

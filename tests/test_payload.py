@@ -301,3 +301,22 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert "gains       true torque over that of the log" in text
     assert run([*arguments, "--gains", "some"]) == 2
     assert "gains 'some' is not known; choose from all, joint" in capsys.readouterr().err
+
+
+def test_what_gains_do_to_the_mass_is_in_its_interval():
+    """By the robot file, of a UR10 whose drives give 14 % more than they say."""
+    own = loads.arm("ur10")
+    first, second = own.logs(0, gain=1.14)
+    fit = loads.empty(own, first)
+    found, blind = (di.payload(fit, second, **given) for given in ({}, {"gain_error": 0.0}))
+    assert found.mass == pytest.approx(1.0 / 1.14, rel=0.02)
+    assert found.low["mass"] < found.mass < 1.0 < found.high["mass"] < 1.2
+    assert blind.high["mass"] < 0.95
+    assert "the drives give 1.14 times what they say" in found.warnings[0]
+    np.testing.assert_allclose(found.com, blind.com, rtol=1e-12)
+    told = di.payload(fit, second, gain_error=0.1)
+    assert told.low["mass"] < 0.75
+    assert told.high["mass"] > 1.0
+    right = di.payload(ur10()[1], own.logs(0)[1])
+    assert right.high["mass"] - right.low["mass"] < 0.02
+    assert not any("drives give" in each for each in right.warnings)

@@ -15,12 +15,12 @@ import dynident as di
 from dynident.core import store as storing
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.store import Store
+from dynident.diagnosis.signs import Sign, find_signs
 from dynident.filters import blocks
 from dynident.filters import clock as clocks
 from dynident.filters.blocks import LongSignal, open_stored_signal
 from dynident.filters.clock import Clocking, find_clock, find_even_clock
 from dynident.fit.provenance import hash_log
-from dynident.fit.signals import Sign, find_signs
 from dynident.readers import parquet, table, text
 from dynident.recording import pieces as reading
 from dynident.recording import prepare as preparing

@@ -16,6 +16,7 @@ from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Doctor, Finding, examine
+from dynident.diagnosis.signs import STILL, find_signs
 from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
@@ -51,7 +52,6 @@ from dynident.fit.provenance import record_provenance
 from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
-from dynident.fit.signals import STILL, find_signs
 from dynident.fit.warnings import (
     find_repeated_logs,
     warn_of_lack_of_fit,

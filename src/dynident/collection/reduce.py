@@ -16,9 +16,9 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.kept import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.signs import NUMBERS
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import score_fitted_rows
-from dynident.fit.signals import NUMBERS
 from dynident.readers import READERS
 from dynident.readers.bags import METADATA
 from dynident.readers.lerobot import is_dataset, list_episodes

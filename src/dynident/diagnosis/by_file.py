@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.screening import average_errors, build_problem
+from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.sized import TURN, build_offset_family
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.instants.squares import average_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class ByFile:
     after: float
 
 
+Missing = Literal["external torque", "gravity"]
+"""What torques may be that lack the file's bodies."""
 ASKED = (
     "torque sign",
     "torque order",
@@ -43,6 +47,7 @@ ASKED = (
     "joint order",
     "position unit",
     "reversed time",
+    "gravity",
     "mounting",
     "rate",
 )
@@ -88,6 +93,8 @@ def find_by_file(scene: Scene) -> ByFile | None:
             return None
         readings, hopeful = [*readings, zero], [len(readings)]
         errors = np.vstack([errors, *measure_readings(brief, [zero])])
+        if average_errors(errors[-1]) > limit.WORTH_SURE * before:
+            return None  # other joints contradict it
         said.append(0.0)
     free, told = average_errors(alone.problem.free_errors()), []
     least = min(said[k] for k in hopeful)
@@ -103,6 +110,38 @@ def find_by_file(scene: Scene) -> ByFile | None:
         told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
     return ByFile(readings[best], before, average_errors(errors[best]))
+
+
+def name_missing_bodies(s: Scene) -> Missing | None:
+    """What torques are that hold little of the file's weight where that is most.
+
+    Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
+    a model of the robot leaves of them; unless it is their units that are others, in which several
+    joints have some of all that the file asks for.
+    """
+    idim, still = s.base.idim, np.zeros_like(s.q)
+    weight = idim.torque(idim.nominal, s.q, still, still)
+    rest = idim.torque(idim.nominal, s.q, s.dq, s.ddq) - weight
+    borne = np.std(weight, axis=0)
+    heavy = borne > limit.HEAVY * np.max(borne)
+    if s.n < 2 or not np.any(heavy):
+        return None
+    shares = measure_shares(s, np.array([weight, rest]))
+    of_weight, of_motion = shares.size.T
+    most = np.abs(of_weight) + ERRORS * shares.error[:, 0]
+    tells = shares.error[:, 1] < 0.5 * limit.MOVED
+    if np.median(most[heavy]) > limit.BORNE or not np.any(tells):
+        return None
+    if np.median(of_motion[tells]) > limit.MOVED:
+        return "gravity"
+    whole = measure_shares(s, (weight + rest)[None])
+    alike = whole.size[whole.told > limit.SEEN, 0]
+    in_units = len(alike) > 1 and bool(np.all(alike > 0.0))
+    return None if in_units or find_other_side(s) is not None else "external torque"
+
+
+ERRORS = 2.0
+"""Standard errors that what is told of a weight may be larger."""
 
 
 def measure_readings(s: Scene, readings: Sequence[Suspicion]) -> Iterator[Array]:
@@ -150,7 +189,8 @@ def find_zero(s: Scene) -> Suspicion | None:
 
     Of joints that tell, with drives and a scale of their own. What other bodies than the file's do
     to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large,
-    and `ZERO_LEAST` at least.
+    and `ZERO_LEAST` at least. What the last links carry does the same to their joints, of which
+    nothing is said.
     """
     idim = s.base.idim
     known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
@@ -173,7 +213,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     rest = np.linalg.norm(y[:, None] - X * size, axis=0)
     twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
     error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
-    twice[np.abs(size) > limit.LARGEST_ZERO] = np.inf
+    carrying = np.isin(np.arange(1, s.n + 1), [joint.parent for joint in s.robot.joints])
+    twice[(np.abs(size) > limit.LARGEST_ZERO) | ~carrying] = np.inf
     best = int(np.argmax(np.abs(size) / twice))
     if not abs(size[best]) > limit.ZERO_SURE * error[best]:
         return None
@@ -279,7 +320,10 @@ class FileScale:
     def suspicion(self, s: Scene) -> Suspicion | None:
         """What to read otherwise, and where it is far off; None where it is not."""
         torque = np.eye(s.n)
-        if not 1.0 / limit.BEYOND <= abs(self.every) <= limit.BEYOND:
+        if not is_near_one(self.every) and self.every > 0.0:
+            side = find_other_side(s)
+            if side is not None:
+                return side
             torque /= self.every
             what = f"the torques are {self.every:.3g} times what bodies ask for"
             advice = "check their unit, gains and the side of the reduction, and the unit of time"
@@ -294,6 +338,21 @@ class FileScale:
             return None
         reading = replace(Reading.plain(s.n), torque=torque)
         return Suspicion(name, what, reading, freedom=1, advice=advice)
+
+
+def is_near_one(times: float) -> bool:
+    """Whether torques are about what the file's inertials ask for."""
+    return 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND
+
+
+def find_other_side(s: Scene) -> Suspicion | None:
+    """The side of the gears on which torques are about what the file's inertials ask for."""
+    sides = DIAGNOSES["torque side"]
+    case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
+    for each in sides.suspect(case) if sides.applies(s) else ():
+        if is_near_one(measure_file_scale(each.reading.of(s)).every):
+            return each
+    return None
 
 
 def measure_file_scale(s: Scene) -> FileScale:

@@ -17,8 +17,8 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.instants.squares import average_errors
 from dynident.recording.mend import shift_in_time
 
 

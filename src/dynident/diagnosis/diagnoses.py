@@ -19,7 +19,6 @@ from dynident.core.arrays import Array
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.screening import average_errors
 from dynident.diagnosis.sized import (
     interpolate_minimum,
     suspect_delays,
@@ -32,7 +31,6 @@ from dynident.diagnosis.sized import (
     suspect_slow_loggers,
 )
 from dynident.diagnosis.springs import suspect_springs
-from dynident.diagnosis.squares import FAINT
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -66,6 +64,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import low_pass_signals
+from dynident.instants.squares import FAINT, average_errors
 from dynident.recording.mend import Mending, Signal
 from dynident.robot.model import Robot
 
@@ -563,6 +562,21 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
         )
 
 
+def suspect_torque_sides(case: Case) -> Iterator[Suspicion]:
+    """Torques on the other side of the gears that the robot's file has."""
+    to_joint = case.robot.drives.reduction.T
+    for torque, there, here in (
+        (to_joint, "motors", "joints"),
+        (np.asarray(np.linalg.inv(to_joint)), "joints", "motors"),
+    ):
+        yield Suspicion(
+            "torque side",
+            f"the torques are those of the {there}, not of the {here}",
+            replace(Reading.plain(case.n), torque=torque),
+            advice=f"check side in [[log]]: positions and torques are taken to be of the {here}",
+        )
+
+
 def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     """Torques in another unit than those of the other logs, or on the other side of gears.
 
@@ -670,6 +684,11 @@ def is_none(scene: Scene) -> bool:
     return False
 
 
+def has_reductions(scene: Scene) -> bool:
+    """Logs of a robot with gears between its motors and joints, as far as its file tells."""
+    return scene.plain and not np.array_equal(scene.robot.drives.reduction, np.eye(scene.n))
+
+
 def has_torques(scene: Scene) -> bool:
     """Logs of torques."""
     return scene.log.torque != "none"
@@ -691,6 +710,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
         partial(suspect_signs, "torque sign", "torque", ("tau",)), has_torques
     ),
     "torque order": Diagnosis(suspect_torque_orders, has_torques),
+    "torque side": Diagnosis(suspect_torque_sides, has_reductions),
     "delay": Diagnosis(suspect_delays, is_plain, suspect_target_delays),
     "position delay": Diagnosis(suspect_position_lags, is_plain),
     "encoder offset": Diagnosis(suspect_encoder_offsets, is_any, suspect_tracked_zeros),

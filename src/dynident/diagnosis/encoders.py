@@ -14,14 +14,11 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.rests import stops_gently
-from dynident.diagnosis.screening import (
-    average_errors,
-    is_clearly_better,
-    settles_contradictions,
-)
+from dynident.diagnosis.screening import is_clearly_better, settles_contradictions
 from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
 from dynident.diagnosis.tracking import Tracked, Tracking, take_tracking, track
 from dynident.dynamics.idim import Idim
+from dynident.instants.squares import KEPT_ROWS, average_errors
 from dynident.recording.prepare import Samples
 from dynident.regression.rests import rests_long
 
@@ -168,7 +165,7 @@ def list_explanations(
         for each in diagnosis.follow(case):
             others = case.beside if each.beside is None else each.beside
             kept = np.sum(each.log.kept, axis=0)
-            if np.sum(kept) < limit.KEPT_ROWS * np.sum(count) or np.any((kept == 0) & (count > 0)):
+            if np.sum(kept) < KEPT_ROWS * np.sum(count) or np.any((kept == 0) & (count > 0)):
                 continue
             left, before = track([each.log, *others]), case.now.errors
             if not is_clearly_better(left.errors, before, each.suspicion, apart, False):

@@ -15,22 +15,28 @@ from dynident.core.options import Options
 from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.by_file import ByFile, find_by_file, measure_file_scale
+from dynident.diagnosis.by_file import (
+    ByFile,
+    Missing,
+    find_by_file,
+    is_near_one,
+    measure_file_scale,
+    name_missing_bodies,
+)
 from dynident.diagnosis.by_law import ByLaw, find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
-    average_errors,
     build_problem,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.squares import LeastSquares
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
+from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples
@@ -226,7 +232,7 @@ def disagrees(scene: Scene, together: Scene) -> bool:
     apart = np.concatenate([each.free_errors() for each in problems])
     errors = together.problem.free_errors()
     joint = np.any(errors >= limit.JOINT_APART * np.maximum(apart, limit.SOUND))
-    worse = average_errors(errors) >= limit.APART * max(average_errors(apart), limit.NO_ERROR)
+    worse = average_errors(errors) >= limit.APART * max(average_errors(apart), NO_ERROR)
     return bool(worse or joint)
 
 
@@ -270,6 +276,10 @@ def look_at_log(
 ) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
+    known = scene.plain and scene.robot.has_nominal
+    missing = name_missing_bodies(scene) if known else None
+    if missing == "external torque":
+        return Look((find_missing_bodies(scene, missing),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -287,7 +297,10 @@ def look_at_log(
             break  # what is next to nothing tells nothing of the rest
     log = scene.log.name
     lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
-    scaled = () if lost or findings else tuple(find_torque_scale(scene))
+    scaled: tuple[Finding, ...] = ()
+    if not (lost or findings):
+        weightless = (find_missing_bodies(scene, missing),) if missing else ()
+        scaled = weightless or tuple(find_torque_scale(scene))
     every = (*findings, *lost, *scaled)
     if not findings:
         return Look(every, scene, others, False, 1.0)
@@ -307,7 +320,9 @@ def find_fault(
         return find_best_explanation(together, thorough)
     of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
     of_file = read_by_file(scene)
-    if of_log is None and (of_file is None or of_file[0].diagnosis == "encoder offset"):
+    vague = of_file is None or of_file[0].diagnosis == "encoder offset"
+    # torques in another unit contradict the file as much as any spring does
+    if of_log is None and vague and not is_scaled_otherwise(scene):
         # what leaves noise alone is surer than a zero that other bodies than the file's could be
         return find_unnoticed_spring(together) or of_file
     if of_log is None or of_file is None:
@@ -368,6 +383,11 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     return found, told.reading
 
 
+def is_scaled_otherwise(scene: Scene) -> bool:
+    """Whether the torques of all joints are far from what the file's inertials ask for."""
+    return scene.robot.has_nominal and not is_near_one(measure_file_scale(scene).every)
+
+
 def find_torque_scale(scene: Scene) -> Iterator[Finding]:
     """Torques that are far from what the robot file's inertials ask for, all or of a joint."""
     if scene.plain and scene.robot.has_nominal:
@@ -376,6 +396,27 @@ def find_torque_scale(scene: Scene) -> Iterator[Finding]:
         if told is not None:
             what = told.what + BY_FILE
             yield Finding(scene.log.name, told.diagnosis, what, told.advice, error, error)
+
+
+MISSING: dict[Missing, tuple[str, str]] = {
+    "external torque": (
+        "the torques hold nothing of the robot's weight and motion",
+        "log the whole torque of the joints: this is what a model leaves of it, as an estimate of "
+        "external torques does, or a controller that adds its model's torque itself",
+    ),
+    "gravity": (
+        "the torques hold nothing of the robot's weight",
+        "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+    ),
+}
+"""What torques lack that hold little of the file's bodies, and what to do."""
+
+
+def find_missing_bodies(scene: Scene, diagnosis: Missing) -> Finding:
+    """Torques that hold nothing of the robot, or not its weight."""
+    what, advice = MISSING[diagnosis]
+    error = 100.0 * average_errors(scene.problem.free_errors())
+    return Finding(scene.log.name, diagnosis, what + BY_FILE, advice, error, error)
 
 
 def find_unrelated_torque(

@@ -9,8 +9,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.squares import LeastSquares
 from dynident.diagnosis.suspicion import Reading, Suspicion
+from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
 
 
 def screen_suspects(
@@ -36,7 +36,7 @@ def screen_suspects(
     brief = scene.brief
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.problem.free_errors()) / max(
-        average_errors(scene.problem.free_errors()), limit.NO_ERROR
+        average_errors(scene.problem.free_errors()), NO_ERROR
     )
     rough = before * min(1.0, fewer) / limit.ROUGH  # at few instants least squares leaves less
     reads = (each.reading.of(brief) for each in moved)
@@ -78,17 +78,6 @@ def build_problem(scene: Scene, reading: Reading) -> LeastSquares:
     if scene.plain and reading.combines:
         return scene.columns.read(reading.torque)
     return reading.of(scene).problem
-
-
-def average_errors(errors: Array) -> float:
-    """Geometric mean over the groups, in which each that becomes so many times better counts alike.
-
-    What is small beside its friction, as torques of wrists are, has large errors under any reading,
-    and these would hide all else in a mean of squares. Groups without a row, whose errors are 0,
-    are not counted: equations of a base that nothing measures the wrench of.
-    """
-    told = errors[errors > 0.0]
-    return float(np.exp(np.mean(np.log(np.maximum(told, limit.NO_ERROR))))) if len(told) else 0.0
 
 
 MOST_OF_AN_EFFECT = 2

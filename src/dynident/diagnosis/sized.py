@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import BASE, WRENCHES, Scene
+from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
@@ -25,6 +25,7 @@ from dynident.diagnosis.suspicion import (
     make_mendable_suspicion,
 )
 from dynident.filters.blocks import low_pass_signals
+from dynident.instants.motion import BASE, WRENCHES
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,
@@ -33,6 +34,8 @@ from dynident.recording.mend import (
 )
 from dynident.regression.factors import System
 
+EIGHTHS = 8
+"""Of a log: where a gain may change, and between which sizes may differ."""
 Column = tuple[list[Array] | None, ...]
 """Of a log and of those beside it, as `MotionAt.spread` has it; None where it is zero."""
 
@@ -219,9 +222,10 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         return
 
     def measure(s: Scene) -> Suspicion | None:
-        exact, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
+        exact, noise, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
         told = family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
-        sure = float(np.min(np.abs(exact) / np.maximum(error, np.finfo(float).tiny)))
+        unsure = np.maximum(noise, error * limit.SURE_OF_ALL / limit.SURE)
+        sure = float(np.min(np.abs(exact) / np.maximum(unsure, np.finfo(float).tiny)))
         return None if told is None else replace(told, sure=sure)
 
     first = family.tell(s, size, np.zeros(family.count))
@@ -229,21 +233,24 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         yield replace(first, measure=measure)
 
 
-def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
+def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array, Array]:
     """A size after one more step, with its standard errors.
 
-    Rows are weighed by what least squares leaves of each joint. The errors are those of a sandwich
-    with the correlations of neighbouring instants, their weights falling to zero.
+    Rows are weighed by what least squares leaves of each joint. The error by noise is that of a
+    sandwich with the correlations of neighbouring instants, their weights falling to zero. What a
+    model lacks is no noise: it says the same at all instants that are like each other, and of each
+    joint something else. With that the sandwich has clusters of two ways, joints and eighths of
+    each log (Cameron, Gelbach and Miller, 2011), or noise in the place of eighths where it is more.
 
     Returns
     -------
-    size, error : ndarray, shape (k,)
-        The error is infinite where the model has the column already.
+    size, noise, error : ndarray, shape (k,)
+        Errors are infinite where the model has the column already.
     """
     now = family.read(s, size)
     beta = now.problem.system.solve()
     columns = differentiate_residuals(s, beta, [(family, size)])
-    A, y, logs, instants = [], [], [], []
+    A, y, logs, groups, instants = [], [], [], [], []
     for i, known in enumerate((now, *now.beside)):
         motion = known.motion
         given = [
@@ -259,6 +266,7 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
             A.append(rows)
             y.append(np.column_stack([rest, *(own[j] for own in given)]) / sigma)
             logs.append(np.full(len(rows), i))
+            groups.append(np.full(len(rows), j))
             instants.append(motion.when[j])
     rows, both = np.vstack(A), np.vstack(y)
     before = np.sum(both[:, 1:] ** 2, axis=0)
@@ -266,19 +274,27 @@ def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array]:
     own = both[:, 1:]
     blind = own.T @ own
     if np.any(np.diag(blind) <= limit.UNSEEN * before):
-        return size, np.full(family.count, np.inf)
+        return size, *np.full((2, family.count), np.inf)
     inverse = np.linalg.pinv(blind, rcond=limit.UNSEEN**2, hermitian=True)
     step = inverse @ (own.T @ both[:, 0])
     influence = (own @ inverse) * (both[:, 0] - own @ step)[:, None]
-    variance = np.zeros(family.count)
-    which, when = np.concatenate(logs), np.concatenate(instants)
+    noise, eighths = np.zeros(family.count), np.zeros((0, now.groups, family.count))
+    which, group, when = (np.concatenate(each) for each in (logs, groups, instants))
     for i, known in enumerate((now, *now.beside)):
-        scores_then = np.zeros((len(known.instant), family.count))
-        np.add.at(scores_then, when[which == i], influence[which == i])
-        squares = np.sum(scores_then**2, axis=0)
-        variance += squares * [sum_correlations(each) for each in scores_then.T]
+        own, count = which == i, len(known.instant)
+        scores_then = np.zeros((count, now.groups, family.count))
+        np.add.at(scores_then, (when[own], group[own]), influence[own])
+        at_once = np.sum(scores_then, axis=1)
+        noise += np.sum(at_once**2, axis=0) * [sum_correlations(each) for each in at_once.T]
+        starts = np.arange(EIGHTHS) * count // EIGHTHS
+        eighths = np.concatenate([eighths, np.add.reduceat(scores_then, starts)])
+    in_time = np.maximum(noise, np.sum(np.sum(eighths, axis=1) ** 2, axis=0))
+    few = now.groups / max(1, now.groups - 1)
+    of_joints = few * np.sum(np.sum(eighths, axis=0) ** 2, axis=0)
+    both_ways = in_time + of_joints - np.sum(eighths**2, axis=(0, 1))
+    variance = np.max([in_time, of_joints, both_ways], axis=0)
     size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
-    return size, np.sqrt(variance)
+    return size, np.sqrt(noise), np.sqrt(variance)
 
 
 def project_onto_span(rows: Array, columns: Array) -> Array:
@@ -549,7 +565,7 @@ def build_offset_family(n: int, joint: int) -> Family:
             f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
             Mending(offset=collapse_equal_values(np.round(offset(size), 6))),
             n,
-            1,
+            1 if abs(size[0]) <= limit.LARGEST_ZERO else 2,  # its sine and cosine
             float(error[0]),
         )
 
@@ -647,10 +663,6 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
 def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
     """Torques whose gain is another from somewhere in the log on."""
     yield from suspect_families(case, [build_step_family(case.n, k) for k in range(1, EIGHTHS)])
-
-
-EIGHTHS = 8
-"""Of a log, where a gain may change."""
 
 
 def build_step_family(n: int, eighth: int) -> Family:

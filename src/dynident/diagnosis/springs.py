@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
@@ -18,8 +17,8 @@ from dynident.diagnosis.sized import (
     sum_column_products,
     suspect_families,
 )
-from dynident.diagnosis.squares import triangularise
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
+from dynident.instants.squares import add_prior
 
 
 def suspect_springs(case: Case) -> Iterator[Suspicion]:
@@ -86,13 +85,10 @@ def find_sure_spring(s: Scene) -> Spring | None:
     system = problem.weigh(weights)
     free = score_products(system, products, blind, cross)
     found, beta = free, problem.system.solve()
-    prior = Knowledge().of(s.robot)
-    if prior.weight > 0.0:
+    believed = add_prior(s.base, system)
+    if believed is not None:
         B = s.base.matrix
-        P, t = prior.rows(B.shape[1])
-        rows = np.vstack([system.A @ B, P])
-        system = triangularise(np.column_stack([rows, [*system.b, *t]]), system.rest)
-        found, beta = score_products(system, B.T @ products, blind, cross), B @ system.solve()
+        found, beta = score_products(believed, B.T @ products, blind, cross), B @ believed.solve()
     gained = found.gained
     j = int(np.argmax(gained))
     if gained[j] < max(limit.SURE**2, limit.SPRING_SHARE * (found.rest - free.rest)):

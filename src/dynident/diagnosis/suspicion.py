@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.squares import LeastSquares
+from dynident.instants.squares import LeastSquares
 from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
 from dynident.robot.model import Robot
 
@@ -132,7 +132,7 @@ class Suspicion:
     error : float
         Largest standard error of what was measured; 0 for none.
     sure : float
-        How many standard errors what was measured is from none, all of it.
+        How many standard errors by noise what was measured is from none, all of it.
     measure : callable, optional
         The same suspicion of a scene with its size and words; None if it is none.
     """

@@ -16,6 +16,7 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.sized import interpolate_minimum
 from dynident.diagnosis.suspicion import Reading, Suspicion, make_mendable_suspicion
 from dynident.diagnosis.tracking import Tracked, Tracking, track
+from dynident.instants.squares import NO_ERROR
 from dynident.recording.mend import Mending, Signal
 
 Ways = tuple[str, tuple[Signal, ...]]
@@ -232,9 +233,7 @@ def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
     """
     if not case.beside:
         return
-    worst = int(
-        np.argmax(case.now.errors[: case.n] / np.maximum(case.apart[: case.n], limit.NO_ERROR))
-    )
+    worst = int(np.argmax(case.now.errors[: case.n] / np.maximum(case.apart[: case.n], NO_ERROR)))
     for whose, share in (
         ("positions stand", np.ones(case.n)),
         (f"position of {case.log.names[worst]} stands", np.eye(case.n)[worst]),

@@ -10,7 +10,6 @@ CLEAR = 0.35  # or share of one joint's error, where no other joint's grows: 0.3
 CLEAR_SIGN = 0.5  # the same of a torque's sign, which nothing else is like
 RELIEVED = 0.5  # share of the others' error that is left without a joint that nothing explains
 SOUND = 0.005  # error below which nothing is looked for
-NO_ERROR = 0.001  # the same of logs that are held against each other
 WHITE = 0.3  # correlation of neighbouring residuals below which nothing is left to explain
 UNSURE = 1.5  # times as large as correlations of residuals make it, noise may be
 DOUBTFUL = 0.1  # error from which a joint may be another, or turned round
@@ -34,8 +33,10 @@ ZERO_LEAST = 0.05  # and at least: 0.04 measured of simulated bodies 15 % off [r
 ZERO_SURE = 2.5  # so many times as far from none: 2.49 of bodies 15 % off, 2.54 of a true one
 LARGEST_ZERO = 0.5  # that is looked for so [rad or m]
 LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
+HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether it does
+BORNE = 0.3  # share of it that external torques have at most: 0.8 and above measured of whole ones
+MOVED = 0.4  # the same of what motion asks for: 0.56 and above measured of those without gravity
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
-KEPT_ROWS = 0.6  # share of rows that another reading of a log has to keep
 
 # ---- logs beside each other
 
@@ -64,8 +65,6 @@ CONTRADICTORY = 24  # the same where least squares ranks by bodies that nothing 
 FITTED = 8  # suspects that are fitted with consistent bodies in passing
 MOST_OF_A_KIND = 2  # of each diagnosis
 ROUNDS = 4  # findings of a log
-ENOUGH = 0.3  # share of a joint's instants that has to keep its direction
-FILTER_REACH = 1.0  # how far a filter looks, in periods of its cutoff
 THIN = 10.0  # rate that is enough for a filtered signal, over its cutoff
 FAR_OFF = 50.0  # times a clock is wrong from which it is filtered anew: at 8, noise is one
 CUTOFF_PERIODS = 20.0  # periods of a cutoff that a log lasts, to be filtered there
@@ -94,6 +93,7 @@ FEWEST_PERIODS = 1.5  # of it that the motion has to cover
 
 # ---- what a robot or a log lacks, or has too much
 
+SURE_OF_ALL = 4.0  # standard errors of a size with those of the model: 3.2 made, 4.9 measured
 SURE = 6.0  # standard errors from which a spring is sure, though the error hardly falls
 FAINTEST = 1e-3  # noise below which no more is told of a spring, over the joint's torque
 SPRING_SHARE = 0.5  # share of what contradicts the file that a spring explains at least
@@ -124,6 +124,8 @@ SMALLER = 0.05  # share of a position's changes below its step: noise and slow m
 SHARED = 0.005  # share of its changes that are one step
 ALIKE = 1.1  # changes up to this times as large are one step, rounded
 FAST = 1.5  # speed over the robot file's limit
+STRONGEST = 1e4  # torque that no drive has of which no limit is known [Nm or N]
+LITERAL = 0.005  # share of torques that a law by their targets leaves of commanded ones
 SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
 NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
 SPIKE = 15.0  # times as far from their neighbours as others, spikes are

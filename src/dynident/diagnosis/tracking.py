@@ -22,11 +22,12 @@ from dynident.control.controller import DQ, DQREF, QREF, Controller
 from dynident.control.controller import Q as POSITION
 from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.scene import TINY, find_steady_instants
-from dynident.diagnosis.screening import average_errors
+from dynident.diagnosis.scene import TINY
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import DecimationFilter, count_filter_edge
+from dynident.instants.motion import find_steady_instants
+from dynident.instants.squares import average_errors
 from dynident.recording.mend import Mending, shift_in_time
 from dynident.recording.prepare import Samples
 

@@ -8,9 +8,10 @@ from itertools import combinations, permutations
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.scene import WRENCHES, Scene
+from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
 from dynident.dynamics.contacts import follow_contact
+from dynident.instants.motion import WRENCHES
 from dynident.robot.rotations import to_rpy
 
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}

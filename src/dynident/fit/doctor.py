@@ -11,10 +11,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
+from dynident.diagnosis.signs import Sign, find_signs
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.fit.signals import Sign, find_signs
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem

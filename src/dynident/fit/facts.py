@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from dynident.diagnosis.signs import find_signs
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import find_run_extremes
 from dynident.fit.figures import collect_log_settings
 from dynident.fit.logs import LogWords, put_logs_into_words
 from dynident.fit.provenance import hash_log
-from dynident.fit.signals import find_signs
 from dynident.fit.verdict import Reason, list_limit_reasons, list_sign_reasons
 from dynident.recording.floating import measure_base_turn
 from dynident.recording.prepare import Preparation

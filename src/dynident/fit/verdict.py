@@ -10,8 +10,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.signs import NUMBERS, STILL, Sign
 from dynident.diagnosis.thresholds import QUIET
-from dynident.fit.signals import NUMBERS, STILL, Sign
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""

@@ -9,6 +9,7 @@ import numpy as np
 from dynident.consistency.disbelief import is_far_from_one
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
@@ -23,6 +24,12 @@ from dynident.robot.rotations import convert_rotation_vector, convert_rpy, to_rp
 
 POOR_CONDITION = 1000.0
 POOR_FIT_PERCENT = 50.0
+SLOW_SAMPLING = 40.0
+"""Rate below which a log says little of accelerations [Hz]."""
+GRAVITY, INERTIA, DRIVE = "masses and first moments", "inertias", "drives"
+"""Kinds of parameters, in words."""
+REMAINING = 4.0
+"""Standard errors from zero of what is known to a quarter."""
 LINEAR = 0.03
 """Turn of a sensor whose square is no longer left out [rad]."""
 
@@ -89,10 +96,12 @@ def warn_of_lack_of_fit(fit: LackOfFit, names: Sequence[str]) -> list[str]:
     ]
 
 
-def warn_of_weak_excitation(problem: Problem, system: System, found: Estimate) -> list[str]:
-    """What the log does not determine well, in words."""
+def warn_of_weak_excitation(
+    problem: Problem, system: System, found: Estimate, logs: Sequence[LogFacts]
+) -> list[str]:
+    """What the logs do not determine well, in words."""
     condition, _, _ = system.condition()
-    notes = []
+    notes = warn_of_slow_sampling(problem, found, min(log.settings["rate_hz"] for log in logs))
     if POOR_CONDITION < condition <= UNEXCITED:
         own = problem if found.essential is None else problem.only(found.essential.kept)
         weakest = describe_weak_combination(own, system)
@@ -105,6 +114,37 @@ def warn_of_weak_excitation(problem: Problem, system: System, found: Estimate) -
             "values, or little excited"
         )
     return notes
+
+
+def warn_of_slow_sampling(problem: Problem, found: Estimate, rate: float) -> list[str]:
+    """What logs at a low rate determine nevertheless, in words.
+
+    Accelerations are lost first: they rest on three neighbouring samples.
+    """
+    if rate >= SLOW_SAMPLING:
+        return []
+    base, standard = problem.base, problem.idim.parameters
+    kept = range(base.count) if found.essential is None else found.essential.kept
+    own = [standard[base.kept[k]] for k in kept]
+    sure = np.abs(found.beta) > REMAINING * found.covariance.std
+    said = []
+    for kind in (GRAVITY, INERTIA, DRIVE):
+        some = [k for k, each in enumerate(own) if classify_symbol(each.symbol) == kind]
+        left = [own[k].name for k in some if sure[k]]
+        if some:
+            names = f" ({', '.join(left)})" if left and len(left) < len(some) else ""
+            said.append(f"{len(left)} of {len(some)} of {kind}{names}")
+    return [
+        f"sampled at {rate:.3g} Hz: known to a quarter and better are, each with what is regrouped "
+        f"with it, {', '.join(said)}; log at 100 Hz or more for the rest"
+    ]
+
+
+def classify_symbol(symbol: str) -> str:
+    """What a parameter is known by: a robot at rest, its accelerations, or its drives."""
+    if symbol in INERTIAL[:4]:
+        return GRAVITY
+    return INERTIA if symbol in INERTIAL or symbol.startswith("Ia") else DRIVE
 
 
 def warn_of_disbelief(problem: Problem, found: Estimate) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.core.words import format_entry, format_number, format_percent, format_table
+from dynident.core.words import format_number, format_percent
 from dynident.fit.figures import ALL_SAMPLES
 from dynident.fit.json import PACKED, read_document
 
@@ -134,22 +134,3 @@ def find_held_out(told: Mapping[str, Any]) -> str:
         if figure["rows"] == ALL_SAMPLES
     ]
     return f"{format_percent(max(percents))} %"
-
-
-def format_zoo(rows: Sequence[ZooRow]) -> list[str]:
-    """The table, and below it whose the logs and robot files are."""
-    columns = [
-        ("robot", [row.robot for row in rows]),
-        ("joints", [str(row.joints) for row in rows]),
-        ("method", [row.method for row in rows]),
-        ("held out", [row.held_out for row in rows]),
-        ("verdict", [row.verdict for row in rows]),
-    ]
-    lines = format_table("zoo", [row.name for row in rows], columns)
-    lines += format_entry(
-        "  held out",
-        "largest error of logs that were not fitted: torque, or positions of a free simulation",
-    )
-    for row in rows:
-        lines += format_entry(f"  {row.name}", f"{row.source} ({row.licence})")
-    return lines

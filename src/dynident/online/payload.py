@@ -37,7 +37,7 @@ from dynident.core.inertia import (
     to_inertial_parameters,
     to_pseudo_inertia,
 )
-from dynident.core.options import Options, refuse_nonpositive
+from dynident.core.options import Options, refuse_negative, refuse_nonpositive
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance
@@ -87,6 +87,8 @@ TOLD = 1e-9
 """Eigenvalue of a correlation of which something is told."""
 GAIN_STD = 0.5
 """Of drive gains about one, before the log tells more."""
+LIKE_FILE = 0.03
+"""Logarithm of a gain that is no more than the file's own error."""
 HEAVIEST = 1e6
 """Of a known load [kg]."""
 IN_ALL, PER_JOINT = "all", "joint"
@@ -105,6 +107,11 @@ class Loading(Options):
         Annotated[Name, make_choice_validator((IN_ALL, PER_JOINT))],
         "of a known `mass`: one gain in all, or one a joint",
     ] = IN_ALL
+    gain_error: Annotated[
+        Annotated[Number, AfterValidator(refuse_negative), Field(lt=1.0)] | None,
+        "standard deviation of the drives' gains, as a share of them, in the intervals; unless "
+        "given, as far as the robot file and the model without the load differ",
+    ] = None
     seed: Annotated[Count, "of the draws that the intervals are of"] = 0
 
     def __post_init__(self) -> None:
@@ -407,7 +414,20 @@ def identify_load(
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
             gains = Gains(("all",), np.array([scale]), np.array([std]))
     phi, draws, certificate = find_consistent_load(fit, unit, loading.seed)
-    if mass is not None:
+    if mass is None:
+        offset, spread = 0.0, loading.gain_error
+        if spread is None:
+            told = measure_gain_by_file(problem, rest.A, beta)
+            offset, spread = 0.5 * np.log(told), 0.5 * abs(np.log(told))
+            if spread > 0.5 * LIKE_FILE:
+                warnings.append(
+                    f"by the robot file's inertials the drives give {told:.3g} times what they "
+                    "say; the intervals have that as well as 1: weigh a known mass (mass), or "
+                    "state gain_error"
+                )
+        normal = np.random.default_rng([loading.seed, 1]).normal(size=(len(draws), 1))
+        draws = draws * np.exp(offset + spread * normal)
+    else:
         # torques, and with them all of the load, are in one unit that the mass tells
         phi, draws = phi * (mass / phi[0]), draws * (mass / draws[:, :1])
     return Load(
@@ -415,6 +435,31 @@ def identify_load(
         tuple(DRIFTS[symbol] for symbol in chosen), (*tests, *more), certificate, gains,
         moved, tuple(warnings),
     )  # fmt: skip
+
+
+def measure_gain_by_file(problem: Problem, A: Array, beta: Array) -> float:
+    """How many times the torque that drives say they give, if the file's bodies are right.
+
+    That is one over how often the file's torque stands in the model's, beside drives of their own;
+    1 where the file has no bodies, or none that the log sees.
+
+    Parameters
+    ----------
+    A : ndarray, shape (rows, base parameters)
+        Weighted rows of the loaded log.
+    beta : ndarray, shape (base parameters,)
+        Without the load.
+    """
+    idim, matrix = problem.idim, problem.base.matrix
+    if not problem.robot.has_nominal:
+        return 1.0
+    bodies = np.zeros(len(idim.nominal))
+    bodies[: idim.inertial] = idim.nominal[: idim.inertial]
+    drives, file, model = A @ matrix[:, idim.inertial :], A @ (matrix @ bodies), A @ beta
+    both = np.column_stack([file, model])
+    both = both - drives @ np.linalg.lstsq(drives, both, rcond=None)[0]
+    square, product = float(both[:, 0] @ both[:, 0]), float(both[:, 0] @ both[:, 1])
+    return square / product if product > 0.0 else 1.0
 
 
 def stack_load_columns(

@@ -314,7 +314,7 @@ def conclude_fit(
         *noticed,
         *found.warnings,
         *beside,
-        *(() if found.fitted is not None else warn_of_weak_excitation(fitted, system, found)),
+        *(warn_of_weak_excitation(fitted, system, found, facts) if found.fitted is None else ()),
         *warn_of_disbelief(problem, found),
         *warn_of_sensor_errors(problem, theta),
         *warn_of_nonpassive_drives(problem, theta),

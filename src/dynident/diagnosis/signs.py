@@ -59,7 +59,12 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     if samples.rate < limit.SLOW_RATE:
         slow = f"the rate is {samples.rate:.3g} Hz: is time in ms, or in minutes?"
         found.append(Sign("rate", slow))
-    found += [*find_wrapped_angles(robot, samples), *find_copied_columns(robot, samples)]
+    found += [
+        *find_wrapped_angles(robot, samples),
+        *find_copied_columns(robot, samples),
+        *find_counts(robot, samples),
+        *find_commanded_torques(robot, samples),
+    ]
     fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
@@ -89,6 +94,56 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     if not any(sign.kind == "unsigned" for sign in found):
         found += find_unsigned_log(robot, samples)
     return (*find_lost_rows(samples), *found)
+
+
+def find_counts(robot: Robot, samples: Samples) -> Iterator[Sign]:
+    """Torques that are whole numbers far beyond any drive: counts of a converter."""
+    tau = samples.joint_torque[:, -robot.n :]
+    peaks = np.max(np.abs(tau[:TYPICAL]), axis=0)
+    limits = np.array([joint.effort for joint in robot.joints])
+    known = np.isfinite(limits) & (limits > 0.0)
+    most = np.where(known, limits, np.max(limits[known], initial=limit.STRONGEST))
+    if np.median(peaks / most) > 1.0 and all(
+        np.array_equal(own, np.round(own)) for own in (tau[:TYPICAL], tau)
+    ):
+        yield Sign(
+            "counts",
+            f"all torques are whole numbers, up to {np.max(np.abs(tau)):.0f}: are they counts of a "
+            "converter, or thousandths of a rated torque? Give gain of [[drive]], or units",
+        )
+
+
+def find_commanded_torques(robot: Robot, samples: Samples) -> Iterator[Sign]:
+    """Torques that a law asks for by the log's own targets and positions: no sensor is so exact.
+
+    ``tau = kp (qref - q) + kd (dqref - dq) + ki * integral + c`` of two neighbouring samples alike,
+    whatever the gains.
+    """
+    if samples.qref is None or samples.torque != "measured":
+        return
+    start, stop = max(samples.runs, key=lambda run: run[1] - run[0])
+    own = slice(start, min(stop, start + TYPICAL))
+    told = []
+    for j in range(robot.n):
+        tau = samples.joint_torque[own, j - robot.n]
+        parts = [samples.qref[own, j], samples.measured[own, j - robot.n]]
+        rates = [np.gradient(part) for part in parts]
+        columns = np.column_stack(
+            [*parts, *rates, np.cumsum(parts[0] - parts[1]), np.ones(len(tau))]
+        )
+        lengths = np.linalg.norm(columns, axis=0)
+        columns /= np.where(lengths > 0.0, lengths, 1.0)
+        spread = float(np.std(tau))
+        rest = tau - columns @ np.linalg.lstsq(columns, tau, rcond=1e-9)[0]
+        if spread > 0.0 and len(tau) > 10 * columns.shape[1]:
+            told.append(float(np.std(rest)) / spread)
+    if told and max(told) < limit.LITERAL:
+        yield Sign(
+            "commanded",
+            "the torques are what a controller asks for by its targets, to "
+            f"{100.0 * max(told):.1g} %: commanded ones, without what drives add or lag",
+            0.5 * limit.COARSE,
+        )
 
 
 def find_unsigned_log(robot: Robot, samples: Samples) -> Iterator[Sign]:

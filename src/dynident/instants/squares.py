@@ -13,7 +13,6 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
-from dynident.diagnosis import thresholds as limit
 from dynident.dynamics.base import BaseParameters
 from dynident.regression.factors import System
 
@@ -26,6 +25,12 @@ LEAST = 1e-150
 """Length of a column that is taken for the length of one of zeros."""
 LEAST_NOISE = 1e-12
 """Squared, of a row: the torque of all rows of a joint is 1."""
+KEPT_ROWS = 0.6
+"""Share of rows that another reading of a log has to keep."""
+OTHER_UNIT = 3.0
+"""Times that torques are off, from which their unit is another."""
+NO_ERROR = 0.001
+"""Relative error below which there is none."""
 
 
 def triangularise(rows: Array, rest: float = 0.0) -> System:
@@ -183,7 +188,7 @@ class LeastSquares:
     def as_many_as(self, other: LeastSquares) -> bool:
         """Whether few rows are lost against others, and of no joint all."""
         none = (self.squares == 0.0) & (other.squares > 0.0)
-        return self.rows >= limit.KEPT_ROWS * other.rows and not np.any(none)
+        return self.rows >= KEPT_ROWS * other.rows and not np.any(none)
 
     @property
     def scale(self) -> Array:
@@ -195,7 +200,7 @@ class LeastSquares:
     @cached_property
     def sharp_scale(self) -> Array:
         """Weights of the groups' squares, each in what least squares leaves of it."""
-        return self.scale * (self.blurred / np.maximum(self.free_errors(), limit.NO_ERROR)) ** 2
+        return self.scale * (self.blurred / np.maximum(self.free_errors(), NO_ERROR)) ** 2
 
     @cached_property
     def system(self) -> System:
@@ -281,11 +286,36 @@ class LeastSquares:
 
     def fit_bodies(self, coarser: float) -> Array:
         """The same of rows that are counted in so many times what least squares leaves of them."""
-        own = self.system
-        noise = coarser * np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE))
-        system = System(own.A / noise, own.b / noise, own.rest / noise**2)
+        own, unit = self.system, self.unit
+        noise = coarser * np.sqrt(max(own.rest / max(1, self.rows), LEAST_NOISE)) / unit
+        system = System(own.A / noise, own.b / (unit * noise), own.rest / (unit * noise) ** 2)
         known = Knowledge(prior="none", gyration=0.0)
-        return build_feasible_set(self.base, system, known).roughly(system)
+        return unit * build_feasible_set(self.base, system, known).roughly(system)
+
+    @property
+    def unit(self) -> float:
+        """How many times the file's bodies are in the torques, where that is far off; else 1.
+
+        What nobody sees is pulled to the file's bodies, of that unit of torque.
+        """
+        idim = self.base.idim
+        asked = self.system.A @ (self.base.matrix @ idim.nominal)
+        square = float(asked @ asked)
+        times = abs(float(asked @ self.system.b)) / square if square > 0.0 else 1.0
+        return 1.0 if times == 0.0 or 1.0 / OTHER_UNIT < times < OTHER_UNIT else times
+
+
+def add_prior(base: BaseParameters, system: System) -> System | None:
+    """A system of base parameters as one of all, with what is believed of the robot's bodies.
+
+    None where nothing is believed: ``||A B theta - b||^2 + ||P theta - t||^2``.
+    """
+    prior = Knowledge().of(base.idim.robot)
+    if prior.weight <= 0.0:
+        return None
+    P, t = prior.rows(base.matrix.shape[1])
+    rows = np.vstack([system.A @ base.matrix, P])
+    return triangularise(np.column_stack([rows, [*system.b, *t]]), system.rest)
 
 
 def join(problems: Sequence[LeastSquares]) -> LeastSquares | None:
@@ -294,3 +324,14 @@ def join(problems: Sequence[LeastSquares]) -> LeastSquares | None:
     for each in reversed(problems):
         found = replace(each, beside=found)
     return found
+
+
+def average_errors(errors: Array) -> float:
+    """Geometric mean over the groups, in which each that becomes so many times better counts alike.
+
+    What is small beside its friction, as torques of wrists are, has large errors under any reading,
+    and these would hide all else in a mean of squares. Groups without a row, whose errors are 0,
+    are not counted: equations of a base that nothing measures the wrench of.
+    """
+    told = errors[errors > 0.0]
+    return float(np.exp(np.mean(np.log(np.maximum(told, NO_ERROR))))) if len(told) else 0.0
