@@ -156,7 +156,7 @@ def test_a_page_and_axes_draw_the_same_panel():
 
 
 def test_colours_have_a_name_in_the_style_sheet_by_day_and_by_night():
-    style = resources.files("dynident.report").joinpath("style.css.j2").read_text("utf-8")
+    style = resources.files("dynident.plots").joinpath("style.css.j2").read_text("utf-8")
     for name in COLOURS.values():
         assert len(re.findall(rf"--{name}: #", style)) == 2, name
 
@@ -183,7 +183,7 @@ def test_a_browser_enlarges_a_stretch_and_tells_values(tmp_path):
     if browser is None:
         pytest.skip("there is no Chromium on this machine")
     chart = render_chart(Chart((wave(), wave()), shared=True), "waves")
-    script = resources.files("dynident.report").joinpath("chart.js").read_text("utf-8")
+    script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
     keys = "+++"
     act = f"""
     const area = document.querySelector(".area");

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,23 @@ if TYPE_CHECKING:
 
 
 @cache
-def load_templates(package: str) -> Environment:
-    """The templates of a package, by file name; what is filled in is escaped, and not left out."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+def load_templates(*packages: str) -> Environment:
+    """The templates of packages, by file name, the first that has one counts.
 
-    here = resources.files(package)
+    What is filled in is escaped, and not left out.
+    """
+    from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
+
     return Environment(
-        loader=FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8")),
+        loader=ChoiceLoader([FunctionLoader(partial(read_template, each)) for each in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def read_template(package: str, name: str) -> str | None:
+    """A template's text; None where the package has none of this name."""
+    file = resources.files(package).joinpath(name)
+    return file.read_text("utf-8") if file.is_file() else None

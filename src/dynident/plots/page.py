@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.arrays import Array, find_runs
+from dynident.core.templates import load_templates
 from dynident.plots.charts import (
     COLOURS,
     STRIP,
@@ -30,6 +32,9 @@ from dynident.plots.charts import (
     list_labelled,
     thin_to_extremes,
 )
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 UNITS = 10_000
 """Of a panel's width and of its height."""
@@ -48,6 +53,11 @@ GLYPHS = {"disc": "●", "diamond": "◆", "ring": "○", "bar": "❙"}
 
 Scale = tuple[float, float]
 """The least and the greatest number of an axis; of logarithms where it is logarithmic."""
+
+
+def load_page_templates(package: str) -> Environment:
+    """The templates of a package whose pages have the style and the script of this one."""
+    return load_templates(package, "dynident.plots")
 
 
 def render_chart(chart: Chart, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self, Unpack, cast
@@ -580,6 +580,11 @@ def filter_stretch(
     return q, dq, ddq
 
 
+def count_felt_samples(position_hz: Iterable[float], rate: float) -> int:
+    """Samples at each end of a run in which filters and differences feel the end."""
+    return max(2, *(count_filter_edge(hz, rate) for hz in position_hz))
+
+
 def trim_filter_edges(
     recording: Recording,
     runs: tuple[tuple[int, int], ...],
@@ -588,7 +593,7 @@ def trim_filter_edges(
 ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
     """What of each run the edges of the filters leave to be fitted, and what is to be said."""
     name, rate = recording.name, recording.rate
-    margin = max(2, *(count_filter_edge(hz, rate) for hz in cutoffs.position))
+    margin = count_felt_samples(cutoffs.position, rate)
     longest = 2 * max(f.half for f in filters) + 1
     segments, notes = [], []
     for start, stop in runs:

@@ -8,7 +8,6 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.templates import load_templates
 from dynident.core.words import format_number
 from dynident.excitation.certificate import Kept
 from dynident.excitation.excite import Excitation
@@ -28,7 +27,7 @@ from dynident.plots.charts import (
     Rule,
     label_joint,
 )
-from dynident.plots.page import render_chart
+from dynident.plots.page import load_page_templates, render_chart
 from dynident.report.html import Row, Statement, Table, build_column_table
 from dynident.report.replay import render_replay_page
 from dynident.report.trajectory import (
@@ -89,7 +88,7 @@ def render_excitation_page(found: Excitation, replay: str) -> str:
     if sensed is not None:
         weak += [f"beyond {found.sensor}, {sensed.why(k)}" for k in sensed.weak]
     return (
-        load_templates("dynident.report")
+        load_page_templates("dynident.report")
         .get_template("excitation.html.j2")
         .render(
             title=found.robot.name,

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import WIDTH, format_entry, format_number, format_percent, format_table
 from dynident.plots.charts import BLUE, PALE, RED, Chart, Curve, Panel
-from dynident.plots.page import render_chart
+from dynident.plots.page import load_page_templates, render_chart
 from dynident.report.fit import Fit
 from dynident.report.html import Row, Statement, Table
 
@@ -226,7 +225,7 @@ def render_fleet_page(fleet: Fleet) -> str:
     drives, robots = list_drive_columns(fleet), list_robot_columns(fleet)
     verdict = fleet.fit.verdict
     return (
-        load_templates("dynident.report")
+        load_page_templates("dynident.report")
         .get_template("fleet.html.j2")
         .render(
             title=fleet.fit.robot.name,

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynident.core.inertia import find_smallest_eigenvalue, to_com
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import (
     format_common_values,
@@ -31,7 +30,7 @@ from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
 from dynident.plots.friction import chart_friction
 from dynident.plots.ground import chart_contact_forces, chart_footholds
-from dynident.plots.page import render_chart
+from dynident.plots.page import load_page_templates, render_chart
 from dynident.regression.rows import list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
 from dynident.report.comparison import (
@@ -124,7 +123,7 @@ def render_comparison_page(found: Comparison) -> str:
     methods = list(dict.fromkeys(each.method for each in found.candidates))
     own = [found.candidates[k] for k in found.members(found.choice.method)]
     return (
-        load_templates("dynident.report")
+        load_page_templates("dynident.report")
         .get_template("comparison.html.j2")
         .render(
             title=found.robot.name,

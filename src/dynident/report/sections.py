@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynident.consistency.gyration import describe_gyrations
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
 from dynident.fit.figures import PositionSeries, Series, list_efforts
@@ -18,7 +17,7 @@ from dynident.plots.charts import Chart
 from dynident.plots.coverage import chart_spectra
 from dynident.plots.curves import chart_positions, chart_torques
 from dynident.plots.friction import chart_friction
-from dynident.plots.page import render_chart
+from dynident.plots.page import load_page_templates, render_chart
 from dynident.plots.parameters import chart_precision
 from dynident.plots.residuals import chart_autocorrelation
 from dynident.regression.rows import list_position_groups, list_torque_groups
@@ -117,7 +116,7 @@ class Section:
 
     def render(self, key: str, page: Page) -> tuple[str, str, str]:
         """Its anchor, its title and its HTML."""
-        template = load_templates("dynident.report").get_template("sections.html.j2")
+        template = load_page_templates("dynident.report").get_template("sections.html.j2")
         body = getattr(template.module, self.macro or key)(**self.fill(page))
         title = self.title if isinstance(self.title, str) else self.title(page.result)
         return key, title, str(body).strip()
@@ -302,7 +301,7 @@ def render_result_page(
     bodies = [section.render(key, page) for key, section in SECTIONS.items()]
     logs = format_count(len(list_fitted_logs(result)), "log")
     return (
-        load_templates("dynident.report")
+        load_page_templates("dynident.report")
         .get_template("template.html.j2")
         .render(
             title=result.robot.name,

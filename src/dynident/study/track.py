@@ -19,7 +19,6 @@ from dynident.core.options import broadcast_to_joints, read_options
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
-from dynident.filters.causal import CausalFilter
 from dynident.fit.determined import SAME
 from dynident.online.channels import Channels, find_channels
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
@@ -222,7 +221,7 @@ class Follower:
         track = setting.study.track
         options = read_options(Tracking, track)
         self.rate, self.sigma, self.base, self.channels = rate, sigma, base, channels
-        self.filter = CausalFilter(*channels.widths, setting.cutoff, rate)
+        self.filter = channels.build_filter(setting.cutoff, rate)
         self.step = max(1, int(0.5 * rate / setting.cutoff + 1e-9))
         self.tracker = Tracker(
             base,
