@@ -30,10 +30,10 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.fit.doctor import Report
+from dynident.live.messages import Row
 from dynident.recording.mend import Mending
 from dynident.robot import load_robot
 from dynident.study import run as facade
-from dynident.study.track import Row
 
 RATE = 500.0
 ARM = ["--robot", "arm.urdf", "--log", "a.csv"]

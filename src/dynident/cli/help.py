@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import typer
@@ -34,11 +35,24 @@ VALUES = {
     "<int>": "N",
 }
 """What a flag is given, by the parser's names of types."""
+PORT = 8790
+"""Of the page of a run that is followed."""
+LEFT_OUT = {"--live": str(PORT)}
+"""Flags whose value may be left out, and what it then is; a value that is given is a number."""
 WHOLE = "dynident.help.whole"
 
 
 class GroupedCommand(TyperCommand):
     """A command whose page has its flags in groups; those of methods where they are asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill in values that may be left out, for which the parser has no word."""
+        told: list[str] = []
+        for word, following in zip_longest(args, args[1:], fillvalue=""):
+            told.append(word)
+            if word in LEFT_OUT and not following.isdecimal():
+                told.append(LEFT_OUT[word])
+        return super().parse_args(ctx, told)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, and flags group by group."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.help import PORT
 from dynident.cli.options import (
     FrictionOption,
     LogFlags,
@@ -20,7 +22,7 @@ from dynident.cli.options import (
     add_log_flags,
     override_section,
 )
-from dynident.cli.output import print_json
+from dynident.cli.output import say
 from dynident.cli.studies import BandwidthOption, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
@@ -28,9 +30,10 @@ from dynident.study.study import TRACKING
 if TYPE_CHECKING:
     from dynident.report.fit import Fit
     from dynident.study.study import Study
-    from dynident.study.track import Noticed, Row
 
 PIPE = "-"
+WAIT = 0.1
+"""Between two looks whether a page that stays was asked to go [s]."""
 
 
 @add_flags(TRACKING, "track")
@@ -58,6 +61,24 @@ def track(
         typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    signals: Annotated[
+        bool,
+        typer.Option("--signals", help="With --json, lines of all samples: torques, load, drift."),
+    ] = False,
+    mcap: Annotated[
+        Path | None,
+        typer.Option("--mcap", help="An MCAP file of all of it, which grows while it runs."),
+    ] = None,
+    live: Annotated[
+        int | None,
+        typer.Option(
+            "--live",
+            metavar="[PORT]",
+            min=0,
+            max=65535,
+            help=f"A page on this machine alone; at port {PORT} unless given, 0 for any.",
+        ),
+    ] = None,
     *,
     told: LogFlags,
     options: dict[str, Any],
@@ -67,9 +88,11 @@ def track(
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs
     from dynident.study.study import list_input_files
-    from dynident.study.track import Noticed, build_track_setting
+    from dynident.study.track import build_track_setting
     from dynident.study.track import track_log as run
 
+    if signals and not json:
+        raise InputError("--signals are lines of JSON: give --json, too")
     own = source.endswith(".toml")
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if own:
@@ -81,25 +104,29 @@ def track(
         section = told.locate_log(chosen, source.split(","))
     elif told.keys:  # a stream has no files, but columns and units
         section = told.locate_log(chosen, [PIPE] if section is None else section.files)
-    if state is not None:
+    outputs = [each for each in (state, mcap) if each is not None]
+    if outputs:
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
-        refuse_outputs([state], [*inputs, *log, *known])
+        refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
-    write = make_writer(json)
     head = [] if result is None else [format_trust(result)]
+    wanted = {"as_json": json, "signals": signals, "mcap": mcap, "port": live}
+    with (
+        catch_stop_signals() as stopped,
+        name_study_in_errors(place),
+        tracked.open_outlets(sys.stdout, lambda words: say("note", [words]), **wanted) as outlets,
+    ):
 
-    def tell(each: Row | Noticed) -> None:
-        while head:
-            typer.echo(head.pop(), err=True)
-        write(each)
-        sys.stdout.flush()
-        if isinstance(each, Noticed) and not json:
-            typer.echo(f"note: {describe_event(each)}", err=True)
+        def tell(message: Any) -> None:
+            while head:
+                typer.echo(head.pop(), err=True)
+            outlets.write(message)
 
-    with catch_stop_signals() as stopped, name_study_in_errors(place):
+        if outlets.address:
+            typer.echo(f"page at {outlets.address}", err=True)
         follower = run(
             tracked,
             None,
@@ -108,9 +135,16 @@ def track(
             follow=follow,
             rate=told.keys.get("rate"),
             state=state,
+            signals=outlets.signals,
             stopped=stopped,
         )
-    if stopped():
+        early = stopped()
+        outlets.end("the stream has ended")
+        if outlets.address and not early:
+            typer.echo("the stream has ended; the page stays until Ctrl-C", err=True)
+            while not stopped():
+                time.sleep(WAIT)
+    if early:
         typer.echo(f"stopped after {follower.taken} samples", err=True)
         if state is None:
             raise typer.Exit(130)
@@ -140,71 +174,6 @@ def choose_settings(
         )
     plain = validate_data(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None
-
-
-def make_writer(json: bool) -> Callable[[Row | Noticed], None]:
-    """Writes estimates to stdout."""
-    from dynident.study.track import Noticed, Row
-
-    begun = False
-
-    def table(each: Row | Noticed) -> None:
-        nonlocal begun
-        if isinstance(each, Noticed):
-            return
-        if not begun:
-            names = each.base.names
-            head = [*names, *(f"std_{name}" for name in names)]
-            theta = () if each.theta is None else each.base.idim.names
-            head += [*(f"consistent_{name}" for name in theta), "load", "std_load"]
-            sys.stdout.write(",".join(["time", "samples", *head]) + "\n")
-            begun = True
-        load = ("", "") if each.load is None else each.load
-        cells = [each.time, each.samples, *each.beta, *each.std]
-        cells += [*(() if each.theta is None else each.theta), *load]
-        shown = (c if isinstance(c, str) else f"{c:.9g}" for c in cells)
-        sys.stdout.write(",".join(shown) + "\n")
-
-    def lines(each: Row | Noticed) -> None:
-        if isinstance(each, Noticed):
-            found: dict[str, object] = {
-                "time": each.time,
-                "event": each.event.kind,
-                "statistic": each.event.statistic,
-                "threshold": each.event.threshold,
-            }
-        else:
-            assert isinstance(each, Row)
-            names = each.base.names
-            found = {
-                "time": each.time,
-                "samples": each.samples,
-                "beta": dict(zip(names, each.beta.tolist(), strict=True)),
-                "std": dict(zip(names, each.std.tolist(), strict=True)),
-                "load": None
-                if each.load is None
-                else dict(zip(("mass", "std"), each.load, strict=True)),
-            }
-            if each.theta is not None:
-                found["consistent"] = dict(
-                    zip(each.base.idim.names, each.theta.tolist(), strict=True)
-                )
-        print_json(found, indent=None)
-
-    return lines if json else table
-
-
-def describe_event(noticed: Noticed) -> str:
-    """An event as a note."""
-    event = noticed.event
-    what = {
-        "load": "another load than before",
-        "released": "no load besides the model's any more",
-    }[event.kind]
-    return (
-        f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "
-        f"expected below {event.threshold:.0f})"
-    )
 
 
 @contextmanager

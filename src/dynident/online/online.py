@@ -667,6 +667,41 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     return examine_half_window(s, pace, m, memory)
 
 
+@jit
+def predict(whole, real, memory_whole, memory_real, beta, sample):  # type: ignore[no-untyped-def]
+    """Right-hand sides of a sample by what was learnt before it, shape (dof,).
+
+    NaN of equations that are not followed, and of those that unmeasured forces act on. The memory
+    stays as it was.
+    """
+    s, pace, m = unpack_model(whole, real)
+    dof, p = s.dof, s.p
+    memory = unpack_memory(memory_whole, memory_real, p)
+    at = len(sample) - (3 + s.forces) * dof
+    q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
+    tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
+    levers = sample[at:].reshape((s.forces, dof))
+    rows = np.empty((dof, s.wide + 1))
+    state = memory.state.copy()
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows)
+    memory.state[:] = state
+    found = np.full(dof, np.nan)
+    for g in range(dof):
+        touched = False
+        for k in range(s.forces):
+            touched = touched or levers[k, g] != 0.0
+        if touched or m.sigma[g] == np.inf:
+            continue
+        total = 0.0
+        for k in range(p):
+            total += rows[g, k] * beta[k]
+        if memory.counts[MODE] != 0:
+            for k in range(LOAD):
+                total += rows[g, m.load[k]] * memory.load_beta[k]
+        found[g] = total * m.sigma[g]
+    return found
+
+
 def build_friction_tables(
     base: BaseParameters, drive: Sequence[tuple[DriveColumn, int, int]]
 ) -> tuple[Integers, Array, Integers, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
     BAD,
     CHANGED,
+    LEVEL,
     LOAD,
     MODE,
     QUIETLY,
@@ -40,6 +41,7 @@ from dynident.online.online import (
     build_friction_tables,
     count_memory_entries,
     pack_vectors,
+    predict,
     step,
     unpack_memory,
 )
@@ -126,6 +128,22 @@ class Event:
     sample: int
     statistic: float
     threshold: float
+
+
+class Surprise(NamedTuple):
+    """How far samples are from what the model says.
+
+    Attributes
+    ----------
+    statistic, threshold : float
+        Of the last test for a change, as of an `Event`; zero before the first.
+    level : float
+        Mean square of the normalised innovations, as learnt: 1 where sigma is right.
+    """
+
+    statistic: float
+    threshold: float
+    level: float
 
 
 @dataclass(frozen=True)
@@ -316,10 +334,7 @@ class Tracker:
         InputError
             When a value is not finite, or a contact is not known; the tracker is then as it was.
         """
-        sample, parts = self._sample, self._parts
-        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
-        if self._contacts or bearing:
-            self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        sample = self._fill_sample(q, dq, ddq, tau, bearing)
         along = np.empty(0)
         if self._instruments is not None:
             if reference is None:
@@ -343,6 +358,50 @@ class Tracker:
         total = self._memory.total
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def predict(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        bearing: Collection[str] = (),
+    ) -> Array:
+        """What `tau` of a sample should be by what was learnt so far; `update` comes after it.
+
+        Parameters
+        ----------
+        q, dq, ddq, bearing
+            As `update` takes them.
+
+        Returns
+        -------
+        ndarray, shape (dof,)
+            Right-hand sides, with what is carried [Nm or N]. NaN of equations that are not
+            followed, and of those that forces act on which nothing measures.
+
+        Raises
+        ------
+        InputError
+            When a contact is not known.
+        """
+        sample = self._fill_sample(q, dq, ddq, 0.0, bearing)
+        beta = self._memory.beta if self.loaded else self._recursion.beta  # a load's are held
+        return np.asarray(predict(*self._model, self._whole, self._real, beta, sample))
+
+    def _fill_sample(
+        self,
+        q: npt.ArrayLike,
+        dq: npt.ArrayLike,
+        ddq: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        bearing: Collection[str],
+    ) -> Array:
+        """A sample as the compiled functions take it: always the same storage."""
+        parts = self._parts
+        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
+        if self._contacts or bearing:
+            self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        return self._sample
 
     def _fill_levers(self, levers: Array, bearing: Collection[str]) -> None:
         """Jacobians of the contacts that bear unmeasured, zeros of all others."""
@@ -475,6 +534,12 @@ class Tracker:
         if self._answer is None:
             raise InputError("no consistent parameters are followed; give the tracker knowledge")
         return self._answer
+
+    @property
+    def surprise(self) -> Surprise:
+        """How far the samples of the last window are from what the model says."""
+        total = self._memory.total
+        return Surprise(float(total[STATISTIC]), float(total[THRESHOLD]), float(total[LEVEL]))
 
     @property
     def loaded(self) -> bool:

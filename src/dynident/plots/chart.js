@@ -114,16 +114,16 @@ function tell(panel, group, at) {
 }
 
 function listen(panel, group) {
-  const whole = panel.x, hide = () => group.forEach((each) => (each.cursor.hidden = each.told.hidden = each.mark.hidden = true));
+  const hide = () => group.forEach((each) => (each.cursor.hidden = each.told.hidden = each.mark.hidden = true));
   const share = (event) => { const box = panel.area.getBoundingClientRect(); return (event.clientX - box.left) / box.width; };
   const find = (at) => panel.seen[0] + (panel.seen[1] - panel.seen[0]) * Math.min(1, Math.max(0, at));
   const enlarge = (low, high) => {
-    const width = Math.min(high - low, whole[1] - whole[0]);
-    if (!(width > 1e-4 * (whole[1] - whole[0]))) return;
-    const start = Math.min(Math.max(low, whole[0]), whole[1] - width);
+    const width = Math.min(high - low, panel.x[1] - panel.x[0]);
+    if (!(width > 1e-4 * (panel.x[1] - panel.x[0]))) return;
+    const start = Math.min(Math.max(low, panel.x[0]), panel.x[1] - width);
     for (const each of group) show(each, [start, start + width]);
   };
-  let from = null, at = 0.5 * (whole[0] + whole[1]);
+  let from = null, at = 0.5 * (panel.x[0] + panel.x[1]);
   hide();
   panel.area.addEventListener("pointermove", (event) => {
     at = find(share(event));
@@ -140,7 +140,7 @@ function listen(panel, group) {
     from = null; panel.mark.hidden = true;
   });
   panel.area.addEventListener("pointerleave", () => { from = null; hide(); });
-  panel.area.addEventListener("dblclick", () => enlarge(...whole));
+  panel.area.addEventListener("dblclick", () => enlarge(...panel.x));
   panel.area.tabIndex = 0;
   panel.area.setAttribute("role", "application");
   panel.area.setAttribute("aria-label", "Chart: arrows move, plus and minus enlarge and reduce, 0 shows all");
@@ -149,11 +149,11 @@ function listen(panel, group) {
     const [low, high] = panel.seen, width = high - low, step = 0.02 * width;
     const move = { ArrowLeft: -step, ArrowRight: step }[event.key];
     if (move !== undefined) {
-      at = Math.min(whole[1], Math.max(whole[0], at + move));
+      at = Math.min(panel.x[1], Math.max(panel.x[0], at + move));
       if (at < low || at > high) enlarge(low + move, high + move);
     } else if (event.key === "+" || event.key === "=") enlarge(at - 0.35 * width, at + 0.35 * width);
     else if (event.key === "-") enlarge(at - 0.7 * width, at + 0.7 * width);
-    else if (event.key === "0" || event.key === "Escape") enlarge(...whole);
+    else if (event.key === "0" || event.key === "Escape") enlarge(...panel.x);
     else return;
     event.preventDefault();
     tell(panel, group, at);

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -20,16 +21,18 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.fit.determined import SAME
-from dynident.online.channels import Channels, find_channels
+from dynident.live.messages import Equation, Message, Noticed, Row, Signals
+from dynident.live.outlets import Outlets, open_outlets
+from dynident.online.channels import Channels, Instant, find_channels
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
-from dynident.online.tracker import Alarm, Event, Known, Tracker, Tracking
+from dynident.online.tracker import Alarm, Known, Tracker, Tracking
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
-from dynident.robot.model import Robot
+from dynident.robot.model import WRENCH_ROWS, Robot
 from dynident.study.fits import relocate_log_section
 from dynident.study.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
 from dynident.study.study import (
@@ -45,46 +48,6 @@ STANDARD_INPUT = "standard input"
 NO_SIGMA = "a stream has no log that determines its sigma: give --sigma, or a result to start from"
 GAP = 1.5
 """Periods between two stamps from which samples are missing."""
-
-
-class Row(NamedTuple):
-    """An estimate at one time.
-
-    Attributes
-    ----------
-    time : float
-        Of the motion that it follows, a filter's lag before the last sample [s].
-    samples : int
-        Taken in so far.
-    beta, std : ndarray, shape (base parameters,)
-    load : (float, float), or None
-        Mass of a load and its standard deviation, where one is carried [kg].
-    theta : ndarray or None
-        Consistent standard parameters, where they are followed.
-    base : BaseParameters
-        What beta are.
-    """
-
-    time: float
-    samples: int
-    beta: Array
-    std: Array
-    load: tuple[float, float] | None
-    theta: Array | None
-    base: BaseParameters
-
-
-class Noticed(NamedTuple):
-    """A change of the load.
-
-    Attributes
-    ----------
-    time : float
-        [s]
-    """
-
-    time: float
-    event: Event
 
 
 @dataclass(frozen=True)
@@ -190,6 +153,12 @@ class Setting:
             return float(np.max(torque))
         return TORQUE_FACTOR * float(np.max(self.prepare.get("bandwidth", BANDWIDTH)))
 
+    def open_outlets(
+        self, out: TextIO, say: Callable[[str], None], **wanted: Any
+    ) -> AbstractContextManager[Outlets]:
+        """Where messages go, for the length of a block: see `dynident.live.outlets`."""
+        return open_outlets(self.robot.name, out, say, **wanted)
+
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
     """What is tracked by a study, or from a fit on."""
@@ -208,6 +177,8 @@ class Follower:
         Of each equation of motion.
     rate : float
         Of the stream [Hz].
+    signals : bool
+        Whether there is a message of every sample that the tracker takes in.
     """
 
     def __init__(
@@ -217,10 +188,12 @@ class Follower:
         base: BaseParameters,
         sigma: Array,
         rate: float,
+        signals: bool = False,
     ) -> None:
         track = setting.study.track
         options = read_options(Tracking, track)
         self.rate, self.sigma, self.base, self.channels = rate, sigma, base, channels
+        self._start = setting.start
         self.filter = channels.build_filter(setting.cutoff, rate)
         self.step = max(1, int(0.5 * rate / setting.cutoff + 1e-9))
         self.tracker = Tracker(
@@ -231,13 +204,15 @@ class Follower:
             drift=read_options(Drift, track),
             alarm=read_options(Alarm, track),
             drop_below=setting.prepare.get("drop_below", 0.0),
-            start=setting.start,
+            start=self._start,
             knowledge=Knowledge() if options.consistent else None,
             turnover=self.filter.turnover,
             link=options.link,
             instruments=setting.instruments,
         )
         self.each = max(1, round(options.every * rate / self.step))
+        self.signals = signals
+        self._equations = list_followed_equations(base.idim.robot, sigma)
         self._setting = setting
         self._counts = np.zeros(2, dtype=np.int64)  # samples taken, phase of the decimation
         self._last = np.zeros(1)  # time of the last sample
@@ -247,7 +222,7 @@ class Follower:
         """Samples of the stream so far."""
         return int(self._counts[0])
 
-    def feed(self, sample: Sample) -> list[Row | Noticed]:
+    def feed(self, sample: Sample) -> list[Message]:
         """Take in one sample of the stream; what is to be written."""
         counts = self._counts
         gap = sample.time - self._last[0] > GAP / self.rate
@@ -261,9 +236,15 @@ class Follower:
         counts[1] = (counts[1] + 1) % self.step
         if counts[1]:
             return []
-        found: list[Row | Noticed] = []
+        found: list[Message] = []
         at = sample.time - self.filter.lag
-        event = self.tracker.update(*self.channels.compose(out))
+        instant = self.channels.compose(out)
+        predicted = None
+        if self.signals:
+            predicted = self.tracker.predict(instant.q, instant.dq, instant.ddq, instant.bearing)
+        event = self.tracker.update(*instant)
+        if predicted is not None:
+            found.append(self.signal(at, instant, predicted))
         if event is not None:
             found.append(Noticed(at, event))
         if self.tracker.samples % self.each == 0:
@@ -278,16 +259,30 @@ class Follower:
     def row(self, at: float) -> Row:
         """The estimate as it is."""
         tracker = self.tracker
-        load = tracker.load
-        return Row(
-            at,
-            self.taken,
-            tracker.beta,
-            tracker.std,
-            None if load is None else (load.mass, float(load.std[0])),
-            tracker.theta if tracker.consistent else None,
-            self.base,
-        )
+        theta = tracker.theta if tracker.consistent else None
+        return Row(at, self.taken, tracker.beta, tracker.std, self.load, theta, self.base)
+
+    @property
+    def load(self) -> tuple[float, float] | None:
+        """Mass of what is carried and its standard deviation [kg]."""
+        load = self.tracker.load
+        return None if load is None else (load.mass, float(load.std[0]))
+
+    def signal(self, at: float, instant: Instant, predicted: Array) -> Signals:
+        """What is told of a sample that was taken in, and of what had been predicted of it."""
+        places, moved = [k for k, _ in self._equations], None
+        measured = instant.tau.copy()
+        if all(name != "tau" for name, _ in self.channels.others):
+            measured[-self.base.idim.robot.n :] = np.nan
+        if self._start is not None:
+            std = np.sqrt(np.diag(self._start.covariance))
+            change = np.abs(self.tracker.beta - self._start.beta) / std
+            moved = float(change.max()), self.base.names[int(change.argmax())]
+        equations = tuple(equation for _, equation in self._equations)
+        return Signals(
+            at, equations, measured[places], predicted[places], self.load, self.tracker.surprise,
+            moved,
+        )  # fmt: skip
 
     def stored(self) -> bytes:
         """The state as a file."""
@@ -316,6 +311,14 @@ class Follower:
             self.tracker.restore(arrays)
         except (KeyError, ValueError, InputError) as error:
             raise state.damaged from error
+
+
+def list_followed_equations(robot: Robot, sigma: Array) -> list[tuple[int, Equation]]:
+    """Places and names of the equations of motion that have a sigma."""
+    joints = (Equation(j.name, "Nm" if j.kind == "revolute" else "N") for j in robot.joints)
+    base = (Equation(f"base_{part}", unit) for part, unit in WRENCH_ROWS if robot.floating)
+    every = enumerate([*base, *joints])
+    return [(k, equation) for k, equation in every if np.isfinite(sigma[k])]
 
 
 class Earlier(NamedTuple):
@@ -363,12 +366,13 @@ def estimate_log_sigma(setting: Setting, base: BaseParameters, recording: Record
 def track_log(
     setting: Setting,
     source: str | None,
-    write: Callable[[Row | Noticed], None],
+    write: Callable[[Message], None],
     *,
     stream: IO[bytes] | None = None,
     follow: bool = False,
     rate: float | None = None,
     state: Path | None = None,
+    signals: bool = False,
     stopped: Stopped = lambda: False,
 ) -> Follower:
     """Follow a log or a stream from where its state says to its end.
@@ -378,7 +382,7 @@ def track_log(
     source : str or None
         A log's files, separated by commas; None for the study's own log.
     write : callable
-        Given every estimate and event when it comes.
+        Given every message when it comes: estimates, events and, with `signals`, samples.
     stream : binary file, optional
         Read instead of a log: standard input.
     follow : bool
@@ -387,6 +391,8 @@ def track_log(
         Of a stream without time [Hz].
     state : Path, optional
         Read, where it exists, before the first sample, and written after the last.
+    signals : bool
+        Whether there is a message of every sample that the tracker takes in.
     stopped : callable
         Asked between samples.
     """
@@ -431,7 +437,8 @@ def track_log(
                 if text is not None:
                     rate, channels = text.rate, text.channels
                 assert channels is not None  # of the first sample
-                fresh = begin_following(setting, channels, whole, earlier, float(rate or 0.0))
+                hz = float(rate or 0.0)
+                fresh = begin_following(setting, channels, whole, earlier, hz, signals)
                 if earlier is not None:
                     fresh.restore(earlier.kept)
                 follower = fresh  # only now: a state that is refused is not written over
@@ -460,6 +467,7 @@ def begin_following(
     whole: Recording | None,
     earlier: Earlier | None,
     rate: float,
+    signals: bool = False,
 ) -> Follower:
     """What follows a stream whose channels are known, at its first sample."""
     base, sigma = setting.choose_base(channels), setting.find_sigma(channels)
@@ -469,7 +477,7 @@ def begin_following(
         sigma = estimate_log_sigma(setting, base, whole)
     if sigma is None:
         raise InputError(NO_SIGMA)
-    return Follower(setting, channels, base, sigma, rate)
+    return Follower(setting, channels, base, sigma, rate, signals)
 
 
 def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:

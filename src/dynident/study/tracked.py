@@ -15,13 +15,14 @@ from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.tables import build_frame
+from dynident.live.messages import Noticed, Row
 from dynident.online.channels import find_channels
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.study.fits import find_study
 from dynident.study.stream import stream_recording
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
-from dynident.study.track import Noticed, Row, begin_following, build_track_setting
+from dynident.study.track import begin_following, build_track_setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
