@@ -8,6 +8,7 @@ from functools import cache
 import lxml.html
 import pytest
 import test_compare
+import test_live
 import test_replay
 import toy
 from pages import THEMES, find_faint_text, find_faults, look_in_browser, measure_contrast
@@ -15,6 +16,7 @@ from test_bodies import fit
 from test_report import identified
 
 from dynident.excitation.excite import excite
+from dynident.live.server import render_live_page
 from dynident.report.bodies import render_bodies
 from dynident.report.excitation import render_excitation_page
 from dynident.report.html import render_comparison_page
@@ -23,7 +25,7 @@ from dynident.study.compare import compare
 from dynident.study.study import read_study
 
 place = test_compare.place
-KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies")
+KINDS = ("result", "base parameters", "comparison", "excitation", "replay", "bodies", "live")
 
 
 @cache
@@ -45,6 +47,7 @@ def pages(place) -> dict[str, str]:
         "excitation": excitation_pages()[0],
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
+        "live": render_live_page(test_live.board()),
     }
 
 

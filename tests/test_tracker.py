@@ -259,6 +259,42 @@ def test_a_load_picked_up_is_noticed_and_weighed(seed):
     assert np.all(np.abs(tracker.beta - before) < 3.0 * error)
 
 
+def test_torques_are_predicted_by_what_was_learnt_before_with_what_is_carried():
+    base, sigma, _, _, half, samples = carrying(seconds=10.0)
+    tracker = Tracker(base, sigma, RATE)
+    assert tracker.surprise.threshold == 0.0
+    for part, loaded in ((slice(2000, half), False), (slice(half + 500, None), True)):
+        fed(tracker, samples, tracker.samples, part.start)
+        assert tracker.loaded == loaded
+        q, dq, ddq, tau = (each[part] for each in samples)
+        errors, before = [], tracker.beta
+        for each in zip(q, dq, ddq, tau, strict=True):
+            errors.append((tracker.predict(*each[:3]) - each[3]) / sigma)
+            tracker.update(*each)
+        if not loaded:
+            X = base.idim.regressor(q[:1], dq[:1], ddq[:1])[0][:, base.kept]
+            np.testing.assert_allclose(errors[0] * sigma + tau[0], X @ before, rtol=1e-9)
+        # noise, and what is not known yet
+        assert 0.9 < np.mean(np.square(errors)) < 1.2
+    assert 0.8 < tracker.surprise.level < 1.2
+    assert tracker.surprise.statistic < tracker.surprise.threshold
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_prediction_changes_nothing():
+    """Not even the states of friction that remembers."""
+    _, sigma, _, samples = stream(2, 2.0)
+    base = base_parameters(build_idim(toy.arm(2), "stribeck + dahl-spectrum"))
+    seen, blind = Tracker(base, sigma, RATE), Tracker(base, sigma, RATE)
+    for each in zip(*samples, strict=True):
+        seen.predict(*each[:3])
+        seen.update(*each)
+        blind.update(*each)
+    assert blind._memory.state.any()
+    for name, kept in blind.state().items():
+        np.testing.assert_array_equal(seen.state()[name], kept)
+
+
 def test_a_load_put_down_is_noticed():
     base, sigma, theta, _, half, (q, dq, ddq, tau) = carrying()
     tracker = Tracker(base, sigma, RATE)

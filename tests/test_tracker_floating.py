@@ -110,6 +110,25 @@ def test_what_nothing_measures_is_projected_out_sample_by_sample():
     assert_is_least_squares(tracker, np.vstack(rows), np.concatenate(right))
 
 
+def test_what_unmeasured_feet_act_on_is_not_predicted():
+    samples, sigma = stream()
+    idim, base = made().idim, null_space()
+    tracker = Tracker(base, sigma, 500.0)
+    fed(tracker, [each[:300] for each in samples], standing)
+    motion = [each[300] for each in samples[:3]]
+    whole, standing_on_two = tracker.predict(*motion), tracker.predict(*motion, FEET[:2])
+    X = idim.regressor(*(each[None] for each in motion))[0][:, base.kept]
+    np.testing.assert_allclose(whole, X @ tracker.beta, rtol=1e-9, atol=1e-9)
+    J = stack_contact_jacobians(idim.tree, made().robot, FEET[:2], motion[0][None])[0]
+    free = np.all(J == 0.0, axis=0)
+    assert 0 < free.sum() < DOF
+    np.testing.assert_array_equal(standing_on_two, np.where(free, whole, np.nan))
+    alone = base_parameters(idim, observed=[Observed("joints")])
+    followed = np.arange(DOF) >= 6
+    joints = Tracker(alone, np.where(followed, sigma, np.inf), 500.0)
+    np.testing.assert_array_equal(np.isfinite(joints.predict(*motion)), followed)
+
+
 def test_feet_that_hold_each_other_are_projected_out_once():
     """Two frames at one place push as one: the rank of what they do is smaller than its size."""
     own, (samples, sigma) = made(), stream()

@@ -1,5 +1,5 @@
 // The page of live/page.html.j2: asks for what is new and draws it by the functions of chart.js.
-const ask = { every: 250, hidden: 2000, lost: 1000, ended: 2000, quiet: 2000 }; // [ms]
+const pace = { every: 250, hidden: 2000, lost: 1000, ended: 2000, quiet: 2000 }; // [ms]
 const byId = (name) => document.getElementById(name);
 const charts = []; // { panel, figure, lines, events, scale }
 let seen = 0, points = [], equations = [], alarms = [], most = null, ended = "", paused = false;
@@ -200,7 +200,7 @@ function estimate(found) {
 
 function tellState() {
   const at = points.length ? `at ${points.at(-1)[0].toFixed(1)} s, ${seen} samples` : "for the first sample";
-  const quiet = performance.now() - fresh > ask.quiet;
+  const quiet = performance.now() - fresh > pace.quiet;
   if (!connected) say("state", "bad", "No connection", `dynident track has stopped, or is not reached; last ${at}`);
   else if (ended) say("state", "note", "Ended", `${ended}; ${at}`);
   else if (paused) say("state", "note", "Paused", `the page alone; ${at}`);
@@ -212,7 +212,7 @@ function tellState() {
 }
 
 async function follow() {
-  let wait = document.hidden ? ask.hidden : ask.every;
+  let wait = document.hidden ? pace.hidden : pace.every;
   try {
     const answer = await fetch(`data?after=${seen}`, { cache: "no-store" });
     if (!answer.ok) throw new Error(answer.status);
@@ -220,10 +220,10 @@ async function follow() {
     take(await answer.json());
     connected = true;
     if (seen !== before && !paused) draw();
-    if (ended) wait = ask.ended;
+    if (ended) wait = pace.ended;
   } catch {
     connected = false;
-    wait = ask.lost;
+    wait = pace.lost;
   }
   tellState();
   setTimeout(follow, wait);

@@ -23,6 +23,8 @@ OWN_NAMES = (LOOPBACK, "localhost")
 """Hosts that a request may name: a page of another site that has its name lead here has its own."""
 PATIENCE = 30.0
 """After which a connection that says nothing is closed [s]."""
+PAUSE = 0.05
+"""Between two looks whether there is nothing to be served any more [s]."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -57,7 +59,7 @@ class PageServer:
         except OverflowError as error:
             raise InputError(f"--live: {port} is no port: they go up to 65535") from error
         self.address = f"http://{LOOPBACK}:{self._server.server_address[1]}/"
-        self._thread = Thread(target=self._server.serve_forever, name="page", daemon=True)
+        self._thread = Thread(target=self._server.serve_forever, args=(PAUSE,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:
