@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import closing
-from threading import Thread
+from threading import Event, Thread
 from urllib.request import urlopen
 
 import lxml.html
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 import test_track
 import toy
-from pages import find_chromium
+from pages import find_chromium, find_faults
 
 from dynident.cli import run
 from dynident.core.errors import InputError
@@ -37,7 +38,8 @@ from dynident.live.messages import (
     split_into_topics,
 )
 from dynident.live.server import LOOPBACK, PageServer, render_live_page
-from dynident.online.tracker import Event, Surprise
+from dynident.online import tracker
+from dynident.online.tracker import Surprise
 from dynident.readers.bags import read_bag
 from dynident.study.study import read_study
 from dynident.study.track import build_track_setting, track_log
@@ -65,7 +67,7 @@ def row(at: float, std: float = 0.5) -> Row:
 
 
 def noticed(at: float) -> Noticed:
-    return Noticed(at, Event("load", 50, 90.0, 40.0))
+    return Noticed(at, tracker.Event("load", 50, 90.0, 40.0))
 
 
 def board(samples: int = 300) -> Board:
@@ -396,19 +398,23 @@ def test_a_page_says_nothing_as_markup():
     assert len(root.xpath("//script")) == 2
 
 
-@pytest.mark.long
-def test_a_browser_follows_under_the_policy(served, tmp_path):
-    browser = find_chromium()
-    made, _, port = served
-    made.end("it is over")
+def show_in_browser(port, place):
+    """The page as a browser has it after a while; nothing may be complained of."""
     done = subprocess.run(
-        [browser, "--headless=new", "--no-sandbox", "--disable-gpu",
-         f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=3000",
+        [find_chromium(), "--headless=new", "--no-sandbox", "--disable-gpu",
+         f"--user-data-dir={place / 'profile'}", "--virtual-time-budget=3000",
          "--enable-logging=stderr", "--dump-dom", f"http://localhost:{port}/"],
         capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
-    root = lxml.html.document_fromstring(done.stdout)
+    return lxml.html.document_fromstring(done.stdout)
+
+
+@pytest.mark.long
+def test_a_browser_shows_all_of_it_under_the_policy(served, tmp_path):
+    made, _, port = served
+    made.end("it is over")
+    root = show_in_browser(port, tmp_path)
     state = root.get_element_by_id("state").text_content()
     assert "Ended" in state
     assert "it is over" in state
@@ -421,3 +427,28 @@ def test_a_browser_follows_under_the_policy(served, tmp_path):
     assert [each.findtext("th") for each in rows] == ["shoulder", "</script>"]
     assert len(root.xpath("//tbody[@id='estimate']/tr")) == ARM.count
     assert root.xpath("//*[@role='application']/@aria-label")[0].startswith("shoulder: ")
+    assert find_faults(root) == []
+
+
+@pytest.mark.long
+def test_a_browser_follows_what_comes(served, tmp_path):
+    made, _, port = served
+    over = Event()
+
+    def feed():
+        at = 15.0
+        while not over.wait(0.01):
+            at += 0.01
+            made.write(signals(at))
+
+    feeder = Thread(target=feed)
+    feeder.start()
+    try:
+        root = show_in_browser(port, tmp_path)
+    finally:
+        over.set()
+        feeder.join()
+    state = root.get_element_by_id("state").text_content()
+    assert "Following" in state
+    assert int(re.search(r"(\d+) samples", state)[1]) > 300
+    assert "No load" in root.get_element_by_id("load").text_content()
