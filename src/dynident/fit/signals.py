@@ -24,10 +24,17 @@ STILL = "still"
 
 @dataclass(frozen=True)
 class Sign:
-    """Something that a signal shows by itself."""
+    """Something that a signal shows by itself.
+
+    Attributes
+    ----------
+    size : float
+        Share of the signal that is wrong; one where that has no size.
+    """
 
     kind: str
     what: str
+    size: float = 1.0
 
 
 def find_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
@@ -208,8 +215,10 @@ def find_coarse_torque(name: str, tau: Array) -> Iterator[Sign]:
     levels = np.unique(tau)
     if 2 <= len(levels) <= limit.LEVELS:
         step = float(np.min(np.diff(levels)))
-        if step > limit.COARSE * float(np.std(tau)):
-            yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}")
+        std = float(np.std(tau))
+        if step > limit.COARSE * std:  # the error of a rounded number is spread evenly
+            size = step / np.sqrt(12.0) / std
+            yield Sign("coarse", f"torque of {name} comes in steps of {step:.3g}", size)
 
 
 def find_coarse_position(
@@ -279,9 +288,11 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
         return
     some = thin_samples(tau)
     robust_std = 1.4826 * float(np.median(np.abs(some - np.median(some))))
-    count = np.count_nonzero(far > 2.0 * robust_std)
-    if count >= limit.FEW_SPIKES:
-        yield Sign("spikes", f"torque of {name} has {count} samples far from the others")
+    spikes = far[far > 2.0 * robust_std]
+    if len(spikes) >= limit.FEW_SPIKES:
+        size = float(np.linalg.norm(spikes) / np.linalg.norm(tau))
+        what = f"torque of {name} has {len(spikes)} samples far from the others"
+        yield Sign("spikes", what, size)
 
 
 def thin_samples(x: Array) -> Array:

@@ -25,8 +25,12 @@ GROWN, SMALL = 2.0, 1.0
 """Held-out error over the fitted one from which a model is doubtful, the least that counts [%]."""
 FINE = 10.0
 """Error below which nothing is refuted [%]."""
+LARGE = 0.05
+"""Share of its drive's effort limit below which what is left of a joint refutes nothing."""
 NEGATIVE = -3.0
 """Friction and rotors below so many standard deviations are negative."""
+HARMLESS = 0.1
+"""Share of a signal up to which what is wrong with it decides nothing."""
 RESTING, WORSE = 0.05, 1.5
 """Share of a joint's rows at standstill, and times the error of those in motion, from which its
 friction is that of neither."""
@@ -50,11 +54,14 @@ class Reason:
     Attributes
     ----------
     state : str
-        What it makes of the result.
+        What it makes of the result: ``trusted`` where it changes too little to decide anything.
+    size : float
+        What it changes, as a share of a torque or of what a drive can do.
     """
 
     state: str
     words: str
+    size: float = 0.0
 
 
 ONE_LOG = (
@@ -81,11 +88,14 @@ class Verdict:
         The gravest first; of what is trusted none.
     reserve : str
         What is not known even so.
+    remarks : tuple of str
+        What changes too little to decide anything.
     """
 
     state: str
     reasons: tuple[Reason, ...]
     reserve: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -97,9 +107,11 @@ class Verdict:
 
 def reach_verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
     """The gravest of some reasons, from so many logs, held-out ones included."""
-    ordered = sorted(reasons, key=lambda reason: -STATES.index(reason.state))
+    ordered = sorted(reasons, key=lambda reason: (-STATES.index(reason.state), -reason.size))
     state = ordered[0].state if ordered else TRUSTED
-    return Verdict(state, tuple(ordered), ONE_LOG if logs == 1 else SEVERAL_LOGS)
+    told = tuple(reason for reason in ordered if reason.state != TRUSTED)
+    remarks = tuple(reason.words for reason in ordered[len(told) :])
+    return Verdict(state, told, ONE_LOG if logs == 1 else SEVERAL_LOGS, remarks)
 
 
 def list_error_reasons(
@@ -112,8 +124,9 @@ def list_error_reasons(
 ) -> list[Reason]:
     """Joints that the model explains badly, or worse than the robot file does.
 
-    Of a torque that is next to nothing for its drive a large share may be noise, or friction
-    that no model has: that refutes nothing, and is no reason for trust either.
+    What is left counts by what the drive can do. Next to nothing of it may be noise, or friction
+    that no model has, and decides nothing; nor does a rest no larger than that of the joints that
+    are explained well, unless it is most of the torque. Little of it refutes nothing.
 
     Parameters
     ----------
@@ -129,20 +142,21 @@ def list_error_reasons(
     found = []
     unknown = np.full(len(errors), np.inf)
     known, shares = (given if len(given) else unknown for given in (nominal, left))
+    well = [share for error, share in zip(errors, shares, strict=True) if error <= POOR]
+    usual = max((share for share in well if np.isfinite(share)), default=0.0)
     for k, (name, error, file, share) in enumerate(zip(names, errors, known, shares, strict=True)):
         if not error > POOR or (k < spared and share < LIGHT):  # also where there is no torque
             continue
-        if share < QUIET:
-            words = f"{name}: error {error:.0f} % on {rows}, {100.0 * share:.1g} % of its limit"
-            found.append(Reason(DOUBTFUL, words))
-        elif error > file:
-            words = (
-                f"{name}: error {error:.0f} % on {rows}, the robot file's inertials {file:.0f} %"
-            )
-            found.append(Reason(REFUTED, words))
-        else:
-            state = REFUTED if error > BAD else DOUBTFUL
-            found.append(Reason(state, f"{name}: error {error:.0f} % on {rows}"))
+        words, size = f"{name}: error {error:.0f} % on {rows}", error / 100.0
+        if np.isfinite(share):
+            words, size = f"{words}, {100.0 * share:.2g} % of its limit", share
+        if well and (share < QUIET or (share <= usual and error <= BAD)):
+            found.append(Reason(TRUSTED, words, size))
+            continue
+        worse = error > file
+        words += f", the robot file's inertials {file:.0f} %" if worse else ""
+        refutes = share >= LARGE and (worse or error > BAD)
+        found.append(Reason(REFUTED if refutes else DOUBTFUL, words, size))
     return found
 
 
@@ -150,7 +164,11 @@ def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]
     """A held-out log that the model explains much worse than the fitted ones."""
     if error > max(SMALL, GROWN * fitted):
         return [
-            Reason(DOUBTFUL, f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted")
+            Reason(
+                DOUBTFUL,
+                f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted",
+                error / 100.0,
+            )
         ]
     return []
 
@@ -315,7 +333,7 @@ def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) ->
     joints : sequence of str
         All of the robot's.
     """
-    alike: dict[str, list[tuple[str, str]]] = {}
+    alike: dict[str, list[tuple[Sign, str]]] = {}
     longest = sorted(joints, key=len, reverse=True)
     names = re.compile("|".join(rf"(?<!\w){re.escape(joint)}(?!\w)" for joint in longest))
     for sign in signs:
@@ -323,17 +341,23 @@ def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) ->
             continue
         own = names.search(sign.what)
         said = sign.what if own is None else names.sub("", sign.what, count=1)
-        alike.setdefault(NUMBERS.sub("", said), []).append((sign.what, own[0] if own else ""))
+        alike.setdefault(NUMBERS.sub("", said), []).append((sign, own[0] if own else ""))
     found = []
-    for (first, _), *others in alike.values():
+    for every in alike.values():
+        (first, _), *others = sorted(every, key=lambda told: -told[0].size)
         like = ", ".join(dict.fromkeys(joint for _, joint in others))
-        found.append(Reason(DOUBTFUL, f"{log}: {first}{f' (likewise {like})' if like else ''}"))
+        words = f"{log}: {first.what}{f' (likewise {like})' if like else ''}"
+        found.append(Reason(DOUBTFUL if first.size > HARMLESS else TRUSTED, words, first.size))
     return found
 
 
 def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
-    """Logs that another reading explains better."""
+    """Logs that another reading explains better: what explains errors goes before them."""
     return [
-        Reason(REFUTED if f.before > FINE and not f.quiet else DOUBTFUL, f"{f.log}: {f.found}")
+        Reason(
+            REFUTED if f.before > FINE and not f.quiet else DOUBTFUL,
+            f"{f.log}: {f.found}",
+            1.0 + f.before / 100.0,
+        )
         for f in findings
     ]

@@ -206,14 +206,14 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
 def judge_trust(result: Result) -> Iterator[Statement]:
     """Whether to trust the result, and what repairs its logs."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
-    state, reserve = result.verdict.state, result.verdict.reserve
-    if not result.verdict.reasons:
-        words = reserve or "no evidence against the result"
-        yield Statement("note" if reserve else "good", state.capitalize(), words)
-    for reason in result.verdict.reasons:
+    verdict = result.verdict
+    if not verdict.reasons:
+        words = verdict.reserve or "no evidence against the result"
+        yield Statement("note" if verdict.reserve else "good", verdict.state.capitalize(), words)
+    for reason in verdict.reasons:
         yield Statement(level[reason.state], reason.state.capitalize(), reason.words)
-    for found in result.findings:
-        yield Statement("bad", "To repair the log", found.words)
+    yield from (Statement("note", "Remark", words) for words in verdict.remarks)
+    yield from (Statement("bad", "To repair the log", each.words) for each in result.findings)
 
 
 def judge_consistency(result: Result) -> Statement:

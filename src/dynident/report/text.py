@@ -393,8 +393,9 @@ def format_verdict(result: Result, full: bool) -> list[str]:
     if first and rest and not full:
         more = format_count(len(rest), "more reason")
         words = f"{first.state}: {first.words}; {more} with {MORE}"
-    lines = [line for each in result.findings for line in format_entry("finding", each.words)]
-    return [*lines, *format_entry("verdict", words)]
+    told = [("finding", each.words) for each in result.findings] + [("verdict", words)]
+    told += [("remark", each) for each in result.verdict.remarks if full]
+    return [line for entry in told for line in format_entry(*entry)]
 
 
 def format_trust(result: Result) -> str:
