@@ -295,6 +295,22 @@ def test_a_prediction_changes_nothing():
         np.testing.assert_array_equal(seen.state()[name], kept)
 
 
+@pytest.mark.parametrize("mass", [0.0, 1.0])
+def test_a_load_from_the_first_sample_on_is_a_misfit_of_the_start(mass):
+    """Told once, when the level is known; without a start it is the robot's own."""
+    base, sigma, _, _, half, samples = carrying(16.0, mass=mass)
+    learnt = Tracker(base, sigma, RATE)
+    assert fed(learnt, samples, 0, half) == []
+    known = Known(learnt.beta, np.diag(learnt.std**2))
+    tracker = Tracker(base, sigma, RATE, start=known)
+    events = fed(tracker, samples, half)
+    assert [event.kind for event in events] == (["misfit"] if mass else [])
+    for event in events:
+        assert 3.0 * RATE <= event.sample < 4.0 * RATE
+        assert event.statistic > event.threshold
+    assert fed(Tracker(base, sigma, RATE), samples, half, half + 2000) == []
+
+
 def test_a_load_put_down_is_noticed():
     base, sigma, theta, _, half, (q, dq, ddq, tau) = carrying()
     tracker = Tracker(base, sigma, RATE)

@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 class Noticed(NamedTuple):
-    """A change of the load.
+    """A change of the load, or a start that does not fit.
 
     Attributes
     ----------
@@ -156,6 +156,7 @@ def tell_event(noticed: Noticed) -> str:
     what = {
         "load": "another load than before",
         "released": "no load besides the model's any more",
+        "misfit": "the start does not fit: a load from the beginning, or another robot",
     }[event.kind]
     return (
         f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "

@@ -34,6 +34,8 @@ LEARNT = 60.0
 """Time constant of what is learnt of the innovations [s]."""
 RELEASED = 3.0
 """Normal quantile below which a load is none."""
+MISFIT = 4.0
+"""Mean square of the first innovations above which a start does not fit: twice its sigma."""
 
 
 class Model(NamedTuple):
@@ -189,7 +191,7 @@ SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3,
 window, rows of the one before, quiet halves so far, half windows in this mode."""
 SUM, SUM_BEFORE, LEVEL, SCATTER, STATISTIC, THRESHOLD, FREEDOM, TOTALS = 0, 1, 2, 3, 4, 5, 6, 7
 """Sums of squared innovations, their mean and scatter as learnt, the last test."""
-QUIETLY, BAD, CHANGED, RELEASE = 0, 1, 2, 3
+QUIETLY, BAD, CHANGED, RELEASE, UNFIT = 0, 1, 2, 3, 4
 """What a step comes back with."""
 
 
@@ -449,7 +451,7 @@ def keep_recursion(memory, which):  # type: ignore[no-untyped-def]
 def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
     """The test at the end of half a window."""
     count, total = memory.counts, memory.total
-    outcome = QUIETLY
+    outcome, settled = QUIETLY, count[QUIET]
     level, spread = max(1.0, total[LEVEL]), max(1.0, total[SCATTER])
     rows = count[ROWS] + count[ROWS_BEFORE]
     count[MODE_AGE] += 1
@@ -490,6 +492,8 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
         memory.kept_due[0] = memory.kept_due[1]
         memory.kept_place[0] = memory.kept_place[1]
         keep_recursion(memory, 1)
+    if settled < s.settle <= count[QUIET] and total[LEVEL] > MISFIT:
+        outcome = UNFIT
     count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
     total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
     return outcome

@@ -29,11 +29,13 @@ from dynident.online.online import (
     CHANGED,
     LEVEL,
     LOAD,
+    MISFIT,
     MODE,
     QUIETLY,
     SAMPLES,
     STATISTIC,
     THRESHOLD,
+    UNFIT,
     Memory,
     Model,
     Pace,
@@ -115,13 +117,15 @@ class Event:
 
     Attributes
     ----------
-    kind : {"load", "released"}
-        Another load is carried than the model has, or that of the model again.
+    kind : {"load", "released", "misfit"}
+        Another load is carried than the model has, or that of the model again; or the start does
+        not fit the first samples.
     sample : int
         After which, counted from 1.
     statistic, threshold : float
         The sum of squared innovations of the window over what they usually are, and the
-        quantile of chi-squared that it is held against.
+        quantile of chi-squared that it is held against; of a misfit the mean square of the
+        innovations so far, and what is admitted.
     """
 
     kind: str
@@ -272,6 +276,7 @@ class Tracker:
         whole, real = count_memory_entries(base.count, base.idim.robot.dof, states)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
+        self._known = start is not None
         if start is None:
             ageing = forgetting.rule(
                 estimate_natural_size(base, self.sigma), mark_friction_columns(base), 1
@@ -349,13 +354,15 @@ class Tracker:
             self._instruments.update(self._model, memory, counts, sample, along, outcome)
         if self._answer is not None and outcome != BAD:
             self._answer.update(self._recursion.R)
-        if outcome == QUIETLY:
+        if outcome == QUIETLY or (outcome == UNFIT and not self._known):
             return None
         if outcome == BAD:
             bad = int(np.flatnonzero(~np.isfinite(sample))[0])
             name = self._name_value(bad)
             raise InputError(f"sample {self.samples + 1}: {name} is {sample[bad]}")
         total = self._memory.total
+        if outcome == UNFIT:
+            return Event("misfit", self.samples, float(total[LEVEL]), MISFIT)
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
 
