@@ -18,13 +18,12 @@ import toy
 import dynident as di
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
+from dynident.core.schema import validate_data
 from dynident.dynamics.idim import build_idim
 from dynident.live.messages import Noticed, Signals
 from dynident.online.channels import find_channels
 from dynident.study.stream import stream_recording
 from dynident.study.study import (
-    PrepareSection,
-    RobotSection,
     Study,
     load_study_robot,
     read_study,
@@ -45,7 +44,7 @@ SIGMA = np.linspace(0.4, 0.1, JOINTS)
 
 
 def make_log(seed: int, seconds: float, share: float, load: float = 0.0) -> Any:
-    """Five harmonics of 0.1 Hz with noise, and friction that the model has not: Stribeck, ripple."""
+    """Five harmonics of 0.1 Hz with noise, and friction that it has not: Stribeck, ripple."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, seconds, 1.0 / RATE)[:, None]
     q, dq, ddq = np.zeros((3, len(t), JOINTS))
@@ -66,16 +65,15 @@ def make_log(seed: int, seconds: float, share: float, load: float = 0.0) -> Any:
 
 def follow(fit: Any, log: Any, bandwidth: float) -> tuple[float, list[Any]]:
     """The level of the innovations once it is learnt, and the events."""
-    study = Study(
-        robot=RobotSection(file=fit.robot.name), prepare=PrepareSection(bandwidth=bandwidth)
-    )
+    told = {"robot": {"file": fit.robot.name}, "prepare": {"bandwidth": bandwidth}}
+    study = validate_data(Study, told, "benchmark")
     setting = build_track_setting(study, None, fit)
     channels = find_channels(fit.robot, log, setting.measured, True)
     follower = begin_following(setting, channels, log, None, log.rate, True)
-    told = [each for sample in stream_recording(log, channels) for each in follower.feed(sample)]
-    signals = [each for each in told if isinstance(each, Signals)]
+    found = [each for sample in stream_recording(log, channels) for each in follower.feed(sample)]
+    signals = [each for each in found if isinstance(each, Signals)]
     level = next((s.surprise.level for s in signals if s.time > SETTLED), np.nan)
-    return level, [each for each in told if isinstance(each, Noticed)]
+    return level, [each for each in found if isinstance(each, Noticed)]
 
 
 def count_kinds(events: list[Any]) -> tuple[int, int]:

@@ -113,11 +113,14 @@ def track(
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
     head = [] if result is None else [format_trust(result)]
-    wanted = {"as_json": json, "signals": signals, "mcap": mcap, "port": live}
+
+    def note(words: str) -> None:
+        say("note", [words])
+
     with (
         catch_stop_signals() as stopped,
         name_study_in_errors(place),
-        tracked.open_outlets(sys.stdout, lambda words: say("note", [words]), **wanted) as outlets,
+        tracked.open_outlets(sys.stdout, note, json, signals, mcap, live) as outlets,
     ):
 
         def tell(message: Any) -> None:

@@ -54,10 +54,10 @@ def open_outlets(
     title: str,
     out: TextIO,
     say: Callable[[str], None],
-    as_json: bool = False,
-    signals: bool = False,
-    mcap: Path | None = None,
-    port: int | None = None,
+    as_json: bool,
+    signals: bool,
+    mcap: Path | None,
+    port: int | None,
 ) -> Iterator[Outlets]:
     """Where messages go, for the length of a block.
 

@@ -154,10 +154,16 @@ class Setting:
         return TORQUE_FACTOR * float(np.max(self.prepare.get("bandwidth", BANDWIDTH)))
 
     def open_outlets(
-        self, out: TextIO, say: Callable[[str], None], **wanted: Any
+        self,
+        out: TextIO,
+        say: Callable[[str], None],
+        as_json: bool,
+        signals: bool,
+        mcap: Path | None,
+        port: int | None,
     ) -> AbstractContextManager[Outlets]:
         """Where messages go, for the length of a block: see `dynident.live.outlets`."""
-        return open_outlets(self.robot.name, out, say, **wanted)
+        return open_outlets(self.robot.name, out, say, as_json, signals, mcap, port)
 
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
