@@ -88,11 +88,20 @@ def main() -> None:
         ("wls, covariance robust", "wls", {"covariance": "robust"}),
         ("wls, covariance bartlett", "wls", {"covariance": "bartlett"}),
         ("wls, covariance hac", "wls", {"covariance": "hac"}),
+        ("wls, covariance clustered", "wls", {"covariance": "clustered"}),
     )
     bound: Fits = (
         ("wls", "wls", {}),
-        ("pc-idim-ls, prior none, faces", "pc-idim-ls", {"prior": "none", "bootstrap": 0}),
-        ("pc-idim-ls, prior none, bootstrap", "pc-idim-ls", {"prior": "none"}),
+        (
+            "pc-idim-ls, prior none, faces",
+            "pc-idim-ls",
+            {"prior": "none", "gyration": 0.0, "bootstrap": 0},
+        ),
+        (
+            "pc-idim-ls, prior none, bootstrap",
+            "pc-idim-ls",
+            {"prior": "none", "gyration": 0.0},  # no body of the file is as thin as these rods
+        ),
     )
     small, large = np.array([0.1, 1.0]), np.array([0.5, 5.0])
     for label, noise, seconds, fits in (

@@ -11,6 +11,7 @@ import toy
 from scipy import linalg
 
 from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
+from dynident.estimators.alike import sum_clustered_scores
 from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, make_score_redraw
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
@@ -19,8 +20,9 @@ from dynident.regression.covariance import (
     correlate_filtered_noise,
     fit_innovations,
     make_scores,
-    stream_prewhitened_scores,
+    stream_prewhitened_parts,
     stream_scores,
+    sum_at_instants,
     sum_bartlett_scores,
     sum_prewhitened_scores,
     whiten_errors,
@@ -80,7 +82,11 @@ def test_series_add_up_to_the_score_of_the_estimate():
     problem, truth = noisy_problem(drop=0.05)
     scores = make_scores(problem, truth, np.array([0.1, 1.0]))
     found = fit_innovations(scores)
-    series = stream_prewhitened_scores(scores, found)
+    width = scores.rows.scores
+    series = (
+        (sum_at_instants(*each, width) for each in log)
+        for log in stream_prewhitened_parts(scores, found)
+    )
     plain = sum(u.sum(axis=0) for log in stream_scores(scores) for _, (u,) in log)
     same = sum(v.sum(axis=0) for log in series for _, (v,) in log)
     assert found.words.startswith("AR(")
@@ -244,3 +250,52 @@ def test_groups_of_one_noise_share_their_sigma():
     assert one[0] != one[1]
     assert two[0] == two[1]
     assert min(one) < two[0] < max(one)
+
+
+def unlike_motions(count=10, seconds=24.0):
+    """Fits of one arm along motions of its own each, with friction that the model has not."""
+    robot = toy.arm(2)
+    found = []
+    for seed in range(count):
+        recording, theta = toy.log(robot, noise=0.05, seconds=seconds, seed=seed)
+        q, dq, _ = toy.motion(robot.n, seconds, seed)
+        fc = 2.0 * np.exp(-((dq / 0.3) ** 2)) * np.tanh(dq / 0.02) + 0.8 * np.sin(3.0 * q)
+        samples = toy.on_its_motion(replace(recording, tau=recording.tau + fc), 10.0)
+        problem = Problem(robot, [samples])
+        beta, sigma, _ = solve_wls(problem.factors)
+        inverse = problem.factors.weighted(sigma).inverse()
+        scores = make_scores(problem, beta, sigma)
+        found.append((beta, inverse @ inverse.T, scores))
+    base = problem.base
+    rigid = [k for k, place in enumerate(base.kept) if place < base.idim.inertial]
+    return found, base.matrix @ theta, rigid
+
+
+def test_errors_that_repeat_in_like_states_are_counted():
+    """What a model lacks adds up whenever a joint is in the same state, whatever the time."""
+    found, truth, rigid = unlike_motions()
+    inside = {"hac": [], "clustered": []}
+    for beta, gain, scores in found:
+        off = np.abs(beta - truth)[rigid]
+        alike = sum_clustered_scores(scores)
+        for name, S in (
+            ("hac", sum_prewhitened_scores(scores)[0][0]),
+            ("clustered", alike.total),
+        ):
+            std = np.sqrt(np.diag(gain @ S @ gain.T))[rigid]
+            inside[name].append(np.mean(off <= 1.96 * std))
+        assert np.all(alike.times >= 1.0)
+        assert np.max(alike.times) > 1.5
+    assert np.mean(inside["hac"]) < 0.85
+    assert np.mean(inside["clustered"]) > np.mean(inside["hac"]) + 0.08
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.98])
+def test_noise_hardly_counts_as_what_repeats(rho):
+    """Clusters of noise scatter, and only what is above independent ones is counted."""
+    times = []
+    for seed in range(8):
+        problem, _ = noisy_problem(rho=rho, seed=seed)
+        beta, sigma, _ = solve_wls(problem.factors)
+        times.append(sum_clustered_scores(make_scores(problem, beta, sigma)).times)
+    assert 1.0 <= np.mean(times) < 1.7

@@ -249,10 +249,10 @@ def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
 
 def test_unknown_formats_are_refused(tmp_path, capsys):
     result = files(tmp_path)
-    assert run(["sample", str(result), "--format", "usd", "-o", str(tmp_path / "x")]) == 2
+    assert run(["sample", str(result), "--format", "fbx", "-o", str(tmp_path / "x")]) == 2
     assert run(["sample", str(result), "--format", "npz"]) == 2
     words = capsys.readouterr().err.splitlines()
-    assert "error: --format 'usd' is not known" in words[-2]
+    assert "error: --format 'fbx' is not known" in words[-2]
     assert words[-1] == "error: --format is of -o"
 
 

@@ -178,12 +178,13 @@ def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_pa
     monkeypatch.chdir(tmp_path)
     log = di.read_log(place / "a.csv", robot)
     fit = di.identify(di.Problem(robot, di.prepare(log, bandwidth=5.0)), bootstrap=0)
-    (note,) = fit.save("mine")
+    note, cost = fit.save("mine")
     assert "has no place for it: Ia1, off1" in note
+    assert cost.startswith("what the URDF cannot hold of the torques ")
     assert sorted(os.listdir("mine")) == ["model.urdf", "report.html", "result.json"]
     read = di.read_result("mine/result.json")
     assert read.summary() == fit.summary()
-    read.to_urdf("again.urdf")
+    assert "its logs cannot be read: " in read.to_urdf("again.urdf")[-1]
     assert Path("again.urdf").read_bytes() == Path("mine/model.urdf").read_bytes()
     with pytest.raises(di.InputError, match="made without a study, so its logs are not known"):
         _ = read.samples

@@ -23,6 +23,7 @@ from dynident.report.fit import Fit
 @cache
 def fitted(method: str = "pc-idim-ls") -> Fit:
     robot = toy.arm(2)
+    robot = replace(robot, joints=tuple(replace(joint, effort=90.0) for joint in robot.joints))
     log, _ = toy.log(robot, 6.0, 0.3)
     return identify(Problem(robot, prepare(log, 5.0)), method, doctor=False)
 
@@ -42,12 +43,34 @@ def test_every_format_is_written_as_its_bytes(name, tmp_path):
 def test_a_line_is_a_function_and_a_format_of_draws(monkeypatch):
     monkeypatch.setitem(EXPORTS, "names", Format("a list", "The list.", "txt", write_names, ()))
     document, notes = fitted().render_file("names")
-    assert notes == ("in no order",)
+    assert notes[0] == "in no order"
+    assert notes[1].startswith("what the list cannot hold of the torques ")
     theta = [float(line.split()[1]) for line in document.decode().splitlines()]
     assert np.array_equal(theta, fitted().theta)
     assert "names" in list_draw_formats()
     assert is_draw_file("draw_3.txt")
     assert not is_draw_file("draw_3.c")
+
+
+def test_what_is_left_out_is_said_in_newton_metres():
+    fit = fitted()
+    _, notes = fit.render_file("urdf")
+    values = [dict(zip(fit.idim.names, fit.theta, strict=True))[name] for name in ("Ia1", "off1")]
+    (log,) = fit.samples
+    left = log.ddq[:, 0] * values[0] + values[1]
+    words = "most at joint_1: "
+    assert words in notes[-1]
+    told = float(notes[-1].partition(words)[2].split()[0])
+    assert told == pytest.approx(np.sqrt(np.mean(left**2)), rel=0.05)
+    assert fit.render_file("c")[1] == ()
+    assert not any("cannot hold" in note for note in with_all_held(fit).render_file("mjcf")[1])
+
+
+def with_all_held(fit):
+    """The same model without offsets, for which an MJCF has no place."""
+    theta = fit.theta.copy()
+    theta[[fit.idim.names.index(name) for name in ("off1", "off2")]] = 0.0
+    return replace(fit, estimate=replace(fit.estimate, theta=theta))
 
 
 def test_what_holds_links_is_not_written_of_base_parameters(monkeypatch, tmp_path):

@@ -280,8 +280,14 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     capsys.readouterr()
     arguments = ["payload", str(tmp_path / "out" / "result.json"), "--log",
                  str(tmp_path / "loaded.csv"), "--frame", "tool0"]  # fmt: skip
-    assert run([*arguments, "--json"]) == 0
+    assert run([*arguments, "--json", "--franka", str(tmp_path / "hand.json")]) == 0
     found = json.loads(capsys.readouterr().out)
+    hand = json.loads((tmp_path / "hand.json").read_text())
+    assert [hand[key] for key in ("mass", "centerOfMass")] == [found["mass"], found["com"]]
+    xx, xy, yy, xz, yz, zz = found["inertia_com"]
+    assert hand["inertia"] == [xx, xy, xz, xy, yy, yz, xz, yz, zz]
+    assert run([*arguments, "--franka", str(tmp_path / "loaded.csv")]) == 2
+    assert "is an input" in capsys.readouterr().err
     assert found["schema"] == "dynident.payload/1"
     assert found["mass"] == pytest.approx(1.0, rel=0.02)
     low, high = found["interval_95"]["mass"]

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
-from dynident.cli.output import print_json, say
+from dynident.cli.output import print_json, say, say_written
 from dynident.core.options import collect_options
 from dynident.study.payload import FAMILIES
 
@@ -18,6 +19,14 @@ from dynident.study.payload import FAMILIES
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
+    franka: Annotated[
+        Path | None,
+        typer.Option(
+            "--franka",
+            rich_help_panel=OUTPUT,
+            help="The load as endeffector-config.json of Franka's Desk; --frame is the flange.",
+        ),
+    ] = None,
     anyway: AnywayFlag = False,
     json: JsonFlag = False,
     *,
@@ -26,16 +35,26 @@ def payload(
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
     from dynident.core.errors import name_study_in_errors
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.export.end_effector import render_end_effector
     from dynident.report.text import format_trust
-    from dynident.study.fits import read_fit_log, read_result
+    from dynident.study.fits import list_fit_inputs, read_fit_log, read_result
     from dynident.study.payload import payload
 
+    outputs = [] if franka is None else [franka]
+    refuse_outputs(outputs)
     fit = read_result(result)
+    refuse_outputs(outputs, [result, *log.split(","), *list_fit_inputs(fit)])
     with name_study_in_errors(None):
         samples = read_fit_log(fit, log.split(","), told.layout)
     found = payload(fit, samples, anyway=anyway, **options)
+    if franka is not None:
+        name = f"dynident {fit.robot.name}"
+        effector = render_end_effector(name, found.mass, found.com, found.inertia)
+        write_files({franka: effector})
     if json:
         print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
         typer.echo(f"{format_trust(fit)}\n{found.summary()}")
     say("warning", (*fit.robot.warnings, *samples.warnings))
+    say_written(*outputs)

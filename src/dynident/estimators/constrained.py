@@ -34,9 +34,11 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     BLOCKS,
+    CLUSTERED,
     ErrorBars,
     Scores,
     Spread,
+    choose_covariance,
     estimate_covariance,
     make_score_redraw,
     name_covariance,
@@ -142,8 +144,10 @@ def build_constrained_setting(
         sigma = known
     system = factors.weighted(sigma)
     scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
-    # rows and their factors give the same answer where both count errors alike
-    counted = bars if bars.covariance == BLOCKS else ErrorBars()
+    # rows and their factors give the same answer where both count errors alike; what a model
+    # lacks besides noise is no reason to believe the file more
+    chosen = BLOCKS if bars.covariance == BLOCKS else choose_covariance(scores, ErrorBars())
+    counted = ErrorBars("hac" if chosen == CLUSTERED else chosen)
     kappa = float(np.sqrt(measure_variance_inflation(scores, system, counted)))
     if knowledge.prior_weight == HELD_OUT:
         knowledge = choose_prior_weight(problem, knowledge, sigma, kappa)

@@ -20,15 +20,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
+from dynident.estimators.alike import Alike, sum_clustered_scores
 from dynident.regression.blocks import factorise_run_sum
 from dynident.regression.covariance import (
     Covariance,
     ScoreRows,
     correlate_filtered_noise,
-    fit_innovations,
     leave_unchanged,
     make_scores,
-    stream_prewhitened_scores,
     stream_scores,
     sum_bartlett_scores,
     sum_prewhitened_scores,
@@ -75,6 +74,11 @@ class Scores:
         return make_scores(self.rows, self.beta, self.weights, self.influence)
 
     @cached_property
+    def alike(self) -> Alike:
+        """What their sum varies by where errors repeat in alike rows."""
+        return sum_clustered_scores(self.stream)
+
+    @cached_property
     def scatter(self) -> Scatter | None:
         """What the errors differ by from period to period, where all logs were averaged."""
         return measure_scatter(self.rows, self.beta)
@@ -88,8 +92,13 @@ class Spread:
     matrix: Array
 
 
+CLUSTERED = "clustered"
+"""Name of the covariance of errors that are no noise: what rows that are not white have."""
 BLOCKS = "blocks"
 """Name of the covariance that is had of factors, without a row."""
+REPEATED = 3.0
+"""Variance of alike rows' errors over that of independent ones, from which errors that no test of
+few rows tells from white ones are not taken as white."""
 FACTORED = ("sandwich", BLOCKS)
 """Covariances that factors tell."""
 WHITE = "white errors, a sigma per group"
@@ -164,6 +173,11 @@ def hac(scores: Scores, gain: Array) -> Spread:
     return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
 
 
+def clustered(scores: Scores, gain: Array) -> Spread:
+    """Errors that are correlated in time, and repeat in like states: `sum_clustered_scores`."""
+    return Spread(scores.alike.words, gain @ scores.alike.total @ gain.T)
+
+
 def scatter(scores: Scores, gain: Array) -> Spread:
     """Errors as the periods of a log that repeats have them: `factorise_scatter_sum`."""
     root, words = factorise_scatter(scores)
@@ -207,6 +221,7 @@ COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
     "robust": robust,
     "bartlett": bartlett,
     "hac": hac,
+    CLUSTERED: clustered,
     "scatter": scatter,
     BLOCKS: blocks,
 }
@@ -222,8 +237,8 @@ class ErrorBars(Options):
     covariance: Annotated[
         CovarianceName | None,
         "what the rows' errors are taken to be; by default `scatter` where all logs are "
-        "averaged over periods and the model leaves nothing but their noise, else `hac` where the "
-        "residuals are not white but for what the filters do; `blocks` of factors",
+        "averaged over periods and the model leaves nothing but their noise, else `clustered` "
+        "where the residuals are not white but for what the filters do; `blocks` of factors",
     ] = None
 
 
@@ -241,7 +256,7 @@ def estimate_covariance(
     """
     chosen = choose_covariance(scores, bars, white)
     found = COVARIANCES[chosen](scores, gain)
-    if chosen == "hac" and bars.covariance is None:
+    if chosen == CLUSTERED and bars.covariance is None:
         return Spread(f"{found.words} (residuals are not white)", found.matrix)
     return found
 
@@ -267,8 +282,10 @@ def choose_covariance(scores: Scores, bars: ErrorBars, white: str = "filtered") 
         if not fit.rejected:
             return "scatter"
     if white == "filtered":
-        return white if is_coloured_by_filters(scores) else "hac"
-    return "hac" if is_whiteness_rejected(scores.residuals.error) else white
+        is_white = is_coloured_by_filters(scores)
+    else:
+        is_white = not is_whiteness_rejected(scores.residuals.error)
+    return white if is_white and np.max(scores.alike.times) < REPEATED else CLUSTERED
 
 
 def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
@@ -300,16 +317,21 @@ def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tupl
         return make_normal_redraw(
             of(factorise_white_sum(scores, estimate_passband_sigma(scores)))
         ), FILTERED
+    if chosen == CLUSTERED:
+        return make_normal_redraw(of(factorise_sum(scores.alike.total))), scores.alike.words
     if chosen == "hac":
-        found = fit_innovations(scores.stream)
-        stream = stream_prewhitened_scores(scores.stream, found)
-        length, words = 1, f"scores prewhitened by {found.words}"
-    else:
-        stream = stream_scores(scores.stream)
-        length = 1 + (choose_bartlett_lag(scores.residuals.error) if chosen == "bartlett" else 0)
-        words = f"blocks of {length} instants"
+        total, orders = sum_prewhitened_scores(scores.stream)
+        return make_normal_redraw(of(factorise_sum(total[0]))), f"hac, prewhitened by {orders}"
+    length = 1 + (choose_bartlett_lag(scores.residuals.error) if chosen == "bartlett" else 0)
+    words, stream = f"blocks of {length} instants", stream_scores(scores.stream)
     series = tuple(of(np.vstack([u for _, (u,) in log])) for log in stream)
     return make_block_redraw(series, scores.rows.factors.rows, length), words
+
+
+def factorise_sum(S: Array) -> Array:
+    """F of ``S = F^T F``."""
+    size, axes = np.linalg.eigh(S)
+    return np.asarray((axes * np.sqrt(np.maximum(size, 0.0))).T)
 
 
 def name_covariance(kind: str, spread: Spread, literature: Array) -> Covariance:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
 from dynident.dynamics.base import base_parameters
@@ -16,6 +17,9 @@ from dynident.export.formats import Format
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 
+MOST = 4000
+"""Samples of a log by which torques are compared, at the least half as many of a longer one."""
+
 
 def describe_export_cost(
     logs: Sequence[Samples],
@@ -23,7 +27,7 @@ def describe_export_cost(
     whole: Model,
     near: Model,
     form: Format,
-    servos: bool = False,
+    law: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The note on errors of free simulations of the whole model, and of what a file has of it.
 
@@ -37,18 +41,15 @@ def describe_export_cost(
         As simulators are given it.
     form : Format
         One that holds links.
-    servos : bool
-        Whether it has the law's, which bear offsets.
+    law : sequence of str
+        What it has of the law, which may bear offsets.
 
     Returns
     -------
     tuple of str
         None where all of the model is in the file.
     """
-    theta, held = near.theta.copy(), (*(form.holds or ()), *(["off"] if servos else []))
-    for k, parameter in enumerate(near.idim.parameters):
-        if k >= near.idim.inertial and parameter.symbol not in held:
-            theta[k] = 0.0
+    theta = keep_held(near, form, law)
     if near is whole and np.array_equal(theta, whole.theta):
         return ()
     ours = simulate_overall_error(logs, loop, whole)
@@ -66,8 +67,60 @@ def describe_export_cost(
     )
 
 
+def keep_held(near: Model, form: Format, law: Sequence[str] = ()) -> Array:
+    """Parameters with zeros for those of the drives that a format has no place for."""
+    theta, held = near.theta.copy(), (*(form.holds or ()), *law)
+    for k, parameter in enumerate(near.idim.parameters):
+        if k >= near.idim.inertial and parameter.symbol not in held:
+            theta[k] = 0.0
+    return theta
+
+
+def describe_torque_cost(
+    logs: Callable[[], Sequence[Samples]], whole: Model, near: Model, form: Format
+) -> tuple[str, ...]:
+    """The note on the torques of the fitted motion that are not in a file.
+
+    Parameters
+    ----------
+    logs : callable
+        Gives the logs, which are not read where nothing is left out.
+    near : Model
+        As simulators are given it.
+    form : Format
+        One that holds links.
+
+    Returns
+    -------
+    tuple of str
+        None where all of the model is in the file, or where its friction asks for more than a
+        motion.
+    """
+    idim, theta = whole.idim, keep_held(near, form)
+    same = near is whole and np.array_equal(theta, whole.theta)
+    if same or idim.needs - {"load"}:
+        return ()
+    held = Model(near.idim, theta)
+    left, all_of_it, count = np.zeros(idim.robot.n), 0.0, 0
+    first = idim.tree.dof - idim.robot.n
+    for log in logs():
+        motion = [own[:: max(1, len(own) // MOST)] for own in (log.q, log.dq, log.ddq)]
+        tau = whole.inverse_dynamics(*motion)[:, first:]
+        apart = tau - held.inverse_dynamics(*motion)[:, first:]
+        left += np.sum(apart**2, axis=0)
+        all_of_it, count = all_of_it + float(np.sum(tau**2)), count + len(tau)
+    rms, worst = np.sqrt(left / count), int(np.argmax(left))
+    unit = "Nm" if idim.robot.joints[worst].kind == "revolute" else "N"
+    most = f"most at {idim.robot.joint_names[worst]}: {format_number(rms[worst], 2)} {unit} rms"
+    words = f"what the {form.name} cannot hold of the torques along the fitted motion is"
+    if idim.robot.floating:  # what its contacts bear is not in the model's torques
+        return (f"{words} {most}",)
+    share = 100.0 * np.sqrt(np.sum(left) / all_of_it)
+    return (f"{words} {format_number(share, 2)} % of them, {most}",)
+
+
 def describe_loop_omissions(
-    idim: Idim, names: Sequence[str], kind: str, servos: bool = False
+    idim: Idim, names: Sequence[str], kind: str, law: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The note on what was fitted of the law and the stand, which no file of a robot has.
 
@@ -77,12 +130,11 @@ def describe_loop_omissions(
         Of all that was fitted to positions.
     kind : str
         The format.
-    servos : bool
-        Whether it has the law's, with gains and biases.
+    law : sequence of str
+        What it has of the law.
     """
     own = {*idim.names, *(shape.name for shape in idim.shape_parameters)}
-    there = ("gain", "bias") if servos else ()
-    found = [n for n in names if n not in own and n.rstrip("0123456789") not in there]
+    found = [n for n in names if n not in own and n.rstrip("0123456789") not in law]
     if not found:
         return ()
     return (

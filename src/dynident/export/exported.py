@@ -11,6 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import is_consistent
 from dynident.dynamics.idim import Idim
+from dynident.robot.mjcf import WORLD
 from dynident.robot.model import Robot
 
 
@@ -69,6 +70,22 @@ def describe_massless(host: str, carried: Mapping[str, Array]) -> list[str]:
     gone = ", ".join(name for name, own in carried.items() if own[0] != 0.0)
     words = f"{host} carries the inertia of what is fixed to it: {gone} became massless"
     return [words] if gone else []
+
+
+def name_base(robot: Robot) -> str:
+    """What the base is called where "world" is another name, and where its own is a link's."""
+    name = robot.base_link
+    while name == WORLD or name in robot.links[int(robot.floating) :]:
+        name = "base" if name == WORLD else f"{name}_base"
+    return name
+
+
+def describe_gravity(robot: Robot) -> tuple[str, ...]:
+    """The note on a direction of gravity that is of the world, and not of a robot's file."""
+    x, y, z = robot.gravity
+    if (x, y) == (0.0, 0.0) and abs(z + 9.81) < 0.02:
+        return ()
+    return (f"gravity is ({x:g}, {y:g}, {z:g}) m/s^2 in the robot's frame: that is of the world",)
 
 
 def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:

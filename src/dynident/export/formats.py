@@ -14,10 +14,14 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
+from dynident.export.actuators import render_isaac_lab, render_mjlab
+from dynident.export.bam import render_bam
 from dynident.export.c_code import c_code
 from dynident.export.mjcf import render_identified_mjcf
+from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
 from dynident.export.urdf import render_standard_urdf
+from dynident.export.usd import render_usd
 from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
 
@@ -55,8 +59,8 @@ class Format:
     holds : tuple of str, optional
         Symbols of the drives' parameters that it has a place for beside links, which have to exist
         then. None of what gives the torques of the whole model, which asks for neither.
-    servos : bool
-        Whether it has a place for the law of a fit to positions.
+    loop : tuple of str
+        Of the law of a fit to positions, what it has a place for: gain, bias, off, delay.
     """
 
     what: str
@@ -64,7 +68,7 @@ class Format:
     suffix: str
     render: Render
     holds: tuple[str, ...] | None = None
-    servos: bool = False
+    loop: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -82,12 +86,38 @@ def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     return c_code(Model(idim, theta)).encode(), ()
 
 
-MOTORS = ("Ia", "fv", "fc", "Iam", "fvm", "fcm")
+DRIVES = ("Ia", "fv", "fc")
+MOTORS = (*DRIVES, "Iam", "fvm", "fcm")
 EXPORTS = {
     "urdf": Format("a URDF", "The URDF to write.", "urdf", render_urdf_file, ("fv", "fc")),
-    "mjcf": Format("an MJCF", "The MJCF to write.", "xml", render_identified_mjcf, MOTORS, True),
+    "mjcf": Format(
+        "an MJCF",
+        "The MJCF to write.",
+        "xml",
+        render_identified_mjcf,
+        MOTORS,
+        ("gain", "bias", "off"),
+    ),
+    "sdf": Format(
+        "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES
+    ),
+    "usd": Format(
+        "a USD", "Bodies, joints and drives for Newton, as text.", "usda", render_usd, DRIVES,
+        ("gain",),
+    ),
+    "mjlab": Format(
+        "an mjlab module", "Actuators for mjlab, a module of Python.", "py", render_mjlab, DRIVES,
+        ("gain", "delay"),
+    ),
+    "isaaclab": Format(
+        "an Isaac Lab module", "Actuators for Isaac Lab, a module of Python.", "py",
+        render_isaac_lab, DRIVES, ("gain", "delay"),
+    ),
+    "bam": Format(
+        "a BAM file", "Friction of each drive for BAM, as JSON.", "json", render_bam, DRIVES
+    ),
     "c": Format("C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file),
-}
+}  # fmt: skip
 """By name, which is that of the flag of ``dynident export``, too."""
 
 

@@ -24,6 +24,7 @@ from dynident.export.exported import (
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
+    name_base,
     select_drive_values,
     subtract_carried,
 )
@@ -32,7 +33,6 @@ from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, derive_softness
 from dynident.export.splice import Text
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
-    WORLD,
     Body,
     Model,
     Placed,
@@ -457,10 +457,7 @@ def render_fresh_mjcf(
         option.set("integrator", "implicitfast")
         option.set("timestep", format_exact_number(SERVO_TIMESTEP))
     world = etree.SubElement(root, "worldbody")
-    name = robot.base_link
-    while name == WORLD or name in robot.links[int(robot.floating) :]:
-        name = "base" if name == WORLD else f"{name}_base"
-    base = etree.SubElement(world, "body", name=name)
+    base = etree.SubElement(world, "body", name=name_base(robot))
     if robot.floating:
         etree.SubElement(base, "freejoint")
         etree.SubElement(base, "inertial", _format_inertial(phi[0]))

@@ -24,6 +24,8 @@ class Servo:
         What offset and encoder's bias give [Nm or N].
     least, most : float
         Range of the torque; infinite for none.
+    delay : float
+        By which its targets come late [s].
     """
 
     kp: float
@@ -31,6 +33,12 @@ class Servo:
     constant: float
     least: float
     most: float
+    delay: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """Of the torque about its constant; infinite for none [Nm or N]."""
+        return 0.5 * (self.most - self.least)
 
     def element(self, joint: str) -> etree._Element:
         """The actuator, MuJoCo's ``position`` but for the constant."""
@@ -61,5 +69,6 @@ def derive_servos(loop: Simulation, offset: Array) -> tuple[Servo, ...]:
         return ()
     bias = np.zeros(control.n) if loop.bias is None else np.array(loop.bias)
     most = np.abs(control.gain) * control.limit
-    rows = zip(*gains, -offset - gains[0] * bias, -most - offset, most - offset, strict=True)
+    late = np.full(control.n, control.delay)
+    rows = zip(*gains, -offset - gains[0] * bias, -most - offset, most - offset, late, strict=True)
     return tuple(Servo(*map(float, row)) for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +29,12 @@ from dynident.estimators.closed_loop import (
 from dynident.estimators.estimate import Estimate
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
-from dynident.export.cost import describe_export_cost, describe_loop_omissions
-from dynident.export.formats import Format, find_format
+from dynident.export.cost import (
+    describe_export_cost,
+    describe_loop_omissions,
+    describe_torque_cost,
+)
+from dynident.export.formats import Format, choose_own_format, find_format
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.servo import Servo, derive_servos
@@ -50,7 +55,7 @@ from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.robot.mjcf import is_mjcf, list_model_files
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 
 
@@ -357,7 +362,7 @@ class Result:
         Parameters
         ----------
         format : str
-            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``, ...
         folder : Path, optional
             Where it will stand, so that it finds its meshes; beside the robot's own when left
             out.
@@ -375,10 +380,11 @@ class Result:
         whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
         theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
         servos: tuple[Servo, ...] = ()
-        if self.estimate.fitted is not None and form.servos and not is_mjcf(self.robot):
+        own = format == choose_own_format(self.robot)  # a file of the robot's keeps its actuators
+        if self.estimate.fitted is not None and form.loop and not own:
             servos = derive_servos(self.estimate.fitted.loop, sort_joint_terms(model).offset)
         document, notes = form.render(whole, theta, folder, self.width, servos)
-        return document, (*said, *notes, *self._costs(form, bool(servos)))
+        return document, (*said, *notes, *self._costs(form, form.loop if servos else ()))
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a URDF; see `render_file`."""
@@ -388,21 +394,22 @@ class Result:
         """The identified model as an MJCF; see `render_file`."""
         return self.render_file("mjcf", folder)
 
-    def _costs(self, form: Format, servos: bool) -> tuple[str, ...]:
-        """What is not in a file and what that costs, where positions were fitted."""
-        fitted = self.estimate.fitted
-        if fitted is None:
-            return ()
-        near, _ = self.simulable
-        words = describe_loop_omissions(self.idim, fitted.names, form.name, servos)
+    def _costs(self, form: Format, law: Sequence[str]) -> tuple[str, ...]:
+        """What is not in a file and what that costs: of positions, or of torques."""
+        fitted, (near, _) = self.estimate.fitted, self.simulable
+        words: tuple[str, ...] = ()
+        if fitted is not None:
+            words = describe_loop_omissions(self.idim, fitted.names, form.name, law)
         try:
+            if fitted is None:
+                return describe_torque_cost(lambda: self.samples, self.model, near, form)
             logs = self.samples
         except InputError as error:
             return (
                 *words,
                 f"the cost of that is not known, because its logs cannot be read: {error}",
             )
-        costs = describe_export_cost(logs, fitted.loop, self.model, near, form, servos)
+        costs = describe_export_cost(logs, fitted.loop, self.model, near, form, law)
         return (*words, *costs)
 
     def require_trust(self, what: str, anyway: bool) -> None:
@@ -458,7 +465,7 @@ class Result:
         ----------
         path : str or Path
         format : str
-            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``.
+            Name in `EXPORTS`: ``urdf``, ``mjcf``, ``c``, ...
         anyway : bool
             Also of a refuted result.
 

@@ -15,6 +15,12 @@ ROOT = "/dynident/"
 NUMBER, WHOLE, WORD, FLAG = ("number", "integer", "string", "boolean")
 """Types of JSON."""
 OF_LOAD = {"mass": NUMBER, "std": NUMBER}
+EVENTS = {
+    "load": "another load than before",
+    "released": "no load besides the model's any more",
+    "misfit": "the start does not fit: a load from the beginning, another robot, or other noise",
+}
+"""What an event is in words, by its kind."""
 
 Plain = dict[str, Any]
 """What JSON can hold."""
@@ -153,13 +159,8 @@ def describe_message(message: Message) -> Plain:
 def tell_event(noticed: Noticed) -> str:
     """A change of the load in words."""
     event = noticed.event
-    what = {
-        "load": "another load than before",
-        "released": "no load besides the model's any more",
-        "misfit": "the start does not fit: a load from the beginning, or another robot",
-    }[event.kind]
     return (
-        f"{noticed.time:.3f} s: {what} (squared innovations {event.statistic:.0f}, "
+        f"{noticed.time:.3f} s: {EVENTS[event.kind]} (squared innovations {event.statistic:.0f}, "
         f"expected below {event.threshold:.0f})"
     )
 

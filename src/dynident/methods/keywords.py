@@ -19,7 +19,10 @@ class IdentifyOptions(TypedDict, total=False):
     consistency: Literal["pseudo-inertia", "inertia", "base", "none"] | None
     constraints: Sequence[Constraint] | None
     covariance: (
-        Literal["sandwich", "filtered", "robust", "bartlett", "hac", "scatter", "blocks"] | None
+        Literal[
+            "sandwich", "filtered", "robust", "bartlett", "hac", "clustered", "scatter", "blocks"
+        ]
+        | None
     )
     curves: Literal["measured", "simulated"] | None
     directional: bool | None

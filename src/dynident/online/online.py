@@ -34,8 +34,9 @@ LEARNT = 60.0
 """Time constant of what is learnt of the innovations [s]."""
 RELEASED = 3.0
 """Normal quantile below which a load is none."""
-MISFIT = 4.0
-"""Mean square of the first innovations above which a start does not fit: twice its sigma."""
+MISFIT = 25.0
+"""Mean square of the first innovations above which a start does not fit: five times its sigma, for
+noise in a stream of a tenth of the log's rate has three times its sigma."""
 
 
 class Model(NamedTuple):

@@ -117,7 +117,7 @@ AMPERES = (
 EFFORT = (
     "what the driver publishes as effort: torque by the message's definition, but motor currents "
     "[A] of ur_robot_driver before PolyScope 5.23 and 10.11 or with use_currents_as_efforts; of "
-    "franka_ros the torque sensors behind the gears (rotor = false)"
+    "franka_ros and franka_ros2 the torque sensors behind the gears (rotor = false)"
 )
 
 PRESETS: dict[str, Preset] = {
@@ -175,6 +175,15 @@ PRESETS: dict[str, Preset] = {
             "cmd.tau_J_d is without gravity, which the robot compensates itself, and "
             "state.tau_ext_hat_filtered what its own model leaves: neither is used",
         ),
+    ),
+    "franka-state": Preset(
+        "franka_msgs/FrankaState of a bag",
+        "franka_ros, FrankaState.msg",
+        {"q": "q_{n}", "dq": "dq_{n}", "qref": "qref_{n}", "dqref": "dqref_{n}"},
+        (Effort("tau", "tau_{n}", BEHIND_GEARS, link_side=True),),
+        "no tau_J",
+        topics=True,
+        notes=("its joints have numbers: those of the robot file are taken in its order",),
     ),
     "kuka-fri": Preset(
         "KUKA's FRI, by messages LBRState",

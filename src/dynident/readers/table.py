@@ -67,6 +67,8 @@ class Table:
         What was noticed in it.
     words : mapping of int to str
         Columns that hold no numbers, NaN here, and what is said where one of them is used.
+    rank : int
+        Of topics that have a column of the same name, those of the least are meant.
     """
 
     path: Path
@@ -77,6 +79,7 @@ class Table:
     topic: str | None = None
     notes: tuple[str, ...] = ()
     words: Mapping[int, str] = field(default_factory=dict)
+    rank: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Lazy):

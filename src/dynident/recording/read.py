@@ -436,6 +436,8 @@ def _match_columns(log: _Log, wanted: Column, signal: str) -> list[Spot]:
             return _find_columns(replace(log, tables=within), own, signal)
         return hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
+    least = min((table.rank for table, _ in hits), default=0)
+    hits = [spot for spot in hits if spot[0].rank == least]
     if not hits and column.isdecimal():
         return [_find_column_at(within, int(column), signal)]
     if len(hits) > 1:

@@ -58,7 +58,8 @@ class Part:
 
     Attributes
     ----------
-    instant : ndarray of int, shape (r,)
+    sample, instant : ndarray of int, shape (r,)
+        At the centre of each row's filter, and which of the log's rows that is.
     columns : ndarray of int, shape (k,)
         Which scores the group has a share in.
     Z : ndarray, shape (r, k)
@@ -66,6 +67,7 @@ class Part:
         psi of the standardised errors; of one estimate, or of several regressions at once.
     """
 
+    sample: np.ndarray
     instant: np.ndarray
     columns: np.ndarray
     Z: Array
@@ -91,6 +93,7 @@ class ScoreRows:
             yield (
                 tuple(
                     Part(
+                        rows.sample[g],
                         rows.sample[g] // step,
                         columns,
                         rows.scores[g] / self.weights[g],
@@ -338,15 +341,23 @@ def add_preceding_rows(a: Array, instant: np.ndarray, step: int, x: Array) -> in
     return begin
 
 
-def stream_prewhitened_scores(scores: ScoreRows, found: Innovations) -> Iterator[Series]:
-    """The same sums as those of `stream_scores`, of terms that are independent in time.
+Shares = list[tuple[Array, Array]]
+"""Of each group, rows (r, k) and errors (r, e) whose products are independent in time."""
+
+
+def stream_prewhitened_parts(
+    scores: ScoreRows, found: Innovations
+) -> Iterator[Iterator[tuple[tuple[Part, ...], Shares]]]:
+    """Rows and errors with the same sum of products, of terms that are independent in time.
 
     ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the errors and the rows x
     filtered by the adjoint (`Adjoint`): the prewhitening of Andrews and Monahan (1992), of the
-    errors instead of the scores.
+    errors instead of the scores. Stretch by stretch of each log, beside the rows as they are.
     """
 
-    def series(log: Iterator[tuple[Part, ...]], w: tuple[Array, ...]) -> Series:
+    def stretches(
+        log: Iterator[tuple[Part, ...]], w: tuple[Array, ...]
+    ) -> Iterator[tuple[tuple[Part, ...], Shares]]:
         pairs = zip(found.a, scores.rows.instruments, strict=True)
         filters = [Adjoint(a, len(columns)) for a, columns in pairs]
         place = [0] * len(filters)
@@ -358,13 +369,13 @@ def stream_prewhitened_scores(scores: ScoreRows, found: Innovations) -> Iterator
                 own = slice(place[g], place[g] + len(part.instant))
                 shares.append((filters[g].push(part.instant, part.Z), w[g][own]))
                 place[g] = own.stop
-            yield sum_at_instants(parts, shares, scores.rows.scores)
+            yield parts, shares
 
-    return map(series, scores.passes(), found.w)
+    return map(stretches, scores.passes(), found.w)
 
 
 def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
-    """``S = sum_t v_t v_t^T`` of the terms of `stream_prewhitened_scores`, for each of the errors.
+    """``S = sum_t v_t v_t^T`` of the terms of `stream_prewhitened_parts`, for each of the errors.
 
     Recolouring is exact and there is no kernel. Positive semidefinite, and the sum of White
     (1980) where the errors are white.
@@ -377,7 +388,8 @@ def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
     found, p = fit_innovations(scores), scores.rows.scores
     count = next((w.shape[1] for log in found.w for w in log), 1)
     total = np.zeros((count, p, p))
-    for log in stream_prewhitened_scores(scores, found):
-        for _, v in log:
+    for log in stream_prewhitened_parts(scores, found):
+        for parts, shares in log:
+            _, v = sum_at_instants(parts, shares, p)
             total += v.transpose(0, 2, 1) @ v
     return total * compute_freedom_factor(scores.rows), found.words

@@ -22,7 +22,7 @@ from dynident.report.fit import Fit
 from dynident.study.fits import find_study
 from dynident.study.stream import stream_recording
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
-from dynident.study.track import begin_following, build_track_setting
+from dynident.study.track import Setting, begin_following, build_track_setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -109,6 +109,18 @@ class Followed:
         )
 
 
+def build_fit_setting(fit: Fit, **options: Any) -> Setting:
+    """How a fit is followed: by its study, with keys of ``[track]`` in place of the study's own."""
+    study = find_study(fit)
+    if study is None:
+        given = {k: v for k, v in asdict(fit.preparation).items() if v is not None}
+        prepare = validate_data(PrepareSection, given, "preparation")
+        study = Study(robot=RobotSection(file=fit.robot.name), prepare=prepare)
+    told = study.track.model_dump(exclude_none=True)
+    section = validate_data(TrackSection, {**told, **options}, "track")
+    return build_track_setting(study.model_copy(update={"track": section}), None, fit)
+
+
 @limit_to_one_thread
 def track(fit: Fit, log: Recording, **options: Any) -> Followed:
     """Follow a fit's base parameters, and what is carried, along a log.
@@ -140,14 +152,7 @@ def track(fit: Fit, log: Recording, **options: Any) -> Followed:
     """
     check_type("track", fit, Fit, "dynident.identify and read_result give one")
     check_type("track", log, Recording, "dynident.read_log(files, robot) gives one")
-    study = find_study(fit)
-    if study is None:
-        given = {k: v for k, v in asdict(fit.preparation).items() if v is not None}
-        prepare = validate_data(PrepareSection, given, "preparation")
-        study = Study(robot=RobotSection(file=fit.robot.name), prepare=prepare)
-    told = study.track.model_dump(exclude_none=True)
-    section = validate_data(TrackSection, {**told, **options}, "track")
-    setting = build_track_setting(study.model_copy(update={"track": section}), None, fit)
+    setting = build_fit_setting(fit, **options)
     channels = find_channels(fit.robot, log, setting.measured, True, setting.instruments)
     follower = begin_following(setting, channels, log, None, log.rate)
     found = [each for s in stream_recording(log, channels) for each in follower.feed(s)]

@@ -1,0 +1,301 @@
+"""Whether verdicts mean something: made robots that no model has, judged by their truth.
+
+Each robot has bodies that are not its file's, and friction, ripple, warm-up and noise that leave
+what measured robots leave of their torques. Some logs are sound, some are damaged, poor or
+from other conditions. `identify` decides and judges as on the command line; then a fresh motion of
+the robot and its true inertial parameters say whether torques err by no more than the result
+says, and intervals cover. Writes `docs/figures/verdict.md`:
+
+    python benchmarks/verdict.py [COUNT] [--print]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import coloured
+from decide import described
+from doctor import late, motion, root
+
+from dynident.core.arrays import Array
+from dynident.core.errors import DynidentError
+from dynident.dynamics.idim import Idim, build_idim
+from dynident.report.fit import Fit
+from dynident.robot.model import Robot
+from dynident.study.run import run_study
+from dynident.study.study import Study, load_study_robot
+
+RATE = 500.0
+SAID = 1.5
+"""Error on a fresh motion over that which a result says, at most."""
+COVERED = 0.8
+"""Share of a result's 95 % intervals, of parameters that are not independent, at least."""
+FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+ROBOTS: dict[str, dict[str, Any]] = {
+    "UR10": {"file": described("ur_description/urdf/ur10_robot.urdf")},
+    "Panda": {"file": described("panda_description/urdf/panda.urdf"), "locked": FINGERS},
+    "UR3": {"file": described("ur_description/urdf/ur3_robot.urdf")},
+}
+REFUSED = "refused"
+COLUMNS = {"q": "q*", "tau": "tau*"}
+COUNT = 120
+"""Robots."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A robot as it is.
+
+    Attributes
+    ----------
+    robot : Robot
+        As its file has it.
+    idim : Idim
+    theta : ndarray
+        Its bodies and rotors; friction is made by `rub`.
+    fc, fv, asymmetry, stribeck, load, ripple, warm : ndarray, shape (n,)
+        Friction: Coulomb [Nm], viscous [Nm s/rad], shares by which directions differ, by which it
+        is larger at rest, by which it grows as the torque does, by which it changes along a turn,
+        and by which it falls within a minute.
+    noise : float
+        Of torques, as a share of their rms; correlated.
+    """
+
+    robot: Robot
+    idim: Idim
+    theta: Array
+    fc: Array
+    fv: Array
+    asymmetry: Array
+    stribeck: Array
+    load: Array
+    ripple: Array
+    warm: Array
+    noise: float
+
+    def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Without noise."""
+        rigid = self.idim.torque(self.theta, q, dq, ddq)
+        turn = np.tanh(dq / 0.01)
+        level = self.fc * (1.0 + self.stribeck * np.exp(-np.abs(dq) / 0.1))
+        level = level * (1.0 + self.ripple * np.sin(7.0 * q)) * (1.0 + self.asymmetry * turn)
+        level = level * (1.0 - self.warm * np.arange(len(q))[:, None] / RATE / 60.0)
+        level = level + self.load * np.abs(rigid)
+        return np.asarray(rigid + level * turn + self.fv * np.cbrt(dq) * np.cbrt(root(dq)) ** 2)
+
+
+def make_world(robot: Robot, rng: np.random.Generator) -> World:
+    """Friction of a fifth of each joint's torque, and its departures as large as measured ones."""
+    idim, n = build_idim(robot), robot.n
+    bodies = robot.nominal * rng.uniform(0.85, 1.15, (n, 1))
+    theta = idim.join(bodies)
+    q, dq, ddq = motion(robot, rng)
+    size = np.maximum(root(idim.torque(theta, q, dq, ddq)), 1.0)
+    for k, parameter in enumerate(idim.parameters[idim.inertial :], idim.inertial):
+        if parameter.symbol == "Ia":
+            joint = parameter.number - 1
+            theta[k] = 0.2 * size[joint] / root(ddq)[joint]
+    amount = rng.uniform(0.2, 1.0)
+
+    def share(most: float) -> Array:
+        return amount * most * rng.uniform(0.0, 1.0, n)
+
+    return World(
+        robot, idim, theta, rng.uniform(0.1, 0.3, n) * size,
+        rng.uniform(0.05, 0.2, n) * size / root(dq),
+        share(0.2), share(0.5), share(0.04), share(0.15), share(0.5),
+        float(amount * rng.uniform(0.005, 0.03)),
+    )  # fmt: skip
+
+
+# ---- what is done with a robot
+
+Signals = tuple[Array, Array]
+"""Positions and torques."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """How a log comes about.
+
+    Attributes
+    ----------
+    seconds, pace : float
+        Length, and how fast everything moves, 1 as usual.
+    spoil : callable
+        What is done to its positions and torques.
+    """
+
+    seconds: float = 11.0
+    pace: float = 1.0
+    spoil: Callable[[World, Array, Array, float], Signals] = lambda w, q, tau, u: (q, tau)
+
+
+def gains(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """All torques by 0.75 to 1.25 of what they are."""
+    return q, (0.75 + 0.5 * u) * tau
+
+
+def one_gain(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """The torque of a joint by half, or by twice."""
+    tau = tau.copy()
+    tau[:, int(u * tau.shape[1])] *= 2.0 if u > 0.5 else 0.5
+    return q, tau
+
+
+def delayed(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """Torques 5 to 40 ms late."""
+    return q, late(tau, round((0.005 + 0.035 * u) * RATE))
+
+
+def zeroed(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """The zero of a joint 2 to 12 degrees off."""
+    q = q.copy()
+    q[:, int(u * q.shape[1])] += np.radians(2.0 + 10.0 * u)
+    return q, tau
+
+
+def smoothed(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """Torques by their mean of 50 to 200 ms."""
+    count = round((0.05 + 0.15 * u) * RATE)
+    mean = np.ones(count) / count
+    return q, np.column_stack([np.convolve(own, mean, "same") for own in tau.T])
+
+
+def signless(w: World, q: Array, tau: Array, u: float) -> Signals:
+    """The torque of a joint without its sign."""
+    tau, j = tau.copy(), int(u * tau.shape[1])
+    tau[:, j] = np.abs(tau[:, j])
+    return q, tau
+
+
+CASES: dict[str, tuple[Log, Log]] = {
+    "sound": (Log(), Log()),
+    "sound, 60 s": (Log(60.0), Log(20.0)),
+    "short: 1.5 s": (Log(1.5), Log(3.0)),
+    "slow: a tenth of the speed": (Log(pace=0.1), Log(pace=0.1)),
+    "slow, held out fast": (Log(pace=0.1), Log()),
+    "torques late, both logs": (Log(spoil=delayed), Log(spoil=delayed)),
+    "a joint's gain, both logs": (Log(spoil=one_gain), Log(spoil=one_gain)),
+    "a joint's zero, both logs": (Log(spoil=zeroed), Log(spoil=zeroed)),
+    "torques smoothed, both logs": (Log(spoil=smoothed), Log(spoil=smoothed)),
+    "a joint's torque without sign": (Log(spoil=signless), Log()),
+    "all gains, both logs": (Log(spoil=gains), Log(spoil=gains)),
+}
+"""Of the logs that are fitted and held out; the last is what no log can show."""
+UNSEEN = "all gains, both logs"
+
+
+def make_log(w: World, kind: Log, rng: np.random.Generator, u: float) -> Signals:
+    """Positions and torques as they are logged."""
+    parts = []
+    for _ in range(max(1, round(kind.seconds / 11.0))):
+        q, dq, ddq = motion(w.robot, rng)
+        parts.append((q, kind.pace * dq, kind.pace**2 * ddq))
+    count = round(min(kind.seconds, 11.0) * RATE)
+    q, dq, ddq = (np.vstack([part[k][:count] for part in parts]) for k in range(3))
+    tau = w.torque(q, dq, ddq)
+    tau = tau + w.noise * root(tau) * coloured(rng, tau.shape, 0.9)
+    q, tau = kind.spoil(w, q, tau, u)
+    return q + 1e-5 * rng.normal(size=q.shape), tau
+
+
+# ---- what comes of it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result, by its own words and by the truth.
+
+    Attributes
+    ----------
+    state : str
+        The verdict, or ``refused``.
+    said, error : float
+        What the result says of its torques, and what it leaves on a fresh motion [%].
+    covered : float
+        Share of the intervals of inertial parameters that have the truth.
+    why : str
+        The first reason.
+    """
+
+    robot: str
+    kind: str
+    held: bool
+    state: str
+    said: float = np.nan
+    error: float = np.nan
+    covered: float = np.nan
+    why: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the result is as good as it says."""
+        return self.error <= SAID * self.said and self.covered >= COVERED
+
+
+def judge(name: str, robot: dict[str, Any], kind: str, held: bool, seed: int) -> Outcome:
+    """A robot with its logs, identified as the command does, and the truth beside."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    study = {"robot": robot}
+    w = make_world(
+        load_study_robot(Study.model_validate({**study, "log": [{"files": ["-"]}]})), rng
+    )
+    u, kinds = rng.uniform(), dict(zip(("identify", "validate"), CASES[kind], strict=True))
+    q, dq, ddq = motion(w.robot, rng)  # what the model is asked about
+    with tempfile.TemporaryDirectory() as place:
+        logs = []
+        for use, own in [*kinds.items()][: 1 + held]:
+            path = Path(place) / f"{use}.csv"
+            columns = np.hstack(make_log(w, own, rng, u))
+            header = ",".join(f"{x}{j + 1}" for x in ("q", "tau") for j in range(w.robot.n))
+            np.savetxt(path, columns, "%.9g", ",", header=header, comments="")
+            logs.append({"files": [str(path)], "rate": RATE, "use": use, "columns": COLUMNS})
+        try:
+            fit = run_study(Study.model_validate({**study, "log": logs}))
+        except DynidentError as refusal:
+            return Outcome(name, kind, held, REFUSED, why=str(refusal))
+    pace = kinds["identify"].pace
+    tau = w.torque(q, pace * dq, pace**2 * ddq)
+    left = tau - fit.inverse_dynamics(q, pace * dq, pace**2 * ddq)
+    error = 100.0 * float(np.linalg.norm(left) / np.linalg.norm(tau))
+    figures = [fit.identification, *(each.entries for each in fit.validation)]
+    said = max(each[-1].overall_percent for each in figures)
+    reasons = fit.verdict.reasons
+    why = reasons[0].words if reasons else ""
+    return Outcome(name, kind, held, fit.verdict.state, said, error, share_covered(w, fit), why)
+
+
+def share_covered(w: World, fit: Fit) -> float:
+    """Share of the intervals of combinations of bodies and rotors that have the truth."""
+    base, idim = fit.base, fit.base.idim
+    truth = np.zeros(len(idim.parameters))
+    truth[: idim.inertial] = w.theta[: idim.inertial]
+    for k, parameter in enumerate(w.idim.parameters):
+        if parameter.symbol == "Ia":
+            truth[[each.name for each in idim.parameters].index(parameter.name)] = w.theta[k]
+    rigid = np.array([k < idim.inertial or idim.parameters[k].symbol == "Ia" for k in base.kept])
+    off = np.abs(fit.estimate.beta - base.matrix @ truth)
+    return float(np.mean((off <= 1.96 * fit.estimate.covariance.std)[rigid]))
+
+
+def main() -> None:
+    words = [each for each in sys.argv[1:] if not each.startswith("-")]
+    count = int(words[0]) if words else COUNT
+    found: list[Outcome] = []
+    names = [*ROBOTS]
+    for k in range(count):
+        kind = [*CASES][k % len(CASES)] if k % 2 else "sound"
+        name = names[k % len(names)]
+        found.append(judge(name, ROBOTS[name], kind, bool(k // 2 % 2), k))
+        print(found[-1], flush=True)
+
+
+if __name__ == "__main__":
+    main()

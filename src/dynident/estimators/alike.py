@@ -1,0 +1,180 @@
+"""Errors that repeat: by how much they add up over rows that are alike, in time or in state.
+
+What a model lacks is no noise. It lasts longer than a correlation that some rows show, and comes
+again whenever a joint has the same speed or position. Sums over clusters of such rows say how
+much more they add up than rows whose correlation is that of an autoregression: clusters in several
+ways at once (Cameron, Gelbach and Miller 2011), with what a fit has taken from its own clusters
+given back (Bell and McCaffrey 2002) in the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynident.core.arrays import Array, Integers
+from dynident.regression.blocks import RUNS, SOLE, label_blocks
+from dynident.regression.covariance import (
+    Part,
+    ScoreRows,
+    compute_freedom_factor,
+    fit_innovations,
+    stream_prewhitened_parts,
+    sum_at_instants,
+)
+from dynident.regression.problem import Regression
+
+STATES = 12
+"""Clusters of speed, and of position, with as many samples each."""
+TYPICAL = 5000
+"""Samples at least, where there are more, that quantiles are taken of."""
+UNSEEN = 1e-9
+"""Share of the largest singular value below which a direction is not told by any row."""
+
+
+@dataclass(eq=False)
+class Sums:
+    """Scores and information of the clusters of one group's rows.
+
+    Attributes
+    ----------
+    B : ndarray, shape (columns of the group, directions)
+        Coordinates in which white errors of all groups have unit variance.
+    """
+
+    B: Array
+    scores: dict[int, Array] = field(default_factory=dict)
+    information: dict[int, Array] = field(default_factory=dict)
+
+    def add(self, labels: Integers, part: Part) -> None:
+        """Add rows to their clusters."""
+        for label in np.unique(labels).tolist():
+            own = labels == label
+            Q = part.Z[own] @ self.B
+            score = Q.T @ part.error[own, 0]
+            if label in self.scores:
+                self.scores[label] += score
+                self.information[label] += Q.T @ Q
+            else:
+                self.scores[label], self.information[label] = score, Q.T @ Q
+
+    def measure(self) -> Array:
+        """Squares of the scores, and how many they are in the mean of white errors.
+
+        Of a cluster with the share M of the information a fit leaves ``M (1 - M)`` of the variance
+        M of its scores s, and ``s^T (1 - M)^-1 s`` has the mean ``tr M``.
+        """
+        found = np.zeros(2)
+        for label, score in self.scores.items():
+            M = self.information[label]
+            rest = (1.0 + SOLE) * np.eye(len(M)) - M
+            found += float(score @ np.linalg.solve(rest, score)), float(np.trace(M))
+        return found
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The variance of the sum of the scores where errors repeat.
+
+    Attributes
+    ----------
+    total : ndarray, shape (scores, scores)
+    times : ndarray, shape (groups,)
+        What the groups' own variance is over that of prewhitened scores.
+    words : str
+    """
+
+    total: Array
+    times: Array
+    words: str
+
+
+def sum_clustered_scores(scores: ScoreRows) -> Alike:
+    """``S = S_hac + sum_g x_g S_hac,g``, with the excess x of what clusters add up to.
+
+    Of each group ``x = sum_c max(0, L_c - 1)`` over three ways c to cluster its rows: by runs of
+    time, by its joint's speed and by its joint's position. L is what the scores of the
+    clusters have of squares, over what those of independent clusters would have: one in the mean
+    where the prewhitened sum S_hac is right.
+    """
+    rows, found = scores.rows, fit_innovations(scores)
+    groups, width = rows.instruments, rows.scores
+    B = whiten_directions(rows, scores.weights)
+    in_time, in_state = label_blocks(rows, RUNS), label_states(rows)
+    total, own = np.zeros((width, width)), [np.zeros((len(c), len(c))) for c in groups]
+    states = [[Sums(B[c]) for c in groups] for _ in range(2)]
+    measured = np.zeros((1 + len(states), len(groups), 2))
+    for k, log in enumerate(stream_prewhitened_parts(scores, found)):
+        runs = [Sums(B[c]) for c in groups]
+        for parts, shares in log:
+            _, (u,) = sum_at_instants(parts, shares, width)
+            total += u.T @ u
+            for g, (part, (Z, w)) in enumerate(zip(parts, shares, strict=True)):
+                v = Z * w
+                own[g] += v.T @ v
+                runs[g].add(in_time(k, g, part.sample), part)
+                for sums, label in zip(states, in_state[k][g], strict=False):
+                    sums[g].add(label[part.sample], part)
+        measured[0] += [sums.measure() for sums in runs]
+    measured[1:] = [[sums.measure() for sums in way] for way in states]
+    factor, times = compute_freedom_factor(rows), np.ones(len(groups))
+    for g, (columns, S) in enumerate(zip(groups, own, strict=True)):
+        hac = factor * float(np.sum((B[columns].T @ S) * B[columns].T))
+        for squares, told in measured[:, g]:
+            if told > 0.0 and hac > 0.0:
+                times[g] += max(0.0, squares / hac - 1.0)
+        total[np.ix_(columns, columns)] += (times[g] - 1.0) * S
+    words = f"hac by {found.words}, {describe_times(times)} for what repeats"
+    return Alike(factor * total, times, words)
+
+
+def whiten_directions(rows: Regression, weights: Array) -> Array:
+    """Coordinates in which white errors of unit variance have unit variance, (scores, any)."""
+    factors = rows.instrument_factors if rows.instrumented else rows.factors
+    F = np.vstack([
+        g.factor[:, : rows.scores] / w for g, w in zip(factors.groups, weights, strict=True)
+    ])  # fmt: skip
+    _, size, axes = np.linalg.svd(F, full_matrices=False)
+    seen = size > UNSEEN * size[0]
+    return np.asarray(axes[seen].T / size[seen])
+
+
+def label_states(rows: Regression) -> list[list[tuple[Integers, ...]]]:
+    """Clusters of the speed and of the position of each group's joint, for each log and sample.
+
+    Of groups that are no joint's there are none. Each cluster has as many samples that may be
+    fitted as another, of all logs.
+    """
+    names = rows.idim.robot.joint_names
+    found: list[list[tuple[Integers, ...]]] = [[] for _ in rows.samples]
+    for g, group in enumerate(rows.groups):
+        if group.name not in names:
+            for log in found:
+                log.append(())
+            continue
+        j = names.index(group.name)
+        signals = [
+            (log.dq[:, log.dq.shape[1] - len(names) + j], log.measured[:, j])
+            for log in rows.samples
+        ]
+        every = [
+            np.concatenate(
+                [
+                    x[::few][log.moving[::few, g]]
+                    for log, own in zip(rows.samples, signals, strict=True)
+                    for x, few in [(own[way], max(1, len(log.q) // TYPICAL))]
+                ]
+            )
+            for way in range(2)
+        ]
+        edges = [np.quantile(x, np.arange(1, STATES) / STATES) if len(x) else x for x in every]
+        for log, own in zip(found, signals, strict=True):
+            log.append(tuple(np.searchsorted(e, x) for e, x in zip(edges, own, strict=True)))
+    return found
+
+
+def describe_times(times: Array) -> str:
+    """Factors on variances, from the least to the largest."""
+    low, high = f"{np.min(times):.2g}", f"{np.max(times):.2g}"
+    return f"{low} times" if low == high else f"{low} to {high} times"
