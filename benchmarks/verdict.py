@@ -342,8 +342,8 @@ def render(found: list[Outcome]) -> list[str]:
     return [
         f"{len(found)} made robots ({', '.join(ROBOTS)}), half of them with sound logs. A result "
         "holds if its torques err on a fresh motion of the same kind by at most "
-        f"{SAID:g} times the larger of its fitted and held-out errors, and {100 * COVERED:.0f} % of "
-        "its 95 % intervals of bodies and rotors have the truth. "
+        f"{SAID:g} times the larger of its fitted and held-out errors, and {100 * COVERED:.0f} % "
+        "of its 95 % intervals of bodies and rotors have the truth. "
         f"“{UNSEEN}” is left out of the first table: no log shows it, and every verdict says so.",
         "",
         *markdown(["verdict", "results", "torques as said %", "intervals cover %", "both %",

@@ -222,7 +222,7 @@ def page() -> str:
         "Made by `.venv/bin/python docs/make_options.py` from the fields of the option families.",
         "",
         "Each of them is a key of `[identify]` in a study, a flag of `dynident identify`, and a",
-        "keyword of {py:func}`dynident.identify`. A method that does not have an option refuses",
+        "keyword of [`dynident.identify`](api.md). A method that does not have an option refuses",
         "it, and says which methods have it. `decide` is of studies and the command alone: in",
         "Python a `Problem` states everything.",
         "",
@@ -234,13 +234,13 @@ def page() -> str:
         "## Preparation",
         "",
         "Keys of `[prepare]` in a study, for all of its logs, held-out ones included, and keywords",
-        "of {py:func}`dynident.prepare`. The command line has `--bandwidth`.",
+        "of [`dynident.prepare`](api.md). The command line has `--bandwidth`.",
         "",
         *rows(HEAD, of_family(Preparation)),
         "",
         "## Reading",
         "",
-        "Keys of a `[[log]]` in a study, and keywords of {py:func}`dynident.read_log`: how rows",
+        "Keys of a `[[log]]` in a study, and keywords of [`dynident.read_log`](api.md): how rows",
         "become samples on one uniform clock.",
         "",
         *rows(HEAD, of_family(Clocking)),
@@ -261,7 +261,7 @@ def page() -> str:
         "",
         "## The simulated loop",
         "",
-        "Keys of `[simulation]` in a study, and arguments of {py:class}`dynident.Simulation`,",
+        "Keys of `[simulation]` in a study, and arguments of [`dynident.Simulation`](api.md),",
         "for the methods that simulate. They have no flags.",
         "",
         *rows(HEAD, of_family(Simulation)),
@@ -275,7 +275,7 @@ def page() -> str:
         "## Excitation",
         "",
         "Keys of `[excitation]` in a study, flags of [`dynident excite`](excitation.md) and",
-        "keywords of {py:func}`dynident.excite`.",
+        "keywords of [`dynident.excite`](api.md).",
         "",
         *rows(WITH_FLAGS, with_flags(EXCITATION)),
         "",
@@ -293,13 +293,13 @@ def page() -> str:
         "",
         "## Loads",
         "",
-        "Flags of [`dynident payload`](payload.md), and keywords of {py:func}`dynident.payload`.",
+        "Flags of [`dynident payload`](payload.md), and keywords of [`dynident.payload`](api.md).",
         "",
         *rows(WITH_FLAGS, with_flags(PAYLOAD)),
         "",
         "## Draws",
         "",
-        "Flags of [`dynident sample`](sample.md), and keywords of {py:func}`dynident.sample`.",
+        "Flags of [`dynident sample`](sample.md), and keywords of [`dynident.sample`](api.md).",
         "",
         *rows(WITH_FLAGS, with_flags([Drawing])),
         "",
@@ -380,7 +380,12 @@ def keywords(
 def declared(key: str, kind: str) -> str:
     """A key with its type, in parentheses where a line does not hold both."""
     line = f"    {key}: {kind}"
-    return line if len(line) <= 100 else f"    {key}: (\n        {kind}\n    )"
+    if len(line) <= 100:
+        return line
+    if len(kind) > 92:  # as ruff formats it
+        choices, _, rest = kind.removeprefix("Literal[").partition("]")
+        kind = f"Literal[\n            {choices}\n        ]\n        {rest.strip()}"
+    return f"    {key}: (\n        {kind}\n    )"
 
 
 def typed(option: Option) -> str:

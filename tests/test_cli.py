@@ -334,6 +334,7 @@ def test_help_and_version(capfd):
         "replay",
         "sample",
         "simulate",
+        "zoo",
         "reproduce",
         "track",
     ]

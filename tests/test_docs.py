@@ -38,11 +38,11 @@ TEXTS = [
 ]
 
 FENCE = re.compile(
-    r"(?P<marks>(?:^(?:% [^\n]*|<!-- [^\n]* -->)\n)*)^(?P<fence>`{3,})(?P<info>[^\n`]*)\n"
+    r"(?P<marks>(?:^<!-- [^\n]* -->\n)*)^(?P<fence>`{3,})(?P<info>[^\n`]*)\n"
     r"(?P<body>.*?)^(?P=fence)[ ]*$",
     re.M | re.S,
 )
-MARK = re.compile(r"^(?:% |<!-- )(runnable|file|needs)(?: ((?!-->)\S+))?(?: -->)?$", re.M)
+MARK = re.compile(r"^<!-- (runnable|file|needs)(?: ((?!-->)\S+))? -->$", re.M)
 LINK = re.compile(r"(?<!`)(?:\[[^\]]*\]\((?!https?:)([^)\s]+)\)|\{download\}`[^<`]*<([^>`]+)>`)")
 DOCUMENTED_COMMAND = re.compile(r"^(?:\$ )?(?:.*/bin/)?dynident (?!.*\.{3})(.+)$", re.M)
 IMPORTED = re.compile(r"(?<![\w/.-])dynident(?:_papers)?(?:\.\w+)+(?![\w/])")
@@ -296,13 +296,36 @@ def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
 
 
-def test_readme_commands_are_those_of_the_quickstart() -> None:
-    shell = [b.body.strip() for b in blocks(TOP / "README.md") if b.info == "sh"]
-    assert len(shell) == 2
+def test_readme_begins_with_one_command_then_ones_own_robot_and_ends_with_the_tests() -> None:
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    first, own, tests = (b for b in blocks(TOP / "README.md") if b.info == "sh")
     quickstart = [b.body.strip() for b in blocks(DOCS / "quickstart.md") if b.info == "console"]
-    assert [f"$ {command}" for command in shell] == quickstart[:2]
-    for file in re.findall(r"examples/\S+", "\n".join(shell)):
+    assert f"$ {first.body.strip()}" == quickstart[0]
+    for file in re.findall(r"examples/\S+", first.body):
         assert (TOP / file).is_file()
+    assert len(own.body.splitlines()) == len(commands(own.body)) == 3
+    assert first.runnable
+    assert tests.body.strip().endswith(" pytest")
+    assert text.index("## Development") < text.index(tests.body)
+    (picture,) = re.findall(r"!\[([^\]]*)\]\(docs/figures/\w+\.png\)", text)
+    assert "report" in picture
+    assert text.index(first.body) < text.index(picture) < text.index(own.body)
+
+
+@pytest.mark.long
+def test_the_three_lines_of_ones_own_robot_run(desk: Path, capsys: pytest.CaptureFixture[str]):
+    own = [b for b in blocks(TOP / "README.md") if b.info == "sh"][1]
+    for arguments in commands(own.body):
+        assert run(arguments) == 0, capsys.readouterr().err
+    for name in ("result.json", "model.urdf", "report.html"):
+        assert (desk / "out" / "arm" / name).is_file()
+
+
+def contents(text: str) -> list[str]:
+    """Pages that a page lists, in a comment."""
+    lists = re.findall(r"^<!-- \{toctree\}\n(.*?)-->$", text, re.M | re.S)
+    entries = (line.strip() for body in lists for line in body.splitlines())
+    return [entry for entry in entries if entry and not entry.startswith(":")]
 
 
 def anchors(page: Path) -> set[str]:
@@ -316,13 +339,8 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     outside = FENCE.sub("", text)
     targets = [a or b for a, b in LINK.findall(outside)]
-    toctree = [b.body for b in blocks(page) if b.info.startswith("{toctree}")]
-    included = [
-        b.info.split()[1] for b in blocks(page) if re.match(r"\{(include|image)\} ", b.info)
-    ]
-    entries = (line.strip() for body in toctree for line in body.splitlines())
-    targets += [f"{entry}.md" for entry in entries if entry and not entry.startswith(":")]
-    for target in [*targets, *included]:
+    targets += [f"{entry}.md" for entry in contents(text)]
+    for target in targets:
         file, _, anchor = target.partition("#")
         path = (page.parent / file).resolve() if file else page
         assert path.exists(), f"{identifier(page)}: {target}"
@@ -330,13 +348,20 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(path), f"{identifier(page)}: {target}"
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=identifier)
+def test_pages_read_without_a_build(page: Path) -> None:
+    """What only Sphinx knows stands in comments, but for the reference of the API."""
+    text = page.read_text(encoding="utf-8")
+    directives = {b.info for b in blocks(page) if b.info.startswith("{")}
+    assert directives <= ({"{eval-rst}"} if page.name == "api.md" else set())
+    outside = FENCE.sub("", text)
+    assert not re.search(r"^% (runnable|file|needs)|^:::|\{\w+(:\w+)?\}`", outside, re.M)
+
+
 def test_every_page_is_in_the_contents() -> None:
     listed = {DOCS / "index.md"}
     for page in PAGES:
-        for block in blocks(page):
-            if block.info.startswith("{toctree}"):
-                entries = [line.strip() for line in block.body.splitlines()]
-                listed |= {page.parent / f"{e}.md" for e in entries if e and e[0] != ":"}
+        listed |= {page.parent / f"{e}.md" for e in contents(page.read_text(encoding="utf-8"))}
     assert set(PAGES) == listed
 
 
@@ -506,6 +531,23 @@ def test_the_citation_is_of_this_version() -> None:
     cited = (TOP / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {project['version']}\n" in cited
     assert f"\nlicense: {project['license']}\n" in cited
+
+
+CONDA = {"pin": "pinocchio", "matplotlib": "matplotlib-base"}
+"""Packages that conda-forge calls otherwise."""
+
+
+def test_the_conda_recipe_needs_what_the_package_needs() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    text = (TOP / "recipe" / "recipe.yaml").read_text()
+    run_ = re.search(r"^  run:\n((?:    - .*\n)+)", text, re.M)
+    assert run_ is not None
+    listed = {line.strip("- ").replace(" ", "") for line in run_[1].splitlines()}
+    wanted = {re.sub(r"^\w+", lambda m: CONDA.get(m[0], m[0]), d) for d in project["dependencies"]}
+    assert listed == {*wanted, "__unix", f"python{project['requires-python']}"}
+    assert f"version: {project['version']}\n" in text
+    assert "noarch: python\n" in text
+    assert f"- dynident = {project['scripts']['dynident']}\n" in text
 
 
 def test_result_page_names_every_key(desk: Path) -> None:

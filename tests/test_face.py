@@ -102,6 +102,23 @@ def test_base_parameters_come_with_intervals_units_and_the_files_values():
     )  # fmt: skip
 
 
+def test_base_parameters_say_what_of_them_the_log_tells():
+    shares = {}
+    for weight in (1e-3, 1.0, 1e8):
+        frame = identified(prior_weight=weight, doctor=False).to_frame()
+        friction = frame.index.str.match(r"(fv|fc|off)\d")
+        assert (frame["from_data"][friction] == 1.0).all()
+        shares[weight] = frame["from_data"][~friction].to_numpy()
+        assert len(shares[weight]) > 3
+    # where a rotor is regrouped into a link, the prior does not tell the sum
+    told = shares[1e8] < 1.0
+    assert np.any(told)
+    assert np.min(shares[1e-3]) > 0.99
+    assert np.max(shares[1e8][told]) < 0.5
+    assert np.all(np.diff([shares[w][told] for w in shares], axis=0) <= 0.0)
+    assert (identified("wls").to_frame()["from_data"] == 1.0).all()
+
+
 def test_eliminated_parameters_are_marked():
     fit = identified("wls", essential="f-test")
     assert fit.to_frame()["essential"].sum() == len(fit.essential) < fit.base.count

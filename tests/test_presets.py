@@ -14,8 +14,12 @@ import dynident as di
 from dynident.cli import run
 from dynident.readers import read_tables
 from dynident.readers.presets import PRESETS, UNITREE, find_layout
-from dynident.study.begin import recognise_layouts
-from dynident.study.study import read_study, read_study_recording
+from dynident.study.study import (
+    parse_study,
+    read_study,
+    read_study_recording,
+    recognise_layouts,
+)
 
 RATE = 125.0
 COUNT = 400
@@ -147,8 +151,10 @@ def write(log: Written, motion) -> None:
             file.write(log.delimiter.join(f"{value:.15g}" for value in row) + "\n")
 
 
-def study_of(file: str):
-    Path("study.toml").write_text(f'[robot]\nfile = "arm.toml"\n[[log]]\nfiles = "{file}"\n')
+def study_of(file: str, more: str = "", robot: str = ""):
+    Path("study.toml").write_text(
+        f'[robot]\nfile = "arm.toml"\n{robot}\n[[log]]\nfiles = "{file}"\n{more}'
+    )
     return read_study(Path("study.toml"))
 
 
@@ -171,6 +177,66 @@ def test_a_recorders_log_is_read_as_what_it_is(name, motion):
     if effort is not None:
         np.testing.assert_allclose(recording.tau, motion["tau"], atol=1e-9)
         assert study.robot.rotor is (False if effort.link_side else None)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_preset_that_is_stated_is_what_init_recognises(name, motion, caplog):
+    write(LOGS[name], motion)
+    with caplog.at_level("INFO", "dynident"):
+        stated = study_of(LOGS[name].file, f'preset = "{name}"\n')
+    recognised, (layout,) = recognise_layouts(study_of(LOGS[name].file))
+    assert stated == recognised
+    assert stated.log[0].preset is None
+    told = " ".join(caplog.messages)
+    assert all(words in told for _, words in layout.words)
+    for own in stated.log[0].columns.values():
+        assert (own if isinstance(own, str) else own[-1]) in told
+    assert recognise_layouts(stated) == (stated, ())
+
+
+def test_what_a_study_states_goes_before_its_preset(motion):
+    write(LOGS["abb-egm"], motion)
+    own = 'preset = "abb-egm"\ncolumns = { qref = "S_REF_POS_RJ*" }\nunits = { dq = "rad/s" }\n'
+    (log,) = study_of("egm.csv", own).log
+    assert log.columns["qref"] == "S_REF_POS_RJ*"
+    assert log.columns["q"] == ("R_FB_POS_RJ1", "R_FB_POS_RJ2")
+    assert log.units == {"time": "ms", "q": "deg", "dq": "rad/s"}  # a stated column has its own
+    write(LOGS["libfranka"], motion)
+    both = study_of("log.csv", 'preset = "libfranka"\n', "rotor = true")
+    assert both.robot.rotor is True
+    tau = ("cmd.tau_J_d[0]", "cmd.tau_J_d[1]")
+    columns = f"columns = {{ tau = {[*tau]} }}\n"
+    other = study_of("log.csv", f'preset = "libfranka"\n{columns}')
+    assert other.log[0].columns["tau"] == tau
+    assert other.robot.rotor is None  # what is stated is not known to be behind the gears
+
+
+def test_joints_that_are_locked_need_no_columns_of_a_preset(motion, caplog):
+    write(LOGS["ur-rtde"], motion)
+    given = ["--robot", "arm.toml", "--log", "robot_data.csv", "--preset", "ur-rtde"]
+    with caplog.at_level("INFO", "dynident"):
+        assert run(["identify", *given, "--locked", "two", "--write-study", "out.toml"]) == 0
+    assert "ur-rtde: effort: motor currents in A" in " ".join(caplog.messages)
+    (log,) = read_study(Path("out.toml")).log
+    assert log.preset is None
+    assert log.columns["q"] == ("actual_q_0",)
+    assert log.columns["current"] == ("actual_current_0",)
+    assert log.columns["time"] == "timestamp"
+
+
+def test_presets_that_are_not_known_or_do_not_fit_are_refused(motion, capsys):
+    write(LOGS["ur-rtde"], motion)
+    with pytest.raises(di.InputError, match=r"'ur-rdte'.*did you mean 'ur-rtde'"):
+        study_of("robot_data.csv", 'preset = "ur-rdte"\n')
+    with pytest.raises(
+        di.InputError, match=r"robot_data.csv: has no positions as preset 'abb-egm'"
+    ):
+        study_of("robot_data.csv", 'preset = "abb-egm"\n')
+    bare = parse_study(Path("study.toml"))
+    with pytest.raises(di.InputError, match=r"preset is filled in by dynident\.read_study"):
+        di.run_study(bare)
+    assert run(["doctor", "study.toml", "--preset", "ur-rtde"]) == 2
+    assert "either a study, or --robot and --log" in capsys.readouterr().err
 
 
 def test_what_a_driver_estimates_as_torque_comes_before_its_currents(motion):
@@ -270,15 +336,15 @@ def test_a_refused_log_says_whose_it_looks_like(motion, capsys):
     write(LOGS["libfranka"], motion)
     assert run(["identify", "--robot", "arm.toml", "--log", "log.csv"]) == 2
     assert (
-        "they look like libfranka's logToCSV: dynident init writes a study"
+        "they look like libfranka's logToCSV: preset = 'libfranka' reads them"
         in capsys.readouterr().err
     )
 
 
 def test_the_guide_has_every_layout():
     page = (Path(__file__).parents[1] / "docs" / "logs.md").read_text()
-    for preset in PRESETS.values():
-        assert preset.called in page
+    for name, preset in PRESETS.items():
+        assert f"| `{name}` | {preset.called} |" in page
         assert (
             preset.columns["q"].replace("{n}", str(preset.first)).replace("{joint}", "<joint>")
             in page

@@ -295,6 +295,12 @@ EVERY = [
     pl.from_pandas(WHOLE.assign(time=DATES, words="a")),
     arrow(WHOLE),
     arrow(WHOLE.assign(time=DATES)),
+    xr.Dataset.from_dataframe(WHOLE.set_index("time")),
+    xr.Dataset.from_dataframe(BY_DATE.rename_axis("t").assign(words="a")),
+    xr.Dataset(
+        {"q": (["joint", "time"], Q.T), "tau": (["time", "joint"], TAU), "run": 3},
+        {"time": TIME, "joint": ["a", "b"]},
+    ),
 ]
 
 
@@ -347,6 +353,10 @@ def test_frames_that_are_no_logs_are_refused_in_the_words_of_files():
     assert "frame: no column 'q_a' for q" in refused(WHOLE.drop(columns="q_a"))
     assert "'q_a' cannot be q: it holds no numbers" in refused(WHOLE.assign(q_a="x"))
     assert "frame: holds no samples" in refused(WHOLE.iloc[:0])
+    assert "no column 'q_a' for q; it has 'q_*', 'tau_*', one a joint" in refused(
+        xr.Dataset({"q": (["time", "axis"], Q), "tau": (["time", "axis"], TAU)}, {"time": TIME})
+    )
+    assert "not ndarray: dynident.read_arrays(q, tau, rate=...) takes arrays" in refused(Q)
     assert "has column 'time' twice" in refused(pd.concat([WHOLE, WHOLE["time"]], axis=1))
     bad = WHOLE.copy()
     bad.loc[3, "q_a"] = np.nan

@@ -354,6 +354,24 @@ def again(fit):
         ),
         (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
         (lambda fit: doctor(again(fit)), "takes Study, not Problem: dynident.read_study(path)"),
+        (
+            lambda fit: Problem(fit.samples, fit.robot),
+            "a problem takes Robot, not tuple: dyn",
+        ),
+        (lambda fit: validate(again(fit), fit.samples[0]), "validate takes Fit, not Problem"),
+        (
+            lambda fit: identify(again(fit), friction="stribeck"),
+            "no option 'friction'; dynident.Problem(robot, samples) takes it",
+        ),
+        (
+            lambda fit: identify(again(fit), bandwidth=5.0),
+            "no option 'bandwidth'; dynident.prepare(recording) takes it",
+        ),
+        (
+            lambda fit: identify(again(fit), units={"q": "deg"}),
+            "no option 'units'; dynident.read_log(files, robot) takes it",
+        ),
+        (lambda fit: identify(again(fit), bootstrp=1), "did you mean 'bootstrap'?"),
         (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
     ],
 )

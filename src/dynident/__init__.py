@@ -6,6 +6,7 @@
 >>> problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
 >>> fit = di.identify(problem)
 >>> print(fit.summary())
+robot ...
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from dynident.study.compare import compare as compare
     from dynident.study.doctor import doctor as doctor
     from dynident.study.fits import read_result as read_result
+    from dynident.study.fits import read_zoo as read_zoo
     from dynident.study.fleet import identify_fleet as identify_fleet
     from dynident.study.fleet import identify_robot as identify_robot
     from dynident.study.payload import payload as payload
@@ -107,6 +109,7 @@ _PUBLIC = {
     "read_log": "dynident.recording.read",
     "read_result": "dynident.study.fits",
     "read_study": "dynident.study.study",
+    "read_zoo": "dynident.study.fits",
     "replay": "dynident.study.replay",
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import ComputationError, InputError, check_type
+from dynident.core.errors import ComputationError, InfeasibleError, InputError, check_type
 from dynident.core.options import Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
@@ -67,6 +67,7 @@ from dynident.methods.options import (
     estimate,
     estimate_roughly,
     fits_positions,
+    list_methods_with_option,
     list_option_families,
     list_option_names,
     refuse_absurd_estimate,
@@ -74,7 +75,7 @@ from dynident.methods.options import (
     switch_error_bars_off,
 )
 from dynident.methods.settings import collect_model_settings
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
@@ -105,6 +106,12 @@ __all__ = [
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
+EARLIER = {
+    **dict.fromkeys(("columns", "units", "rate", "side"), "dynident.read_log(files, robot)"),
+    **dict.fromkeys(collect_options([Preparation]), "dynident.prepare(recording)"),
+    **dict.fromkeys(("friction", "rotor", "elements"), "dynident.Problem(robot, samples)"),
+}
+"""Options of what stands before the identification, and the calls that take them."""
 
 
 @tells_compilations
@@ -120,6 +127,10 @@ def identify(
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a model and measure it.
+
+    >>> fit = di.identify(problem, "pc-idim-ls", validation=[held_out])
+    >>> fit.consistent
+    True
 
     Parameters
     ----------
@@ -177,6 +188,8 @@ def identify(
             problem, method, ROWS[kind.rows], given, progress, watch, searched
         )
         refuse_absurd_estimate(found)
+    except InfeasibleError:
+        raise  # of what was stated, not of the logs
     except ComputationError as error:
         loop = given[SIMULATION] if blind else None
         said = tell_faults(problem, held_out, loop, "friction" in decided) if examined else []
@@ -569,7 +582,13 @@ def measure_held_out_log(
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of a method, and those of every method; None is not given."""
+    """Those of a method, and those of every method; None is not given.
+
+    Options of an earlier stage are refused with the call that takes them.
+    """
+    for name in options:
+        if name in EARLIER and not list_methods_with_option(name):
+            raise InputError(f"identify has no option {name!r}; {EARLIER[name]} takes it")
     given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
     return given, {n: given.pop(n) for n in collect_options(EVERY_METHOD) if n in given}
 
@@ -595,6 +614,10 @@ def validate(
 ) -> tuple[FitFigure, ...]:
     """Errors of an identified model on another log, on rows as those of the identification.
 
+    >>> fitted, every = di.validate(fit, held_out)
+    >>> every.overall_percent < 10.0
+    True
+
     Parameters
     ----------
     result : Fit
@@ -610,6 +633,7 @@ def validate(
     ComputationError
         When the model predicts something that is not finite.
     """
+    check_type("validate", result, Fit, "dynident.identify(problem) makes one")
     samples = log if isinstance(log, Samples) else result.prepare(log)
     lowpass_hz = lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])

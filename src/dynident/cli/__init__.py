@@ -123,6 +123,11 @@ COMMANDS = {
         "Simulate a study's robot and write the log it gives.",
         "dynident simulate twin.toml -o run.csv",
     ),
+    "zoo": Command(
+        "dynident.cli.zoo",
+        "List identified robots; write the model of one.",
+        "dynident zoo kr300 -o out/kr300",
+    ),
     "reproduce": Command(
         "dynident.cli.reproduce",
         "Repeat a paper's experiment, simulated and on a measured log.",

@@ -13,7 +13,7 @@ from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
 
-@add_study_flags("study", "robot", "log", "validate")
+@add_study_flags("study", "robot", "log", "validate", "preset")
 @add_log_flags
 def collect(
     model: Annotated[

@@ -31,12 +31,12 @@ def init(
     from dynident.study.begin import (
         hold_some_out,
         read_bare_logs,
-        recognise_layouts,
         render_first_study,
     )
     from dynident.study.doctor import doctor
+    from dynident.study.study import recognise_layouts
 
-    chosen = given.read(told)
+    chosen = given.parse(told)
     refuse_outputs([output], given.list_inputs(chosen))
     if output.exists():
         raise InputError(f"{output}: is there already; choose another name with -o")

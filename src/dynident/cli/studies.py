@@ -54,6 +54,7 @@ class StudyFlags:
     contacts: Sequence[str] = ()
     beyond: str | None = None
     sensors: Sequence[str] = ()
+    preset: str | None = None
 
     def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The study, or that of --robot and --log, with what the flags say instead.
@@ -63,6 +64,12 @@ class StudyFlags:
         identify : mapping of str to object, optional
             Keys of ``[identify]``.
         """
+        from dynident.study.study import fill_presets
+
+        return fill_presets(self.parse(told, identify))
+
+    def parse(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
+        """The same as it is stated: presets of its logs are not filled in."""
         return self.override(self._choose(told), told, identify)
 
     @property
@@ -85,22 +92,22 @@ class StudyFlags:
 
     def _choose(self, told: LogFlags) -> Study:
         from dynident.core.schema import validate_data
-        from dynident.study.study import read_study
+        from dynident.study.study import parse_study
 
         if self.study is not None:
-            if self.robot or self.logs or self.held_out or self.describes_robot:
+            if self.robot or self.logs or self.held_out or self.preset or self.describes_robot:
                 raise InputError(
-                    "give either a study, or --robot and --log (and --validate, --floating, "
-                    "--contact, --beyond, --sensor)"
+                    "give either a study, or --robot and --log (and --validate, --preset, "
+                    "--floating, --contact, --beyond, --sensor)"
                 )
             told.refuse_beside(f"{self.study} has logs of its own")
-            return read_study(self.study)
+            return parse_study(self.study)
         if self.robot is None or not self.logs:
             raise InputError("give a study, or --robot FILE and --log FILE; see --help")
         given = {
             "robot": {"file": str(self.robot)},
             "log": [
-                {"files": text.split(","), "use": use, **told.keys}
+                {"files": text.split(","), "use": use, "preset": self.preset, **told.keys}
                 for texts, use in ((self.logs, "identify"), (self.held_out, "validate"))
                 for text in texts
             ],
@@ -137,11 +144,17 @@ def read_study_flags(
     contact: ContactOption = None,
     beyond: BeyondOption = None,
     sensor: SensorOption = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", metavar="NAME", help="Whose recorder wrote the logs: ur-rtde, libfranka ..."
+        ),
+    ] = None,
 ) -> StudyFlags:
     """What the flags of studies say."""
     joints = parse_locked_joints(locked)
     own = (study, robot, log or (), validate or (), friction, bandwidth, joints, floating)
-    return StudyFlags(*own, contact or (), beyond, sensor or ())
+    return StudyFlags(*own, contact or (), beyond, sensor or (), preset)
 
 
 def add_study_flags(*without: str) -> Callable[[Command], Command]:

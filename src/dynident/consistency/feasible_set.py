@@ -255,6 +255,8 @@ def bound_shapes(space: Space) -> tuple[Bounds | Fixed, ...]:
     )
 
 
+NOTHING = 1e-9
+"""Of a combination's largest factor: rounding."""
 PARTS = (slice(0, 1), slice(1, 4), slice(4, 10))
 """Mass, first moment and inertia among a body's ten parameters."""
 
@@ -289,6 +291,32 @@ def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Ar
         for c, part in enumerate(PARTS):
             known, believed = np.sum(after[part] ** 2), np.sum(before[part] ** 2)
             shares[k, c] = np.clip(1.0 - known / believed, 0.0, 1.0)
+    return shares
+
+
+def measure_base_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
+    """The same share of each base parameter, shape (base parameters,).
+
+    1 of what the prior does not tell, as friction is in it; None without a prior.
+    """
+    prior, space = admitted.prior, admitted.space
+    if not space.standard or prior.empty:
+        return None
+    inverse = np.linalg.solve(np.linalg.qr(point.A, mode="r"), np.eye(len(space.unit)))
+    rows, _ = prior.rows(len(space.unit))
+    scaled = admitted.kappa * rows * space.unit
+    told = np.abs(space.matrix)
+    told = told > NOTHING * np.max(told, axis=1, keepdims=True)
+    believed = np.zeros(len(space.matrix))
+    for i, k in enumerate(prior.belief.bodies):
+        own = slice(10 * k, 10 * k + 10)
+        block = scaled[10 * i : 10 * i + 10, own]
+        if np.linalg.matrix_rank(block) == len(block):
+            believed += np.sum((space.matrix[:, own] @ np.linalg.inv(block)) ** 2, axis=1)
+            told[:, own] = False
+    believed[np.any(told, axis=1)] = np.inf
+    known = np.sum((space.matrix @ inverse) ** 2, axis=1)
+    shares: Array = np.clip(1.0 - known / believed, 0.0, 1.0)
     return shares
 
 

@@ -75,6 +75,9 @@ def nearest_consistent(
 ) -> Repaired:
     """The consistent inertial parameters nearest to given ones, link by link.
 
+    >>> di.nearest_consistent(robot).phi.shape
+    (2, 10)
+
     Parameters
     ----------
     robot : Robot
@@ -182,6 +185,10 @@ def nearest_to_base(
     the correction of Sousa and Cortesao (2014), with the errors of the estimates as the
     measure of distance.
 
+    >>> free = di.identify(problem, "wls")
+    >>> std = free.estimate.covariance.std
+    >>> point = di.nearest_to_base(free.base, free.estimate.beta, std)
+
     Parameters
     ----------
     base : BaseParameters
@@ -239,6 +246,11 @@ def consistent_witness(
 
     Problem (47) of ardiani2024: the cones of eq. 19 with
     ``|beta(theta) - beta| <= width std``; its equality form for width 0.
+
+    >>> free = di.identify(problem, "wls")
+    >>> std = free.estimate.covariance.std
+    >>> di.consistent_witness(free.base, free.estimate.beta, std).found
+    True
 
     Parameters
     ----------

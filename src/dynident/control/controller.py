@@ -38,6 +38,10 @@ Late = Annotated[int, Field(strict=True, ge=1)]
 class Controller:
     """Controllers of n joints with m states each (padded with zeros to a common m).
 
+    >>> from dynident.control.controller import pd
+    >>> pd(kp=[900.0, 600.0], kd=[60.0, 40.0], rate=1000.0).rate
+    1000.0
+
     Attributes
     ----------
     A, B, C, D : ndarray, shapes (n, m, m), (n, m, 5), (n, m), (n, 5)

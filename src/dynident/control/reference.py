@@ -31,6 +31,10 @@ Positive = Annotated[float, Field(gt=0.0)]
 class Reference:
     """What the controllers are asked to follow, on a uniform clock.
 
+    >>> from dynident.control.reference import quintic
+    >>> quintic(500.0, [[0.0, 0.0], [1.0, 0.5]], [0.0, 1.0]).q[-1]
+    array([1. , 0.5])
+
     Attributes
     ----------
     rate : float

@@ -22,14 +22,27 @@ DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 
 class DynidentError(Exception):
-    """Anything that dynident refuses or fails at, with a reason a user can act on."""
+    """Anything that dynident refuses or fails at, with a reason a user can act on.
+
+    >>> try:
+    ...     di.load_robot("nowhere.urdf")
+    ... except di.DynidentError as error:
+    ...     print(error)
+    nowhere.urdf: ...
+    """
 
     def __init__(self, reason: object = "") -> None:
         super().__init__(ADDRESS.sub("", str(reason)))
 
 
 class InputError(DynidentError):
-    """The input cannot be used: a file, a key, a value or their combination."""
+    """The input cannot be used: a file, a key, a value or their combination.
+
+    >>> di.identify(log)
+    Traceback (most recent call last):
+        ...
+    dynident.core.errors.InputError: identify takes Problem, not Recording: ...
+    """
 
 
 def check_type(who: str, given: object, wanted: type, hint: str) -> None:
@@ -94,7 +107,14 @@ def format_flag(key: re.Match[str]) -> str:
 
 
 class ComputationError(DynidentError):
-    """The input was fine but no trustworthy answer came out of it."""
+    """The input was fine but no trustworthy answer came out of it.
+
+    >>> still = di.read_arrays(log.q, 0.0 * log.tau, rate=log.rate)
+    >>> di.identify(di.Problem(robot, di.prepare(still, 5.0)))
+    Traceback (most recent call last):
+        ...
+    dynident.core.errors.ComputationError: recording: the torque is zero throughout, ...
+    """
 
 
 class RolloutError(ComputationError):
@@ -103,6 +123,13 @@ class RolloutError(ComputationError):
 
 class InfeasibleError(ComputationError):
     """Constraints that contradict each other.
+
+    >>> from dynident.consistency.constraints import LinkMass, TotalMass
+    >>> try:
+    ...     di.identify(problem, constraints=[TotalMass(4.0), LinkMass("upper", lower=5.0)])
+    ... except di.InfeasibleError as error:
+    ...     print(*error.conflict)
+    gyration fore >= ... total mass = 4... mass of upper >= 5
 
     Parameters
     ----------

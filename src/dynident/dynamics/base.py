@@ -229,6 +229,9 @@ def base_parameters(
 ) -> BaseParameters:
     """Structural base parameters of a model.
 
+    >>> di.base_parameters(di.build_idim(robot, "none")).names[:3]
+    ('Iyy1R', 'mx1R', 'mz1')
+
     Parameters
     ----------
     idim : Idim

@@ -799,6 +799,9 @@ def build_idim(
 ) -> Idim:
     """The identification model of a robot.
 
+    >>> di.build_idim(robot).regressor(samples.q, samples.dq, samples.ddq).shape
+    (1600, 2, 28)
+
     Parameters
     ----------
     robot : Robot

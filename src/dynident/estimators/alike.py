@@ -10,6 +10,7 @@ given back (Bell and McCaffrey 2002) in the mean.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,25 +40,27 @@ class Sums:
 
     Attributes
     ----------
-    B : ndarray, shape (columns of the group, directions)
+    L : ndarray, shape (columns of the group, any)
         Coordinates in which white errors of all groups have unit variance.
     """
 
-    B: Array
+    L: Array
     scores: dict[int, Array] = field(default_factory=dict)
     information: dict[int, Array] = field(default_factory=dict)
 
     def add(self, labels: Integers, part: Part) -> None:
         """Add rows to their clusters."""
-        for label in np.unique(labels).tolist():
-            own = labels == label
-            Q = part.Z[own] @ self.B
-            score = Q.T @ part.error[own, 0]
+        order = np.argsort(labels, kind="stable")
+        first = np.flatnonzero(np.diff(labels[order], prepend=-1))
+        Q, error = (part.Z @ self.L)[order], part.error[order, 0]
+        for start, end in pairwise([*first.tolist(), len(order)]):
+            label, own = int(labels[order[start]]), Q[start:end]
+            score, information = own.T @ error[start:end], own.T @ own
             if label in self.scores:
                 self.scores[label] += score
-                self.information[label] += Q.T @ Q
+                self.information[label] += information
             else:
-                self.scores[label], self.information[label] = score, Q.T @ Q
+                self.scores[label], self.information[label] = score, information
 
     def measure(self) -> Array:
         """Squares of the scores, and how many they are in the mean of white errors.
@@ -100,13 +103,13 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     """
     rows, found = scores.rows, fit_innovations(scores)
     groups, width = rows.instruments, rows.scores
-    B = whiten_directions(rows, scores.weights)
+    whiteners = list_whiteners(rows, scores.weights)
     in_time, in_state = label_blocks(rows, RUNS), label_states(rows)
     total, own = np.zeros((width, width)), [np.zeros((len(c), len(c))) for c in groups]
-    states = [[Sums(B[c]) for c in groups] for _ in range(2)]
+    states = [[Sums(L) for L in whiteners] for _ in range(2)]
     measured = np.zeros((1 + len(states), len(groups), 2))
     for k, log in enumerate(stream_prewhitened_parts(scores, found)):
-        runs = [Sums(B[c]) for c in groups]
+        runs = [Sums(L) for L in whiteners]
         for parts, shares in log:
             _, (u,) = sum_at_instants(parts, shares, width)
             total += u.T @ u
@@ -119,8 +122,8 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
         measured[0] += [sums.measure() for sums in runs]
     measured[1:] = [[sums.measure() for sums in way] for way in states]
     factor, times = compute_freedom_factor(rows), np.ones(len(groups))
-    for g, (columns, S) in enumerate(zip(groups, own, strict=True)):
-        hac = factor * float(np.sum((B[columns].T @ S) * B[columns].T))
+    for g, (columns, S, L) in enumerate(zip(groups, own, whiteners, strict=True)):
+        hac = factor * float(np.sum((S @ L) * L))
         for squares, told in measured[:, g]:
             if told > 0.0 and hac > 0.0:
                 times[g] += max(0.0, squares / hac - 1.0)
@@ -129,15 +132,21 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     return Alike(factor * total, times, words)
 
 
-def whiten_directions(rows: Regression, weights: Array) -> Array:
-    """Coordinates in which white errors of unit variance have unit variance, (scores, any)."""
+def list_whiteners(rows: Regression, weights: Array) -> list[Array]:
+    """Coordinates of each group's scores in which white errors of all have unit variance.
+
+    Where those of all scores are B, with the inverse of the information ``B B^T``, a group's are
+    the triangle L of ``L L^T = B_g B_g^T`` with the rows of its scores: all that is asked of them
+    is the same, in fewer directions.
+    """
     factors = rows.instrument_factors if rows.instrumented else rows.factors
     F = np.vstack([
         g.factor[:, : rows.scores] / w for g, w in zip(factors.groups, weights, strict=True)
     ])  # fmt: skip
     _, size, axes = np.linalg.svd(F, full_matrices=False)
     seen = size > UNSEEN * size[0]
-    return np.asarray(axes[seen].T / size[seen])
+    B = axes[seen].T / size[seen]
+    return [np.asarray(np.linalg.qr(B[columns].T, mode="r")).T for columns in rows.instruments]
 
 
 def label_states(rows: Regression) -> list[list[tuple[Integers, ...]]]:

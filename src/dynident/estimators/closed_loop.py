@@ -76,7 +76,11 @@ IntegratorName = Annotated[Name, make_choice_validator(INTEGRATORS)]
 
 @dataclass(frozen=True)
 class Simulation(Options):
-    """How the closed loop behind a log is simulated."""
+    """How the closed loop behind a log is simulated.
+
+    >>> loop = di.Simulation(pd(kp=[900.0, 600.0], kd=[60.0, 40.0], rate=1000.0))
+    >>> fit = di.identify(driven, "idim-iv", simulation=loop)
+    """
 
     controller: Annotated[
         Controller, InPython(), "the actual robot's law and gains, as far as they are known"

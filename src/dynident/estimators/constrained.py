@@ -21,6 +21,7 @@ from dynident.consistency.feasible_set import (
     FeasibleSet,
     build_feasible_set,
     list_active_constraints,
+    measure_base_share,
     measure_information_share,
     require_consistent,
 )
@@ -501,6 +502,7 @@ def finish_constrained_estimate(
         restriction=active_words,
         warnings=tuple(warnings),
         informed=measure_information_share(admitted, point),
+        informed_base=measure_base_share(admitted, point),
         disbelieved=find_disbelieved_bodies(admitted, point),
         knowledge=given.knowledge.state_gyrations(given.gyrations),
         gyrations=given.gyrations,

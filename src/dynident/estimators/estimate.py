@@ -167,6 +167,8 @@ class Estimate:
     informed : ndarray, shape (bodies, 3), or None
         Shares of each body's mass, first moment and inertia that the log tells, and not the
         prior; None without one.
+    informed_base : ndarray, shape (base parameters,), or None
+        The same shares of the base parameters.
     disbelieved : tuple of Disbelief
         Bodies that by the log are far from those of the prior.
     gyrations : tuple of Gyration
@@ -202,6 +204,7 @@ class Estimate:
     singular_values: Array | None = None
     essential: Essential | None = None
     informed: Array | None = None
+    informed_base: Array | None = None
     disbelieved: tuple[Disbelief, ...] = ()
     gyrations: tuple[Gyration, ...] = ()
     standard_errors: StandardErrors | None = None

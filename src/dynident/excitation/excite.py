@@ -51,6 +51,9 @@ SLOW = 0.02
 class Excitation:
     """A trajectory, what is proved of it and what to expect of it.
 
+    >>> plan.robot.name
+    'arm'
+
     Attributes
     ----------
     robot : Robot
@@ -107,6 +110,8 @@ def excite(
     **options: Any,
 ) -> Excitation:
     """Design a trajectory that excites what is to be identified, within the robot's limits.
+
+    >>> plan = di.excite(robot, duration=5.0, starts=1, iterations=5, collision=False)
 
     Parameters
     ----------

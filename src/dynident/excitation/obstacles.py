@@ -99,6 +99,9 @@ OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
 class Obstacle:
     """Something that stands around the robot.
 
+    >>> from dynident.excitation.obstacles import box
+    >>> table = di.Obstacle("table", box([1.0, 1.0, 0.1], [0.8, 0.0, -0.5]))
+
     Attributes
     ----------
     name : str

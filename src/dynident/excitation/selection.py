@@ -209,6 +209,8 @@ class Offer:
 def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selection:
     """Choose the blocks of a problem's logs that tell the most.
 
+    >>> blocks = di.select_blocks(problem).blocks
+
     Parameters
     ----------
     problem : Problem

@@ -15,6 +15,8 @@ import numpy as np
 from dynident.consistency.active import Restriction
 from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE, read_file
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.plain import to_plain
 from dynident.core.schema import replace_file_names
@@ -37,6 +39,8 @@ from dynident.fit.state import FORMS
 from dynident.robot.model import Robot
 
 SCHEMA = "dynident.result/1"
+PACKED = ".xz"
+"""Ending of a result that is packed, as those that the package carries."""
 
 
 def serialise_result(result: Result, folder: Path | None = None) -> dict[str, Any]:
@@ -146,6 +150,7 @@ def serialise_parameters(result: Result) -> list[dict[str, Any]]:
             "std_of_the_literature": row.literature_std,
             "regrouping": row.regrouping,
             "eliminated": not row.essential,
+            "from_data": row.from_data,
         }
         for row in list_base_parameters(result)
     ]
@@ -387,3 +392,33 @@ def to_json(document: Mapping[str, Any] | Sequence[Any], indent: int | None = 2)
     text = json.dumps(told, indent=indent, allow_nan=False)
     state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
     return f'{text[:-2]},\n  "state": {state}\n}}\n'
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The object of a result.json, its state not looked at yet; a file may be packed by xz."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; give the result.json in it")
+    try:
+        content = read_file(path)
+        if path.suffix == PACKED:
+            from lzma import decompress
+
+            content = decompress(content)
+        found = json.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except DAMAGE as error:
+        raise InputError(f"{path}: is not JSON ({error})") from error
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
+            "dynident identify"
+        )
+    if not isinstance(found.get("state"), dict):
+        raise InputError(
+            f"{path}: has no 'state', as results of earlier versions; make it again with "
+            "dynident identify"
+        )
+    document: dict[str, Any] = found
+    return document

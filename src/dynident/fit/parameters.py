@@ -18,7 +18,13 @@ from dynident.robot.model import Robot
 
 
 class BaseRow(NamedTuple):
-    """One base parameter with its error bars."""
+    """One base parameter with its error bars.
+
+    Attributes
+    ----------
+    from_data : float
+        The share that the logs tell, and not the prior; NaN where the links are the prior's.
+    """
 
     name: str
     value: float
@@ -29,6 +35,7 @@ class BaseRow(NamedTuple):
     literature_std: float
     regrouping: str
     essential: bool
+    from_data: float
 
     @property
     def literature_percent(self) -> float:
@@ -87,6 +94,9 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
     std = estimate.covariance.std
     low, high = compute_confidence_interval(estimate.beta, std)
     kept = range(base.count) if result.essential is None else result.essential
+    share = estimate.informed_base
+    if share is None:
+        share = np.full(base.count, 1.0 if estimate.fitted is None else np.nan)
     size = np.abs(estimate.beta)
     relative = 100.0 * np.divide(std, size, out=np.full_like(size, np.nan), where=size > 0.0)
     return tuple(
@@ -100,6 +110,7 @@ def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
             float(estimate.covariance.literature[k]),
             base.regroupings[k],
             k in kept,
+            float(share[k]),
         )
         for k in range(base.count)
     )

@@ -283,6 +283,9 @@ class Result:
     ) -> Array:
         """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`.
 
+        >>> fit.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
+        (2,)
+
         Parameters
         ----------
         q, dq, ddq : array_like, shapes (..., nq), (..., dof) and (..., dof)
@@ -306,6 +309,10 @@ class Result:
     ) -> Array:
         """Acceleration under torques of the drives; see `Model.forward_dynamics`.
 
+        >>> tau = fit.inverse_dynamics([0.1, 0.2], [1.0, 0.0], [2.0, 3.0])
+        >>> fit.forward_dynamics([0.1, 0.2], [1.0, 0.0], tau).round(6)
+        array([2., 3.])
+
         Parameters
         ----------
         q, dq, tau : array_like, shapes (..., nq), (..., dof) and (..., dof)
@@ -321,23 +328,37 @@ class Result:
         return self.model.forward_dynamics(q, dq, tau, width)
 
     def gravity(self, q: npt.ArrayLike) -> Array:
-        """Torque that holds the bodies; see `Model.gravity`."""
+        """Torque that holds the bodies; see `Model.gravity`.
+
+        >>> fit.gravity([0.1, 0.2]).shape
+        (2,)
+        """
         return self.model.gravity(q)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
-        """Mass matrix with rotors; see `Model.mass_matrix`."""
+        """Mass matrix with rotors; see `Model.mass_matrix`.
+
+        >>> fit.mass_matrix([0.1, 0.2]).shape
+        (2, 2)
+        """
         return self.model.mass_matrix(q)
 
     def torque(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
         """Predicted torques of one sample or of many, shape (..., rows).
 
         Behind those of all equations of motion are the wrenches at sensors in the chain.
+
+        >>> fit.torque(samples.q, samples.dq, samples.ddq).shape
+        (1600, 2)
         """
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
         return self.idim.torque(self.theta, at, speed, rate).reshape(*shape[:-1], -1)
 
     def prepare(self, recording: Recording) -> Samples:
-        """Prepare another recording with the cutoffs of the identification."""
+        """Prepare another recording with the cutoffs of the identification.
+
+        >>> samples = fit.prepare(other)
+        """
         return prepare_by_options(recording, self.preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
@@ -345,6 +366,9 @@ class Result:
 
         A method that gives standard parameters gives all of them; otherwise those that
         are base parameters of their own, with nothing regrouped into them.
+
+        >>> list(fit.drive_parameters(0))
+        ['Ia', 'fv', 'fc', 'off']
         """
         pairs = zip(self.base.kept, np.any(self.base.K != 0.0, axis=1), strict=True)
         alone = {int(k) for k, regrouped in pairs if not regrouped}
@@ -358,6 +382,8 @@ class Result:
 
     def render_file(self, format: str, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a file, and notes on what has no place in one.
+
+        >>> content, notes = fit.render_file("urdf")
 
         Parameters
         ----------
@@ -387,11 +413,17 @@ class Result:
         return document, (*said, *notes, *self._costs(form, form.loop if servos else ()))
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as a URDF; see `render_file`."""
+        """The identified model as a URDF; see `render_file`.
+
+        >>> content, notes = fit.model_urdf()
+        """
         return self.render_file("urdf")
 
     def model_mjcf(self, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
-        """The identified model as an MJCF; see `render_file`."""
+        """The identified model as an MJCF; see `render_file`.
+
+        >>> content, notes = fit.model_mjcf()
+        """
         return self.render_file("mjcf", folder)
 
     def _costs(self, form: Format, law: Sequence[str]) -> tuple[str, ...]:
@@ -451,7 +483,11 @@ class Result:
         return tuple(found)
 
     def series(self, points: int = 4000) -> tuple[Series, ...]:
-        """Low-passed torques of all logs and their parts, thinned for plots."""
+        """Low-passed torques of all logs and their parts, thinned for plots.
+
+        >>> [series.name for series in fit.series()]
+        ['run1.csv', 'run2.csv']
+        """
         nominal = self.idim.nominal if self.robot.has_nominal else None
         return tuple(
             decompose_torques(self.idim, self.theta, nominal, log, self.lowpass_hz, points)
@@ -460,6 +496,8 @@ class Result:
 
     def export(self, path: str | Path, format: str, anyway: bool = False) -> tuple[str, ...]:
         """Write the model as a file, whole or not at all; returns the notes of `render_file`.
+
+        >>> notes = fit.export("arm.c", "c")
 
         Parameters
         ----------
@@ -482,11 +520,17 @@ class Result:
         return notes
 
     def to_urdf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the URDF; see `export`."""
+        """Write the URDF; see `export`.
+
+        >>> notes = fit.to_urdf("identified.urdf")
+        """
         return self.export(path, "urdf", anyway)
 
     def to_mjcf(self, path: str | Path, anyway: bool = False) -> tuple[str, ...]:
-        """Write the MJCF; see `export`."""
+        """Write the MJCF; see `export`.
+
+        >>> notes = fit.to_mjcf("identified.xml")
+        """
         return self.export(path, "mjcf", anyway)
 
     def _write(self, path: Path, document: bytes) -> None:
@@ -495,7 +539,10 @@ class Result:
         write_files({path: document})
 
     def to_pinocchio(self) -> PinocchioModel:
-        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`."""
+        """The identified model as one of Pinocchio, and the offsets apart; see `PinocchioModel`.
+
+        >>> model = fit.to_pinocchio()
+        """
         self._refuse_unreal("model of Pinocchio")
         model, said = self.simulable
         return build_pinocchio_model(model, said)
@@ -504,6 +551,8 @@ class Result:
         """The identified model as one of MuJoCo; see `mujoco_model`.
 
         What has no place in it is in the notes of `model_mjcf`, but for offsets.
+
+        >>> model = fit.to_mujoco()
 
         Parameters
         ----------
@@ -524,6 +573,8 @@ class Result:
     ) -> None:
         """Write `inverse_dynamics` as a C99 file, whole or not at all; see `c_code`.
 
+        >>> fit.to_c("identified.c")
+
         Parameters
         ----------
         name, width
@@ -538,6 +589,8 @@ class Result:
         self, width: npt.ArrayLike | None = None, anyway: bool = False
     ) -> ControllerModel:
         """The same functions of one state at a time, without checks, in microseconds.
+
+        >>> feed_forward = fit.controller_model()
 
         Parameters
         ----------

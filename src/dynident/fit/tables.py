@@ -93,6 +93,7 @@ def tabulate_base_parameters(result: Result) -> dict[str, list[Any]]:
         "low": [row.low for row in rows],
         "high": [row.high for row in rows],
         "file": [row.value for row in file],
+        "from_data": [row.from_data for row in rows],
         "unit": [row.unit for row in file],
         "combination": [row.regrouping for row in rows],
         "essential": [row.essential for row in rows],

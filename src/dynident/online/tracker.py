@@ -210,6 +210,9 @@ class Known:
 class Tracker:
     """A robot's base parameters, followed sample by sample.
 
+    >>> tracker = di.Tracker(problem.base, sigma=fit.estimate.sigma, rate=log.rate)
+    >>> event = tracker.update(samples.q[0], samples.dq[0], samples.ddq[0], samples.tau[0])
+
     Parameters
     ----------
     base : BaseParameters

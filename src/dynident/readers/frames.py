@@ -1,11 +1,14 @@
-"""Data frames as tables, as files are: of pandas, polars or Arrow, none of which is imported.
+"""Data frames as tables, as files are: of pandas, polars, Arrow or xarray, none of them imported.
 
-What they are is known by their shape: a frame has ``columns``, an Arrow table ``column_names``.
+What they are is known by their shape: a frame has ``columns``, an Arrow table ``column_names``, a
+dataset of xarray ``data_vars``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +20,84 @@ from dynident.core.text import format_one_line
 from dynident.readers.table import TIME, Lazy, Table
 
 
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset of xarray as a frame: columns of numbers by name."""
+
+    held: Mapping[str, Array]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.held)
+
+    def __getitem__(self, wanted: Any) -> Any:
+        """A column, or some of them as a frame."""
+        if isinstance(wanted, str):
+            return self.held[wanted]
+        return Dataset({name: self.held[name] for name in wanted})
+
+    def to_numpy(self) -> Any:
+        """All of it, a column a column."""
+        return np.column_stack([*self.held.values()])
+
+
+def spread_dataset(given: Any) -> Any:
+    """A dataset of xarray as a frame; what else there is as it is.
+
+    Variables along its samples are columns; one that has another dimension beside, as joints, gives
+    a column each, ``q_elbow``, by the labels of that dimension, or else by numbers from 1. The
+    first dimension that has the time as its coordinate, or of all, is that of the samples.
+    """
+    if not hasattr(given, "data_vars"):
+        return given
+    timed = (str(d) for d in given.sizes if d in TIME and d in given.coords)
+    along = next(timed, next(iter(given.sizes), None))
+    held: dict[str, Array] = {}
+    if along in given.coords:
+        held[TIME[0] if along in TIME else str(along)] = given.coords[along].to_numpy()
+    for name, variable in given.data_vars.items():
+        others = [dim for dim in variable.dims if dim != along]
+        if len(others) == len(variable.dims) or len(others) > 1:
+            continue
+        if not others:
+            held[str(name)] = variable.to_numpy()
+            continue
+        values = variable.transpose(along, *others).to_numpy()
+        count = values.shape[1]
+        labels = given.coords[others[0]].to_numpy() if others[0] in given.coords else None
+        for k, label in enumerate(range(1, count + 1) if labels is None else labels):
+            held[f"{name}_{label}"] = values[:, k]
+    return Dataset(held)
+
+
 def is_frame(given: Any) -> bool:
-    """Whether something is a data frame or an Arrow table."""
+    """Whether something is a data frame, an Arrow table or a dataset."""
     return hasattr(given, "column_names") or (
-        hasattr(given, "columns") and hasattr(given, "__getitem__")
+        (hasattr(given, "columns") or hasattr(given, "data_vars")) and hasattr(given, "__getitem__")
+    )
+
+
+def take_path(given: Any) -> Path:
+    """The path of a file; `InputError` for what is neither a file nor a frame."""
+    if isinstance(given, (str, PathLike)):
+        return Path(given)
+    name = type(given).__name__
+    raise InputError(
+        f"read_log takes files and data frames, not {name}: dynident.read_arrays(q, tau, rate=...) "
+        "takes arrays"
     )
 
 
 def list_frame_columns(given: Any) -> tuple[Any, ...]:
     """Names of a frame's columns."""
+    given = spread_dataset(given)
     return tuple(given.column_names if hasattr(given, "column_names") else given.columns)
 
 
 def take_frame_columns(given: Any, names: Sequence[Any]) -> Any:
     """Some of a frame's columns, by name, as what holds numbers."""
+    given = spread_dataset(given)
     if hasattr(given, "column_names"):
         return np.column_stack([convert_to_floats(given[name]) for name in names])
     own = list(dict.fromkeys(names))
@@ -39,6 +106,7 @@ def take_frame_columns(given: Any, names: Sequence[Any]) -> Any:
 
 def select_frame_columns(given: Any, names: Sequence[str]) -> Any:
     """Some of a frame's columns, by name, as a frame of its kind."""
+    given = spread_dataset(given)
     own = list(dict.fromkeys(names))
     return given.select(own) if hasattr(given, "column_names") else given[own]
 
@@ -48,7 +116,7 @@ def read_frame(given: Any, name: str) -> Table:
 
     An index that plainly is the time, of pandas, is a column of it.
     """
-    path = Path(name)
+    path, given = Path(name), spread_dataset(given)
     try:
         names = list_frame_columns(given)
         every: list[tuple[Any, Any]] = [(each, given[each]) for each in dict.fromkeys(names)]
@@ -83,7 +151,7 @@ def read_frame(given: Any, name: str) -> Table:
 
 def convert_column(held: Any) -> Array:
     """A column as numbers, shape (samples,); dates as seconds since the first."""
-    values = convert_to_numpy(held) if hasattr(held, "to_numpy") else np.asarray(held)
+    values = convert_to_numpy(held)
     if values.dtype.kind in "mM":
         known = values[~np.isnat(values)]
         first = known[0] if len(known) and values.dtype.kind == "M" else np.timedelta64(0, "s")
@@ -109,7 +177,7 @@ def keep_if_time(called: Any, values: Any) -> Any:
 
 def convert_to_numpy(given: Any) -> Any:
     """An array of NumPy of what another library holds."""
-    values = np.asarray(given.to_numpy())
+    values = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
     if values.dtype == object and str(getattr(given, "dtype", "")).startswith("datetime64"):
         values = given.to_numpy(dtype="datetime64[ns]")  # of a time zone
     return values

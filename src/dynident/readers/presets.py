@@ -6,9 +6,11 @@ that could be cited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from dynident.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,32 @@ class Layout:
     columns: dict[str, str | tuple[str, ...]]
     units: dict[str, str]
     effort: Effort | None
+
+    @property
+    def name(self) -> str:
+        """Of the preset among `PRESETS`, as a study states it."""
+        return next(name for name, own in PRESETS.items() if own.called == self.preset.called)
+
+    def leave_out(
+        self, locked: Container[str], joints: Sequence[str]
+    ) -> dict[str, str | tuple[str, ...]]:
+        """The columns, without those of joints that are locked."""
+        return {
+            signal: own
+            if isinstance(own, str)
+            else tuple(name for joint, name in zip(joints, own) if joint not in locked)
+            for signal, own in self.columns.items()
+        }
+
+    @property
+    def signals(self) -> str:
+        """Which column is what, with its unit where that is not SI."""
+        told = []
+        for signal, own in self.columns.items():
+            names = own if isinstance(own, str) else " ... ".join(dict.fromkeys((own[0], own[-1])))
+            unit = f" [{self.units[signal]}]" if signal in self.units else ""
+            told.append(f"{signal} = {names}{unit}")
+        return ", ".join(told) or "called as they are by default"
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -332,45 +360,61 @@ def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = Fals
     """
     known = dict.fromkeys(names)
     for preset in PRESETS.values():
-        if preset.topics != topics or _fill(preset, preset.columns["q"], known, joints) is None:
-            continue
-        told = {**preset.columns}
-        efforts = [
-            effort
-            for effort in preset.efforts
-            if _fill(preset, effort.column, known, joints) is not None
-        ]
-        if efforts:
-            told[efforts[0].signal] = efforts[0].column
-        found = {signal: _fill(preset, column, known, joints) for signal, column in told.items()}
-        columns = {
-            signal: own
-            for signal, own in found.items()
-            if own is not None and own not in ("time", "t", tuple(f"{signal}_{j}" for j in joints))
-        }
-        units = {s: unit for s, unit in preset.units.items() if found.get(s) is not None}
-        return Layout(preset, columns, units, efforts[0] if efforts else None)
+        if preset.topics == topics and _fill(preset, preset.columns["q"], known, joints):
+            return build_layout(preset, known, joints)
     return None
+
+
+def find_stated_layout(
+    name: str, names: Iterable[str], joints: Sequence[str], stated: Container[str]
+) -> Layout:
+    """The layout of a preset, without signals whose columns are stated; `InputError` if not there.
+
+    What is stated as torque or current is the effort, whatever the preset has.
+    """
+    preset, known = PRESETS[name], dict.fromkeys(names)
+    if "q" not in stated and not _fill(preset, preset.columns["q"], known, joints):
+        own = _spell(preset, preset.columns["q"], joints)
+        raise InputError(
+            f"has no positions as preset {name!r} ({preset.called}) has them: {', '.join(own)}"
+        )
+    efforts = () if "tau" in stated or "current" in stated else preset.efforts
+    columns = {signal: own for signal, own in preset.columns.items() if signal not in stated}
+    return build_layout(replace(preset, columns=columns, efforts=efforts), known, joints)
+
+
+def build_layout(preset: Preset, known: Mapping[str, None], joints: Sequence[str]) -> Layout:
+    """What a preset says of a log with these columns."""
+    told = {**preset.columns}
+    efforts = [effort for effort in preset.efforts if _fill(preset, effort.column, known, joints)]
+    if efforts:
+        told[efforts[0].signal] = efforts[0].column
+    found = {signal: _fill(preset, column, known, joints) for signal, column in told.items()}
+    columns = {
+        signal: own
+        for signal, own in found.items()
+        if own is not None and own not in ("time", "t", tuple(f"{signal}_{j}" for j in joints))
+    }
+    units = {s: unit for s, unit in preset.units.items() if found.get(s) is not None}
+    return Layout(preset, columns, units, efforts[0] if efforts else None)
 
 
 def _fill(
     preset: Preset, column: str, known: Mapping[str, None], joints: Sequence[str]
 ) -> str | tuple[str, ...] | None:
     """The columns that a preset's name stands for, one a joint; None where they are not there."""
-    shared = "{" not in column
-    own = (
-        [column]
-        if shared
-        else [
-            column.format(n=number, joint=joint)
-            for number, joint in zip(_number(preset, joints), joints, strict=True)
-        ]
-    )
+    shared, own = "{" not in column, _spell(preset, column, joints)
     ends = (name.removesuffix(own[0]) for name in known if name.endswith(own[0]))
     for path in sorted((path for path in ends if path[-1:] in ("", "/", ".")), key=len):
         if all(f"{path}{name}" in known for name in own):
             return f"{path}{own[0]}" if shared else tuple(f"{path}{name}" for name in own)
     return None
+
+
+def _spell(preset: Preset, column: str, joints: Sequence[str]) -> list[str]:
+    """The names that a preset's name stands for, without a path before them."""
+    numbers = zip(_number(preset, joints), joints, strict=True)
+    return list(dict.fromkeys(column.format(n=number, joint=joint) for number, joint in numbers))
 
 
 def _number(preset: Preset, joints: Sequence[str]) -> list[int]:

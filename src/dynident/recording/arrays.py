@@ -73,12 +73,14 @@ def read_arrays(
     names, as they are (``elbow``) or as files have them (``q_elbow``): the columns are then taken
     by name. An index, column or coordinate of time gives the time where `time` is not given.
 
+    >>> log = di.read_arrays(log.q, log.tau, rate=200.0)
+
     Parameters
     ----------
     q, tau : array_like, shape (samples, n), or (samples,) of one joint
         Positions and torques; these may be missing where the base of a floating robot is weighed.
-        A frame with the columns of a file (``q_elbow``, ``tau_elbow``) may be given once, as `q`:
-        it then has all signals that are not given.
+        A frame or Dataset with the columns of a file (``q_elbow``, ``tau_elbow``) may be given
+        once, as `q`: it then has all signals that are not given.
     time : array_like, shape (samples,), optional
         Time stamps: numbers, dates or differences of dates.
     rate : float, optional

@@ -217,7 +217,7 @@ def refuse_missing_column(
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)
     if layout is not None and layout.columns:
-        hint += f"; they look like {layout.preset.called}: dynident init writes a study of it"
+        hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"

@@ -106,6 +106,9 @@ class Samples:
 
     Signals that can be written are copied, so that later changes of them do not reach it.
 
+    >>> samples.q.shape == samples.ddq.shape == (1600, 2)
+    True
+
     Attributes
     ----------
     name : str
@@ -353,6 +356,8 @@ def prepare(
     **options: Unpack[PrepareOptions],
 ) -> Samples:
     """Filter and differentiate a recording.
+
+    >>> samples = di.prepare(log, bandwidth=5.0)
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.readers import Table, read_tables
-from dynident.readers.frames import is_frame, read_frame
+from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
@@ -67,11 +67,13 @@ def read_log(
     ``ddq_``, ``qref_`` and ``dqref_``; ``temp_``, or one ``temp`` of all drives, and
     ``known_``.
 
+    >>> log = di.read_log("run1.csv", robot)
+
     Parameters
     ----------
     files : path, DataFrame, or sequence of them
-        A DataFrame (pandas, polars) or an Arrow table is read as a file with its columns is; an
-        index of time, of pandas, is its time. Files are
+        A DataFrame (pandas, polars), an Arrow table or a Dataset (xarray) is read as a file with
+        its columns is; an index of time, of pandas, is its time. Files are
         CSV, TXT, TSV or DAT (packed by gzip, too), Parquet, NPZ, MAT, HDF5, ROS bags, MCAP.
     robot : Robot
     rate : float, optional
@@ -129,7 +131,7 @@ def read_log(
     given: list[Any] = (
         [files] if isinstance(files, (str, PathLike)) or is_frame(files) else [*files]
     )
-    paths = [each if is_frame(each) else Path(each) for each in given]
+    paths = [each if is_frame(each) else take_path(each) for each in given]
     label = name or "+".join(path.name if isinstance(path, Path) else "frame" for path in paths)
     try:
         clocking = Clocking(clock, bridge, bad_rows)

@@ -35,6 +35,9 @@ class Recording:
 
     Signals that can be written are copied, so that later changes of them do not reach it.
 
+    >>> print(log.overview(robot))
+    log ...
+
     Attributes
     ----------
     name : str

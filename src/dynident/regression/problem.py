@@ -185,6 +185,10 @@ class Regression:
 class Problem(Regression):
     """The regressor of a robot along the motion of its logs, and their torques.
 
+    >>> problem = di.Problem(robot, samples, friction="coulomb-viscous")
+    >>> [group.name for group in problem.groups]
+    ['shoulder', 'elbow']
+
     Parameters
     ----------
     robot : Robot
@@ -215,6 +219,7 @@ class Problem(Regression):
         elements: Sequence[Attached] = (),
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
+        check_type("a problem", robot, Robot, "dynident.load_robot(file) makes one")
         idim = build_idim(robot, friction, rotor, elements=elements)
         logs = check_logs(idim, samples)
         kinds = tuple(dict.fromkeys(log.observed for log in logs))

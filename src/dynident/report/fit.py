@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +11,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
-from dynident.core.files import read_file, refuse_outputs, write_files
+from dynident.core.files import refuse_outputs, write_files
 from dynident.core.plain import from_plain
 from dynident.core.schema import Spec
 from dynident.estimators.estimate import Estimate
 from dynident.export.formats import EXPORTS, choose_own_format
 from dynident.fit.facts import LogFacts
-from dynident.fit.json import SCHEMA, serialise_result, serialise_state, to_json
+from dynident.fit.json import serialise_result, serialise_state, to_json
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
 from dynident.fit.reasons import list_torque_reasons
@@ -57,7 +56,10 @@ NONE = 1e-12
 
 @dataclass(frozen=True)
 class Fit(Result):
-    """A model with its certificate, its error bars and its errors; see `Result`."""
+    """A model with its certificate, its error bars and its errors; see `Result`.
+
+    >>> fit = di.identify(problem)
+    """
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -87,11 +89,18 @@ class Fit(Result):
         return render_fit_card(self)
 
     def summary(self, full: bool = False) -> str:
-        """The result as plain text of at most 80 columns: its answer on a screen, or all of it."""
+        """The result as plain text of at most 80 columns: its answer on a screen, or all of it.
+
+        >>> print(fit.summary())
+        robot ...
+        """
         return summarise_result(self, full)
 
     def compare(self, other: Result | None = None) -> Difference:
         """The result, A, beside another one of the same kind of robot, or beside its robot file, B.
+
+        >>> print(fit.compare().summary())
+        A ...
 
         Parameters
         ----------
@@ -115,6 +124,9 @@ class Fit(Result):
     def links(self) -> DataFrame:
         """The links as a data frame of pandas, in SI units: a row a link.
 
+        >>> fit.links().loc["fore", ["mass", "mass_std", "mass_file"]].size
+        3
+
         Returns
         -------
         DataFrame, shape (bodies, 36)
@@ -136,6 +148,9 @@ class Fit(Result):
     def drives(self) -> DataFrame:
         """Rotor inertias and friction as a data frame of pandas, in SI units: a row a joint.
 
+        >>> list(fit.drives())[::2]
+        ['Ia', 'fv', 'fc', 'off']
+
         Returns
         -------
         DataFrame, shape (n, 2 symbols)
@@ -153,13 +168,16 @@ class Fit(Result):
     def to_frame(self) -> DataFrame:
         """The base parameters as a data frame of pandas: a row a parameter.
 
+        >>> frame = fit.to_frame()[["value", "low", "high", "from_data", "unit"]]
+
         Returns
         -------
-        DataFrame, shape (base parameters, 8)
+        DataFrame, shape (base parameters, 9)
             ``value``, ``std``, ``low`` and ``high`` of the 95 % interval, ``file`` (the same
             combination of the robot file's inertials, without rotors and friction; NaN where the
-            file does not tell), ``unit``, the ``combination`` that it is, and whether it is
-            ``essential``.
+            file does not tell), ``from_data`` (its share, from 0 to 1, that the logs tell and not
+            the prior; NaN where only that does), ``unit``, ``combination`` (what it is) and
+            ``essential`` (whether it is).
 
         Raises
         ------
@@ -170,13 +188,18 @@ class Fit(Result):
 
     @property
     def plot(self) -> Plots:
-        """Plots on axes of matplotlib: ``fit.plot.torque()``; see `Plots`."""
+        """Plots on axes of matplotlib: ``fit.plot.torque()``; see `Plots`.
+
+        >>> shoulder, elbow = fit.plot.torque()
+        """
         return Plots(self)
 
     def report(self, path: str | Path) -> None:
         """Write the fit as a page, whole or not at all.
 
         Of logs that are not at hand any more nothing is drawn, which the page says.
+
+        >>> fit.report("arm.html")
 
         Parameters
         ----------
@@ -204,6 +227,8 @@ class Fit(Result):
         """Write result.json, model.urdf or model.xml, and report.html, all or none.
 
         `dynident.read_result` reads it back. What an earlier fit left there goes.
+
+        >>> notes = fit.save("out/arm")
 
         Parameters
         ----------
@@ -314,38 +339,13 @@ def select_compared_state(result: Result) -> dict[str, Any]:
     return {**state, "robot_files": files, "provenance": None}
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The object of a result.json, its state not looked at yet."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; give the result.json in it")
-    try:
-        found = json.loads(read_file(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON ({error})") from error
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema != SCHEMA:
-        raise InputError(
-            f"{path}: its schema is {schema!r}, expected {SCHEMA!r}; give the result.json of "
-            "dynident identify"
-        )
-    if not isinstance(found.get("state"), dict):
-        raise InputError(
-            f"{path}: has no 'state', as results of earlier versions; make it again with "
-            "dynident identify"
-        )
-    document: dict[str, Any] = found
-    return document
-
-
 def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: Logs) -> Fit:
     """The fit of a result.json.
 
     Parameters
     ----------
     document : dict
-        See `read_document`.
+        See `dynident.fit.json.read_document`.
     path : Path
         The file.
     study : Spec or None

@@ -36,6 +36,9 @@ def load_robot(
 ) -> Robot:
     """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
+    >>> di.load_robot("arm.urdf").links
+    ('upper', 'fore')
+
     Parameters
     ----------
     path : str or Path

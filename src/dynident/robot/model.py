@@ -151,6 +151,9 @@ class Robot:
     Bodies are the base link (only when floating, number 0) and then each joint's link
     in joint order. What is fixed to a body is part of it.
 
+    >>> robot.joint_names
+    ('shoulder', 'elbow')
+
     Attributes
     ----------
     name : str

@@ -154,6 +154,8 @@ def simulate_floating(
 ) -> FloatingMotion:
     """Have a floating robot stand, walk or fly: its joints follow a reference under control.
 
+    >>> motion = di.simulate_floating(floating_loop, floating_theta)
+
     Parameters
     ----------
     loop : Loop

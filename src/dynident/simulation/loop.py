@@ -38,6 +38,9 @@ TOLERANCE, TOLERANCES = 1e-8, (1e-12, 1e-2)
 class Loop:
     """A robot's model under control, all but its parameter values.
 
+    >>> loop = di.Loop(model, pd([900.0, 600.0], [60.0, 40.0]), reference)
+    >>> motion = di.rollout(loop, theta)
+
     Attributes
     ----------
     idim : Idim

@@ -144,6 +144,10 @@ def rollout(
 ) -> Motion:
     """Simulate the closed loop over the whole reference.
 
+    >>> motion = di.rollout(di.Loop(model, pd([900.0, 600.0], [60.0, 40.0]), reference), theta)
+    >>> motion.q.shape == reference.q.shape
+    True
+
     Parameters
     ----------
     loop : Loop

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
-from dynident.readers import read_tables
-from dynident.readers.presets import Layout, find_layout
+from dynident.readers.presets import Layout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
@@ -60,45 +59,6 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
     """
     robot = load_study_robot(study)
     return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
-
-
-def recognise_layouts(study: Study) -> tuple[Study, tuple[Layout, ...]]:
-    """A study whose logs have the columns and units of the recorders that wrote them.
-
-    Logs whose columns are stated are left alone, and so are stated units. Where torque is measured
-    behind the gears, drives have no rotor inertia.
-
-    Returns
-    -------
-    Study
-    tuple of Layout
-        Those that were recognised, each once.
-    """
-    free = study.robot.model_copy(update={"locked": {}})
-    joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
-    moving = load_study_robot(study).joint_names
-    logs, found = [], dict[str, Layout]()
-    for log in study.log:
-        tables = [table for file in log.files for table in read_tables(Path(file))]
-        names = [name for table in tables for name in table.titles]
-        layout = find_layout(names, joints, tables[0].topic is not None)
-        if layout is None or log.columns:
-            logs.append(log)
-            continue
-        columns = {
-            signal: own
-            if isinstance(own, str)
-            else tuple(name for joint, name in zip(joints, own, strict=True) if joint in moving)
-            for signal, own in layout.columns.items()
-        }
-        told = {"columns": columns or None, "units": {**layout.units, **(log.units or {})} or None}
-        logs.append(log.model_copy(update=told))
-        found[layout.preset.called] = layout
-    robot = study.robot
-    behind = any(each.effort is not None and each.effort.link_side for each in found.values())
-    if behind and robot.rotor is None:
-        robot = robot.model_copy(update={"rotor": False})
-    return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:

@@ -72,6 +72,8 @@ def collect(
 
     What is there already with the same contents, model and preparation is not read again.
 
+    >>> collected = di.collect("study.toml", ["run1.csv", "run2.csv"], "kept")
+
     Parameters
     ----------
     study : Study, str or Path
@@ -224,6 +226,8 @@ def identify_factors(
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a robot from a folder of factors that `collect` made, without its logs.
+
+    >>> fit = di.identify_factors("factors", "wls")
 
     Parameters
     ----------

@@ -97,6 +97,7 @@ def compare(
     --------
     >>> found = di.compare(di.read_study("study.toml"), ["wls"], ["coulomb-viscous", "cube-root"])
     >>> print(found.summary())
+    recommended ...
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)

@@ -56,7 +56,9 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     Examples
     --------
     >>> for report in di.doctor(di.read_study("study.toml")):
-    ...     print(report.log, [found.words for found in report.findings])
+    ...     print(report.log, [found.found for found in report.findings])
+    run1.csv [...]
+    run2.csv [...]
     """
     robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:

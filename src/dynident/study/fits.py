@@ -17,15 +17,17 @@ from dynident.core.schema import list_file_names, replace_file_names, validate_d
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque
 from dynident.fit.figures import check_lowpass
+from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
+from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.report.difference import Difference
-from dynident.report.fit import Fit, read_document, restore_fit
+from dynident.report.fit import Fit, restore_fit
 from dynident.report.repair import describe_base_shift
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
@@ -77,6 +79,9 @@ def read_result(path: str | Path) -> Fit:
 
     The robot's files are in it; its logs are read again when they are needed, where they still are.
 
+    >>> di.read_result("out/result.json") == fit
+    True
+
     Parameters
     ----------
     path : str or Path
@@ -102,6 +107,31 @@ def read_result(path: str | Path) -> Fit:
     fit = restore_fit(document, path, study, LogsGone(""))
     logs = StudyLogs(study, fit.base, fit.method not in TORQUE_FREE)
     return replace(fit, logs=logs)
+
+
+def read_zoo(name: str) -> Fit:
+    """Read an entry of the zoo, by its name: the fit of a robot to a public log.
+
+    Its logs are in the project's repository, beside the study that it was made by.
+
+    >>> di.read_zoo("kr300").verdict.state
+    'trusted'
+
+    Parameters
+    ----------
+    name : str
+        Of `dynident.fit.zoo.ZOO`; ``dynident zoo`` lists them.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        When there is no such entry; the nearest is named.
+    """
+    return read_result(find_zoo_entry(name).result)
 
 
 def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:

@@ -29,6 +29,8 @@ def identify_fleet(
 ) -> Fleet:
     """Identify robots of one type together, from folders of factors that `collect` made.
 
+    >>> fleet = di.identify_fleet(["factors", "second", "third"])
+
     Parameters
     ----------
     folders : sequence of str or Path
@@ -69,6 +71,8 @@ def identify_robot(
     """Identify one robot of a fleet, from its own logs and what the others tell of its type.
 
     Parameters and errors are those of `identify_fleet`; the name of a robot is its folder's.
+
+    >>> fit = di.identify_robot(["factors", "second", "third"], "third")
     """
     robots = weigh(folders, progress)
     return identify_member(robots, name, *choose_method(robots, method, options), progress)

@@ -46,6 +46,8 @@ def payload(
 ) -> Payload:
     """Mass, centre and inertia of a load, from a log with it and a fit without it.
 
+    >>> load = di.payload(fit, held_out, "fore")
+
     Parameters
     ----------
     fit : Fit

@@ -217,6 +217,8 @@ def replay(
 ) -> Replay:
     """Simulate a fit, or a robot's file as it is, under a log's law in an engine, and in ours.
 
+    >>> replayed = di.replay(di.read_study("soft.toml", use=None), driven_log)
+
     Parameters
     ----------
     source : Fit or Study

@@ -36,6 +36,8 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     Where drives are fitted to encoders and the study says nothing of friction, joints whose
     friction changes along a turn get that friction, which the result says.
 
+    >>> fit = di.run_study(di.read_study("study.toml"))
+
     Raises
     ------
     InputError, ComputationError

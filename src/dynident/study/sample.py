@@ -46,6 +46,8 @@ class Drawing(Options):
 def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool = False) -> Draws:
     """Correlated draws from the covariance of a result, all of them physically consistent.
 
+    >>> draws = di.sample(fit, 8, seed=1)
+
     Parameters
     ----------
     fit : Fit

@@ -79,6 +79,8 @@ class SimulatedLog:
 def simulate_study(study: Study, progress: Progress = ignore_progress) -> SimulatedLog:
     """The log that a study's robot would give under its controller.
 
+    >>> driven_log = di.simulate_study(di.read_study("loop.toml", use=None)).recording
+
     Raises
     ------
     InputError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -45,7 +46,8 @@ from dynident.methods.options import (
 )
 from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, Tracking
-from dynident.readers import READERS
+from dynident.readers import READERS, read_tables
+from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_layout
 from dynident.recording.clock import Clocking
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
@@ -81,6 +83,7 @@ def check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
     return rows
 
 
+NOTES = logging.getLogger(__name__)
 Log = TypeVar("Log")
 
 IDENTIFYING = {
@@ -161,6 +164,9 @@ class LogFiles(Spec):
     ----------
     files : tuple of str
         Relative to the study; a file may give one by its name alone.
+    preset : str, optional
+        Whose recorder wrote it, a name in `dynident.readers.presets.PRESETS`: columns, units and
+        what effort is. What is stated besides goes before it.
     use : {"identify", "validate"}
     rate : float, optional
         [Hz], where there is no time column.
@@ -178,6 +184,7 @@ class LogFiles(Spec):
     """
 
     files: Files
+    preset: Annotated[Name, make_choice_validator(PRESETS)] | None = None
     use: Literal["identify", "validate"] = "identify"
     rate: Annotated[Number, Field(gt=0.0)] | None = None
     columns: dict[str, Column | tuple[Column, ...]] | None = None
@@ -249,6 +256,9 @@ def tell_logs_apart(logs: tuple[LogSection, ...]) -> tuple[LogSection, ...]:
 class Study(Spec):
     """A whole study; unknown keys are refused with the nearest valid one.
 
+    >>> di.read_study("study.toml").robot.friction
+    'coulomb-viscous'
+
     Attributes
     ----------
     robot : RobotSection
@@ -300,6 +310,10 @@ class Study(Spec):
 def read_study(path: str | Path, use: str | None = "identify") -> Study:
     """Read a study and make its file names relative to the current directory.
 
+    Logs with a `preset` get its columns and units, as far as the study does not state them.
+
+    >>> study = di.read_study("study.toml")
+
     Parameters
     ----------
     path : str or Path
@@ -311,6 +325,11 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     InputError
         One line with the file, the key and what is valid there.
     """
+    return fill_presets(parse_study(path, use))
+
+
+def parse_study(path: str | Path, use: str | None = "identify") -> Study:
+    """A study as it stands in its file; see `read_study`."""
     path = Path(path)
     for what, kinds in (("robot", LOADERS), ("log", READERS)):
         if path.suffix.lower() in kinds.keys() - {".toml", ".txt"}:
@@ -329,6 +348,63 @@ def read_study(path: str | Path, use: str | None = "identify") -> Study:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return replace_file_names(study, lambda name: str(path.parent / name))
+
+
+def fill_presets(study: Study) -> Study:
+    """A study whose logs with a preset have its columns and units, which notes say."""
+    study, layouts = recognise_layouts(study, stated=True)
+    for layout in layouts:
+        for key, words in (*layout.words, ("columns", layout.signals)):
+            NOTES.info("%s: %s: %s", layout.name, key, words)
+    return study
+
+
+def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[Layout, ...]]:
+    """A study whose logs have the columns and units of the recorders that wrote them.
+
+    Logs with a preset have its layout, and unless only `stated` ones count, those without columns
+    the one that is recognised. What is stated stays: a column, with its unit, and units. Where
+    torque is measured behind the gears, drives have no rotor inertia.
+
+    Returns
+    -------
+    Study
+    tuple of Layout
+        Each once.
+    """
+    if stated and all(log.preset is None for log in study.log):
+        return study, ()
+    free = study.robot.model_copy(update={"locked": {}})
+    joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
+    logs, found = [], dict[str, Layout]()
+    for log in study.log:
+        chosen = log.preset is not None or not (stated or log.columns)
+        layout = find_log_layout(log, joints) if chosen else None
+        if layout is None:
+            logs.append(log)
+            continue
+        columns = {**layout.leave_out(study.robot.locked, joints), **(log.columns or {})}
+        units = {**layout.units, **(log.units or {})}
+        told = {"preset": None, "columns": columns or None, "units": units or None}
+        logs.append(log.model_copy(update=told))
+        found[layout.name] = layout
+    robot = study.robot
+    behind = any(own.effort is not None and own.effort.link_side for own in found.values())
+    if behind and robot.rotor is None:
+        robot = robot.model_copy(update={"rotor": False})
+    return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
+
+
+def find_log_layout(log: LogSection, joints: Sequence[str]) -> Layout | None:
+    """The layout of a log's preset, or the one that is recognised."""
+    tables = [table for file in log.files for table in read_tables(Path(file))]
+    names = [name for table in tables for name in table.titles]
+    if log.preset is None:
+        return find_layout(names, joints, tables[0].topic is not None)
+    try:
+        return find_stated_layout(log.preset, names, joints, log.columns or {})
+    except InputError as error:
+        raise InputError(f"{','.join(log.files)}: {error}") from error
 
 
 def find_section_of_key(key: str, first: str) -> str | None:
@@ -473,6 +549,11 @@ def prepare_study_recording(
 
 def read_study_recording(section: LogSection, robot: Robot, torque: bool = True) -> Recording:
     """Read and repair one log of a study; without torque only where that may be."""
+    if section.preset is not None:
+        raise InputError(
+            f"{','.join(section.files)}: its preset is filled in by dynident.read_study, or "
+            "dynident.study.study.fill_presets"
+        )
     recording = read_log(
         section.files,
         robot,
