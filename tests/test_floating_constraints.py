@@ -63,9 +63,11 @@ def problem(kind: str = "full", seed: int = 0) -> Problem:
 
 @cache
 def fitted(*constraints: Constraint, kind: str = "full") -> Fit:
+    # what is made lacks nothing but noise
     return di.identify(
-        problem(kind), prior="none", constraints=constraints, bootstrap=0, doctor=False
-    )
+        problem(kind), prior="none", constraints=constraints, covariance="hac", bootstrap=0,
+        doctor=False,
+    )  # fmt: skip
 
 
 def misses(fit: Fit) -> Array:

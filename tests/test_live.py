@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 import test_track
 import toy
-from pages import find_chromium, find_faults
+from browser import find_chromium
+from pages import find_faults
 
 from dynident.cli import run
 from dynident.core.errors import InputError

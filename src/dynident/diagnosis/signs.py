@@ -103,8 +103,10 @@ def find_counts(robot: Robot, samples: Samples) -> Iterator[Sign]:
     limits = np.array([joint.effort for joint in robot.joints])
     known = np.isfinite(limits) & (limits > 0.0)
     most = np.where(known, limits, np.max(limits[known], initial=limit.STRONGEST))
-    if np.median(peaks / most) > 1.0 and all(
-        np.array_equal(own, np.round(own)) for own in (tau[:TYPICAL], tau)
+    if (
+        robot.n
+        and np.median(peaks / most) > 1.0
+        and all(np.array_equal(own, np.round(own)) for own in (tau[:TYPICAL], tau))
     ):
         yield Sign(
             "counts",

@@ -63,16 +63,18 @@ class Sums:
                 self.scores[label], self.information[label] = score, information
 
     def measure(self) -> Array:
-        """Squares of the scores, and how many they are in the mean of white errors.
+        """Squares of the scores, and their mean and variance if errors are white.
 
         Of a cluster with the share M of the information a fit leaves ``M (1 - M)`` of the variance
-        M of its scores s, and ``s^T (1 - M)^-1 s`` has the mean ``tr M``.
+        M of its scores s, and ``s^T (1 - M)^-1 s`` has the mean ``tr M`` and, of normal errors, the
+        variance ``2 tr M^2``.
         """
-        found = np.zeros(2)
+        found = np.zeros(3)
         for label, score in self.scores.items():
             M = self.information[label]
             rest = (1.0 + SOLE) * np.eye(len(M)) - M
-            found += float(score @ np.linalg.solve(rest, score)), float(np.trace(M))
+            square = float(score @ np.linalg.solve(rest, score))
+            found += square, float(np.trace(M)), 2.0 * float(np.sum(M**2))
         return found
 
 
@@ -96,10 +98,11 @@ class Alike:
 def sum_clustered_scores(scores: ScoreRows) -> Alike:
     """``S = S_hac + sum_g x_g S_hac,g``, with the excess x of what clusters add up to.
 
-    Of each group ``x = sum_c max(0, L_c - 1)`` over three ways c to cluster its rows: by runs of
-    time, by its joint's speed and by its joint's position. L is what the scores of the
-    clusters have of squares, over what those of independent clusters would have: one in the mean
-    where the prewhitened sum S_hac is right.
+    Of each group ``x = sum_c max(0, L_c - 1 - var / (L_c - 1))``, shrunk as its scatter by chance
+    asks (James and Stein 1961), over three ways c to cluster its rows: by runs of time, by its
+    joint's speed and by its joint's position. L is what the scores of the clusters have of
+    squares, over what those of independent clusters would have: one in the mean where the
+    prewhitened sum S_hac is right.
     """
     rows, found = scores.rows, fit_innovations(scores)
     groups, width = rows.instruments, rows.scores
@@ -107,7 +110,7 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     in_time, in_state = label_blocks(rows, RUNS), label_states(rows)
     total, own = np.zeros((width, width)), [np.zeros((len(c), len(c))) for c in groups]
     states = [[Sums(L) for L in whiteners] for _ in range(2)]
-    measured = np.zeros((1 + len(states), len(groups), 2))
+    measured = np.zeros((1 + len(states), len(groups), 3))
     for k, log in enumerate(stream_prewhitened_parts(scores, found)):
         runs = [Sums(L) for L in whiteners]
         for parts, shares in log:
@@ -124,12 +127,17 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     factor, times = compute_freedom_factor(rows), np.ones(len(groups))
     for g, (columns, S, L) in enumerate(zip(groups, own, whiteners, strict=True)):
         hac = factor * float(np.sum((S @ L) * L))
-        for squares, told in measured[:, g]:
+        for squares, told, variance in measured[:, g]:
             if told > 0.0 and hac > 0.0:
-                times[g] += max(0.0, squares / hac - 1.0)
+                times[g] += shrink_excess(squares / hac - 1.0, variance / told**2)
         total[np.ix_(columns, columns)] += (times[g] - 1.0) * S
     words = f"hac by {found.words}, {describe_times(times)} for what repeats"
     return Alike(factor * total, times, words)
+
+
+def shrink_excess(excess: float, variance: float) -> float:
+    """What is left of an excess over what clusters have in any case, above their own scatter."""
+    return max(0.0, excess - variance / excess) if excess > 0.0 else 0.0
 
 
 def list_whiteners(rows: Regression, weights: Array) -> list[Array]:

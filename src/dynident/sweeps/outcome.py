@@ -8,12 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dynident.core.templates import load_templates
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_percent, format_table
 from dynident.fit.json import replace_nonfinite, to_json
 from dynident.fit.scores import choose_simplest, select_best_verdicts
-from dynident.plots.document import Row, Statement, Table, build_column_table
+from dynident.plots.document import (
+    Part,
+    Row,
+    Statement,
+    Table,
+    build_column_table,
+    render_document,
+    render_facts,
+    render_table,
+)
 from dynident.report.comparison import format_percent_with_std, serialise_score
 from dynident.sweeps.run import Run
 
@@ -130,20 +138,24 @@ class Sweep:
         rows = zip(table.rows, self.runs, strict=True)
         marked = tuple(Row(row.cells, "total" * (run is self.best)) for row, run in rows)
         words = f"{describe_values(self.best.values)}: {self.reason}"
-        return (
-            load_templates("dynident.report")
-            .get_template("sweep.html.j2")
-            .render(
-                title=Path(self.robot).stem,
-                subtitle=f"{format_count(len(self.runs), 'combination')} of "
-                f"{', '.join(self.axes)}, scored on {format_count(self.blocks, 'block')} of "
-                "held-out logs",
-                statements=[Statement("good", "Best", words)],
-                runs=table._replace(rows=marked),
-                joints=build_joint_table(self),
-                failures=[(describe_values(e.values), e.reason) for e in self.failures],
-                legend=LEGEND,
-            )
+        combinations = format_count(len(self.runs), "combination")
+        held_out = f"{format_count(self.blocks, 'block')} of held-out logs"
+        failed = [(describe_values(e.values), f"gave no answer: {e.reason}") for e in self.failures]
+        own = render_table(table._replace(rows=marked), LEGEND)
+        own += render_facts(failed) if failed else ""
+        joints = "In per cent of the joint's torque, ± one standard error over the blocks."
+        return render_document(
+            Path(self.robot).stem,
+            f"{combinations} of {', '.join(self.axes)}, scored on {held_out}",
+            [Statement("good", "Best", words)],
+            [
+                Part("runs", "Combinations", own),
+                Part(
+                    "joints",
+                    "Held-out errors of the joints",
+                    render_table(build_joint_table(self), joints),
+                ),
+            ],
         )
 
 
