@@ -36,7 +36,7 @@ FENCES = {
     "rangle": "⟩", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋", "{": "{", "}": "}",
 }  # fmt: skip
 LARGE_OPERATORS = {"sum": "∑", "prod": "∏", "int": "∫"}
-FUNCTIONS = ("exp", "log", "cos", "sin", "tanh", "arg", "det", "min", "max")
+FUNCTIONS = ("exp", "ln", "log", "cos", "sin", "tanh", "arg", "det", "min", "max")
 WITH_LIMITS = ("det", "min", "max")
 SPACES = {",": 0.17, ";": 0.28, " ": 0.25, "quad": 1.0, "qquad": 2.0}
 ACCENTS = {"dot": "˙", "ddot": "¨", "hat": "^", "bar": "¯", "tilde": "~", "overline": "‾"}

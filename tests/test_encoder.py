@@ -470,7 +470,9 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert root.xpath("//nav/a/@href")[:2] == ["#answer", "#free"]
     titles = root.xpath("//ul[@class='verdict']//strong/text()")
     assert [t for t in titles if re.fullmatch(r"Free simulation [\d.]+ mrad", t)]
-    assert root.xpath("(//figure)[1]/@aria-label")[0].startswith("Position of j1: measured and sim")
+    assert root.xpath("(//figure)[1]/@aria-label")[0].startswith(
+        "Position of every joint: measured"
+    )
     text = root.text_content()
     assert not re.search("[Tt]orque errors?|as measured", text)
     sigmas = [float(s.split()[0]) for s in root.xpath("//section[@id='residuals']//td[2]/text()")]

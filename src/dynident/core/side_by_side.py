@@ -41,6 +41,9 @@ ONE_AT_A_TIME = Lock()
 class Engine:
     """Where tasks run.
 
+    >>> di.Engine(workers=2).name
+    'processes'
+
     Attributes
     ----------
     name : str

@@ -44,6 +44,10 @@ def sweep(
     own values. Without held-out logs the last one is held out, or the last third of a log alone.
     What is in the folder already, of the same study and logs, is not run again.
 
+    >>> study = di.read_study("study.toml")
+    >>> di.sweep(study, {"prepare.bandwidth": [4.0, 5.0]}, "swept").best.values
+    {'prepare.bandwidth': ...}
+
     Parameters
     ----------
     study : Study
