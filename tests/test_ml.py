@@ -164,7 +164,7 @@ def coverage(runs):
     for seed in range(runs):
         problem, truth = noisy(toy.arm(2), seed, seconds=20.0, encoder=1e-3)
         for method in ("wls", "ml"):
-            found = estimate_by_name(problem, method)
+            found = estimate_by_name(problem, method, covariance="hac")
             inside.setdefault(method, []).append(
                 np.abs(found.beta - truth) < 1.96 * found.covariance.std
             )

@@ -238,12 +238,13 @@ class ErrorBars(Options):
         CovarianceName | None,
         "what the rows' errors are taken to be; by default `scatter` where all logs are "
         "averaged over periods and the model leaves nothing but their noise, else `clustered` "
-        "where the residuals are not white but for what the filters do; `blocks` of factors",
+        "where the residuals are not white but for what the filters do, `hac` of instruments and "
+        "`ml`; `blocks` of factors",
     ] = None
 
 
 def estimate_covariance(
-    scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered"
+    scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered", coloured: str = CLUSTERED
 ) -> Spread:
     """The covariance of an estimate.
 
@@ -253,15 +254,21 @@ def estimate_covariance(
     white : str
         What is taken where the residuals are white, of `filtered` but for what the filters do,
         and nothing else was asked for.
+    coloured : str
+        What is taken where they are not. Of instruments `hac` in any case: what noise of the motion
+        leaves of rows depends on the state, as the sign of a noisy velocity does, and comes again;
+        these are asked for because it does not bias them.
     """
-    chosen = choose_covariance(scores, bars, white)
+    chosen = choose_covariance(scores, bars, white, coloured)
     found = COVARIANCES[chosen](scores, gain)
-    if chosen == CLUSTERED and bars.covariance is None:
+    if chosen in (CLUSTERED, "hac") and bars.covariance is None:
         return Spread(f"{found.words} (residuals are not white)", found.matrix)
     return found
 
 
-def choose_covariance(scores: Scores, bars: ErrorBars, white: str = "filtered") -> str:
+def choose_covariance(
+    scores: Scores, bars: ErrorBars, white: str = "filtered", coloured: str = CLUSTERED
+) -> str:
     """Name of what was asked for, else of what the periods' scatter and the residuals say.
 
     Where the rows are gone, what their factors tell.
@@ -285,6 +292,8 @@ def choose_covariance(scores: Scores, bars: ErrorBars, white: str = "filtered") 
         is_white = is_coloured_by_filters(scores)
     else:
         is_white = not is_whiteness_rejected(scores.residuals.error)
+    if scores.rows.instrumented or coloured != CLUSTERED:
+        return white if is_white else "hac"
     return white if is_white and np.max(scores.alike.times) < REPEATED else CLUSTERED
 
 

@@ -436,7 +436,7 @@ def finish_ml_estimate(found: Likelihood, fixed: Array, bars: ErrorBars) -> Esti
     rows = found.scores(fixed)
     ones = rows.factors.ones
     scores = Scores(rows, beta, ones, ones, compute_residuals(rows, beta))
-    spread = estimate_covariance(scores, found.inverse, bars, white="robust")
+    spread = estimate_covariance(scores, found.inverse, bars, white="robust", coloured="hac")
     literature = compute_literature_std(problem.factors.weighted(found.spread))
     encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
     least, most = f"{np.min(encoders):.2g}", f"{np.max(encoders):.2g}"

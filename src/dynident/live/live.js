@@ -239,4 +239,4 @@ byId("pause").addEventListener("click", () => {
 take(JSON.parse(byId("first").textContent));
 draw();
 tellState();
-follow();
+if (location.protocol !== "file:") follow(); // a page that was saved has nobody to ask
