@@ -219,12 +219,11 @@ def gather_results(
         ready = dask.as_completed(list(running), raise_errors=False)
         for future in ready:
             k = running.pop(future)
-            if future.status == "finished":
-                yield k, future.result()
-            elif future.status == "cancelled":
+            if future.status == "cancelled":
                 raise tell_of_lost_scheduler()
-            else:
-                yield k, explain_failure(future.exception(), dask.KilledWorker)
+            # of one whose worker has ended since it was done, this waits until it is done again
+            error = future.exception()
+            yield k, future.result() if error is None else explain_failure(error, dask.KilledWorker)
             future.release()
             for following in islice(numbers, 1):
                 again = call(tasks[following])
