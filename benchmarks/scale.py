@@ -469,8 +469,15 @@ def main() -> None:
         import dynident as di
 
         study, logs, out, workers, engine = given.many
-        chosen = {"engine": engine} if engine else {}
-        di.collect(study, [f"{logs}/*.parquet"], out, workers=int(workers), **chosen)
+        sources = [f"{logs}/*.parquet"]
+        if not engine:
+            di.collect(study, sources, out, workers=int(workers))
+            return
+        from distributed import Client, LocalCluster
+
+        here = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+        with LocalCluster(n_workers=int(workers), **here) as cluster, Client(cluster) as client:
+            di.collect(study, sources, out, engine=client)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = given.keep or Path(name)
