@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -473,10 +474,12 @@ def main() -> None:
         if not engine:
             di.collect(study, sources, out, workers=int(workers))
             return
-        from distributed import Client, LocalCluster
-
+        distributed: Any = import_module("distributed")  # its functions have no types
         here = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
-        with LocalCluster(n_workers=int(workers), **here) as cluster, Client(cluster) as client:
+        with (
+            distributed.LocalCluster(n_workers=int(workers), **here) as cluster,
+            distributed.Client(cluster) as client,
+        ):
             di.collect(study, sources, out, engine=client)
         return
     with tempfile.TemporaryDirectory() as name:
