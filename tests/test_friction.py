@@ -345,6 +345,13 @@ def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, 
         )
 
 
+def test_signals_of_one_length_are_needed():
+    # the kernels take the length from the speed: they would read beyond the others' end
+    cut = Signals(np.zeros(10), np.zeros(20))
+    with pytest.raises(ValueError, match=r"signals of one length .* not of \[10, 20\]"):
+        FRICTIONS["dahl"].follow(cut, 100.0, np.array(FRICTIONS["dahl"].start))
+
+
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("name", BRISTLES)
 def test_states_are_followed_a_stretch_at_a_time(name):

@@ -69,6 +69,7 @@ def balance_energies(
     first = Trace(np.array(model.state)[None], np.zeros((1, m, len(model.shape))))
     halves = replace(
         signals,
+        q=np.column_stack([signals.q, signals.q + 0.5 * h * v]).ravel(),
         dq=np.repeat(v, 2),
         load=halved(signals.load),
         temperature=halved(signals.temperature),

@@ -355,6 +355,9 @@ class FrictionModel:
         load = nothing if signals.load is None else signals.load
         temperature = nothing if signals.temperature is None else signals.temperature
         inputs = (signals.dq, signals.q, signals.sign, signals.slope, load, temperature)
+        lengths = {len(each) for each in inputs}
+        if len(lengths) != 1:  # the kernels read as many samples of each
+            raise ValueError(f"signals of one length were expected, not of {sorted(lengths)}")
         return tuple(to_writable(each) for each in inputs)
 
 
