@@ -46,6 +46,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = 2
         config.option.dist = "loadscope"
         config.option.loadscopereorder = False  # not by the number of tests
+        config.option.maxworkerrestart = "0"  # xdist waits for ever for one that it began again
 
 
 LONGEST = (
