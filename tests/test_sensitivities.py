@@ -424,7 +424,7 @@ def test_half_a_column_is_refused():
 
 def test_sensitivities_without_bound_end_in_a_reason():
     control = pd(1e6, -20.0, n=3, rate=500.0, limit=1e4)
-    loop, theta = closed(ROBOTS["chain"], control, wave(3, 16.0, 500.0))
+    loop, theta = closed(ROBOTS["chain"], control, wave(3, 48.0, 500.0))
     with pytest.raises(RolloutError, match=r"sensitivities overflow before t = \d+\.\d{4} s"):
         exact(loop, theta, [0, 9, 20])
     assert np.isfinite(moved(loop, theta)).all()
