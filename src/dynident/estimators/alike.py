@@ -10,12 +10,13 @@ given back (Bell and McCaffrey 2002) in the mean.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.regression.blocks import RUNS, SOLE, label_blocks
+from dynident.core.jit import jit
+from dynident.filters.blocks import take_every
+from dynident.regression.blocks import RUNS, SOLE, Label, label_blocks
 from dynident.regression.covariance import (
     Part,
     ScoreRows,
@@ -42,25 +43,22 @@ class Sums:
     ----------
     L : ndarray, shape (columns of the group, any)
         Coordinates in which white errors of all groups have unit variance.
+    count : int
+        Clusters.
     """
 
     L: Array
-    scores: dict[int, Array] = field(default_factory=dict)
-    information: dict[int, Array] = field(default_factory=dict)
+    count: int
+    scores: Array = field(init=False)
+    information: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scores = np.zeros((self.count, len(self.L)))
+        self.information = np.zeros((self.count, len(self.L), len(self.L)))
 
     def add(self, labels: Integers, part: Part) -> None:
         """Add rows to their clusters."""
-        order = np.argsort(labels, kind="stable")
-        first = np.flatnonzero(np.diff(labels[order], prepend=-1))
-        Q, error = (part.Z @ self.L)[order], part.error[order, 0]
-        for start, end in pairwise([*first.tolist(), len(order)]):
-            label, own = int(labels[order[start]]), Q[start:end]
-            score, information = own.T @ error[start:end], own.T @ own
-            if label in self.scores:
-                self.scores[label] += score
-                self.information[label] += information
-            else:
-                self.scores[label], self.information[label] = score, information
+        add_to_clusters(labels, part.Z, part.error[:, 0], self.scores, self.information)
 
     def measure(self) -> Array:
         """Squares of the scores, and their mean and variance if errors are white.
@@ -70,12 +68,26 @@ class Sums:
         variance ``2 tr M^2``.
         """
         found = np.zeros(3)
-        for label, score in self.scores.items():
-            M = self.information[label]
+        for u, Z in zip(self.scores, self.information, strict=True):
+            score, M = u @ self.L, self.L.T @ (np.tril(Z) + np.tril(Z, -1).T) @ self.L
             rest = (1.0 + SOLE) * np.eye(len(M)) - M
             square = float(score @ np.linalg.solve(rest, score))
             found += square, float(np.trace(M)), 2.0 * float(np.sum(M**2))
         return found
+
+
+@jit
+def add_to_clusters(
+    labels: Integers, Z: Array, error: Array, scores: Array, information: Array
+) -> None:
+    """Add ``z e`` and ``z z^T``, of which the lower triangle, of each row to its cluster's."""
+    for t in range(len(labels)):
+        c = labels[t]
+        for i in range(Z.shape[1]):
+            z = Z[t, i]
+            scores[c, i] += z * error[t]
+            for j in range(i + 1):
+                information[c, i, j] += z * Z[t, j]
 
 
 @dataclass(frozen=True)
@@ -109,10 +121,10 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     whiteners = list_whiteners(rows, scores.weights)
     in_time, in_state = label_blocks(rows, RUNS), label_states(rows)
     total, own = np.zeros((width, width)), [np.zeros((len(c), len(c))) for c in groups]
-    states = [[Sums(L) for L in whiteners] for _ in range(2)]
+    states = [[Sums(L, STATES) for L in whiteners] for _ in range(2)]
     measured = np.zeros((1 + len(states), len(groups), 3))
     for k, log in enumerate(stream_prewhitened_parts(scores, found)):
-        runs = [Sums(L) for L in whiteners]
+        runs = [Sums(L, RUNS) for L in whiteners]
         for parts, shares in log:
             _, (u,) = sum_at_instants(parts, shares, width)
             total += u.T @ u
@@ -120,8 +132,9 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
                 v = Z * w
                 own[g] += v.T @ v
                 runs[g].add(in_time(k, g, part.sample), part)
-                for sums, label in zip(states, in_state[k][g], strict=False):
-                    sums[g].add(label[part.sample], part)
+                for sums, labels in zip(states, in_state, strict=True):
+                    if g in labels:
+                        sums[g].add(labels[g](k, g, part.sample), part)
         measured[0] += [sums.measure() for sums in runs]
     measured[1:] = [[sums.measure() for sums in way] for way in states]
     factor, times = compute_freedom_factor(rows), np.ones(len(groups))
@@ -157,38 +170,27 @@ def list_whiteners(rows: Regression, weights: Array) -> list[Array]:
     return [np.asarray(np.linalg.qr(B[columns].T, mode="r")).T for columns in rows.instruments]
 
 
-def label_states(rows: Regression) -> list[list[tuple[Integers, ...]]]:
-    """Clusters of the speed and of the position of each group's joint, for each log and sample.
+def label_states(rows: Regression) -> list[dict[int, Label]]:
+    """Clusters of the speed and of the position of the joint of each group that has one.
 
-    Of groups that are no joint's there are none. Each cluster has as many samples that may be
-    fitted as another, of all logs.
+    Each cluster has as many samples that may be fitted as another, of all logs.
     """
-    names = rows.idim.robot.joint_names
-    found: list[list[tuple[Integers, ...]]] = [[] for _ in rows.samples]
-    for g, group in enumerate(rows.groups):
-        if group.name not in names:
-            for log in found:
-                log.append(())
-            continue
-        j = names.index(group.name)
-        signals = [
-            (log.dq[:, log.dq.shape[1] - len(names) + j], log.measured[:, j])
-            for log in rows.samples
-        ]
-        every = [
-            np.concatenate(
-                [
-                    x[::few][log.moving[::few, g]]
-                    for log, own in zip(rows.samples, signals, strict=True)
-                    for x, few in [(own[way], max(1, len(log.q) // TYPICAL))]
-                ]
-            )
-            for way in range(2)
-        ]
-        edges = [np.quantile(x, np.arange(1, STATES) / STATES) if len(x) else x for x in every]
-        for log, own in zip(found, signals, strict=True):
-            log.append(tuple(np.searchsorted(e, x) for e, x in zip(edges, own, strict=True)))
-    return found
+    names, logs = rows.idim.robot.joint_names, rows.samples
+    first = (rows.idim.tree.dof - len(names), 0)
+    signals = [(log.dq, log.measured) for log in logs]
+    steps = [max(1, len(log.q) // TYPICAL) for log in logs]
+    some = [take_every(own, step) for own, step in zip(signals, steps, strict=True)]
+    moving = [log.moving[::step] for log, step in zip(logs, steps, strict=True)]
+
+    def label(way: int, g: int, j: int) -> Label:
+        column = first[way] + j
+        few = [own[way][kept[:, g], column] for own, kept in zip(some, moving, strict=True)]
+        x = np.concatenate(few)
+        edges = np.quantile(x, np.arange(1, STATES) / STATES) if len(x) else x
+        return lambda k, group, sample: np.searchsorted(edges, signals[k][way][sample, column])
+
+    joints = {g: names.index(own.name) for g, own in enumerate(rows.groups) if own.name in names}
+    return [{g: label(way, g, j) for g, j in joints.items()} for way in range(2)]
 
 
 def describe_times(times: Array) -> str:

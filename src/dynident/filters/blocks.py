@@ -294,7 +294,11 @@ class LongSignal(NDArrayOperatorsMixin):
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         if isinstance(rows, slice):
             return self._read_stretch(self.part[rows], columns)
-        places = np.arange(self.part.start, self.part.stop)[rows]
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        if np.any((rows < -len(self)) | (rows >= len(self))):
+            raise IndexError(f"a sample that is none of {len(self)}")
+        places = self.part.start + np.where(rows < 0, rows + len(self), rows)
         if places.ndim != 1 or not isinstance(columns, int | slice):
             return np.asarray(self)[key]
         numbers = np.searchsorted(self.course.stops, places, side="right")
