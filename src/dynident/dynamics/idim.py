@@ -21,6 +21,7 @@ from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
+from dynident.dynamics.inverse import evaluate_all_torques
 from dynident.dynamics.packing import build_packing
 from dynident.dynamics.parameters import (
     Attached,
@@ -716,25 +717,49 @@ class Idim:
         width, conditions
             See `fill`. A load that is not given is that of theta's own bodies.
         """
+        return self.torques([theta], q, dq, ddq, width, conditions)[0]
+
+    def torques(
+        self,
+        sets: Sequence[Array],
+        q: Array,
+        dq: Array,
+        ddq: Array,
+        width: Array | None = None,
+        conditions: Conditions = FREE,
+    ) -> Array:
+        """The same of several sets of parameters, shape (sets, samples, rows)."""
         if self.free:
-            model, plain = self.settled(theta)
-            return model.torque(plain, q, dq, ddq, width, conditions)
-        phi, _ = self.split(theta)
-        tau = np.empty((len(q), self.rows))
+            settled = map(self.settled, sets)
+            every = [own.torque(plain, q, dq, ddq, width, conditions) for own, plain in settled]
+            return np.array(every)
+        phi = np.array([self.split(theta)[0] for theta in sets])
+        tau = np.empty((len(sets), len(q), self.rows))
         loaded = conditions.load is None and self.loaded
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
-            motion = q[s], dq[s], ddq[s]
-            tau[s, : self.tree.dof] = evaluate_inverse_dynamics(self.tree, phi, *motion)
+            motion, here = (q[s], dq[s], ddq[s]), conditions.rows(s)
+            rigid = self.rigid_torques(phi, [0] * len(sets), q[s], dq[None, s], ddq[None, s])
+            for theta, own, out in zip(sets, rigid, tau[:, s], strict=True):
+                if loaded:
+                    here = replace(here, load=self.compute_loads(own))
+                np.add(own, self.drive_torque(theta, *motion, width, here), out=out)
+        return tau
+
+    def rigid_torques(
+        self, phi: Array, along: Sequence[int], q: Array, dq: Array, ddq: Array
+    ) -> Array:
+        """Those of bodies alone, along several motions: see `evaluate_all_torques`."""
+        tau = np.empty((len(phi), len(q), self.rows))
+        for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
+            s = slice(a, a + STRETCH)
+            motions = q[s], dq[:, s], ddq[:, s]
+            tau[:, s, : self.tree.dof] = evaluate_all_torques(self.tree, phi, along, *motions)
             for felt in self.structure.felt:
-                every = evaluate_inverse_dynamics(
-                    felt.tree, phi[felt.bodies], *felt.carried(motion)
-                )
-                tau[s, felt.rows] = every[:, felt.taken]
-            here = conditions.rows(s)
-            if loaded:
-                here = replace(here, load=self.compute_loads(tau[s]))
-            tau[s] += self.drive_torque(theta, *motion, width, here)
+                moved = [felt.carried((q[s], *each)) for each in zip(*motions[1:], strict=True)]
+                turned, *rest = (np.array(each) for each in zip(*moved, strict=True))
+                every = evaluate_all_torques(felt.tree, phi[:, felt.bodies], along, turned[0], *rest)
+                tau[:, s, felt.rows] = every[:, :, felt.taken]
         return tau
 
     def drive_torque(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
@@ -23,44 +25,56 @@ to come, its joint's sine (or position), versine, speed and acceleration."""
 
 
 @jit
-def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+def _fill_torques(tree, phi, along, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
     kind, parent, row, g = tree.kind, tree.parent, tree.row, tree.gravity
-    bodies = len(kind)
+    bodies, samples = len(kind), len(position)
     # one more body, that moves as the ground does: with the acceleration of weight
     S = np.zeros((bodies + 1, SLOTS, LANES))
     R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
     for i in range(3):
         S[bodies, 18 + i] = -g[i]
-    for start in range(0, len(dq), LANES):
-        count = min(LANES, len(dq) - start)
+    for start in range(0, samples, LANES):
+        count = min(LANES, samples - start)
         for b in range(bodies):
-            B = S[b]
-            if kind[b] == 2:
-                _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
-            else:
-                up = parent[b] if parent[b] >= 0 else bodies
-                j = b - 1 if quaternion.shape[1] == 4 else b
+            if kind[b] != 2:
+                B, j = S[b], b - 1 if quaternion.shape[1] == 4 else b
                 for k in range(count):
                     t = start + k
                     B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
                     B[22, k] = trigonometry[t, 1, j]
-                    B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
                 _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
+        for m in range(len(dq)):
+            for b in range(bodies):
+                B = S[b]
+                if kind[b] == 2:
+                    _take_base(quaternion, start, count, g, dq[m], ddq[m], R, w, B)
+                    continue
+                for k in range(count):
+                    B[23, k], B[24, k] = dq[m, start + k, row[b]], ddq[m, start + k, row[b]]
+                up = parent[b] if parent[b] >= 0 else bodies
                 _move_body(b, kind[b], tree.axis, S[up], B)
-            _load_body(phi[b], B)
-        for b in range(bodies - 1, -1, -1):
-            B, first = S[b], 21 if kind[b] == 1 else 24
-            if kind[b] == 2:
-                for i in range(6):
-                    for k in range(count):
-                        tau[start + k, i] = B[21 + i, k]
-                continue
-            x0, x1, x2 = tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+            for each in range(len(phi)):
+                if along[each] == m:
+                    for b in range(bodies):
+                        _load_body(phi[each, b], S[b])
+                    for b in range(bodies - 1, -1, -1):
+                        _take_torques(b, start, count, kind[b], tree.axis, row[b], S[b], tau[each])
+                        if parent[b] >= 0:
+                            _pass_load(S[b], S[parent[b]])
+
+
+@inner
+def _take_torques(b, start, count, kind, axis, row, B, tau):  # type: ignore[no-untyped-def]
+    """What a body's joint bears of its force and moment, or all of a free-flying base's."""
+    if kind == 2:
+        for i in range(6):
             for k in range(count):
-                f0, f1, f2 = B[first, k], B[first + 1, k], B[first + 2, k]
-                tau[start + k, row[b]] = x0 * f0 + x1 * f1 + x2 * f2
-            if parent[b] >= 0:
-                _pass_load(B, S[parent[b]])
+                tau[start + k, i] = B[21 + i, k]
+        return
+    first, x0, x1, x2 = 21 if kind == 1 else 24, axis[b, 0], axis[b, 1], axis[b, 2]
+    for k in range(count):
+        f0, f1, f2 = B[first, k], B[first + 1, k], B[first + 2, k]
+        tau[start + k, row] = x0 * f0 + x1 * f1 + x2 * f2
 
 
 @inner
@@ -177,10 +191,30 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     ndarray, shape (samples, dof)
         ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
     """
-    tau = np.empty((len(q), tree.dof))
-    floating = bool(tree.kind[0] == 2)
+    return evaluate_all_torques(tree, phi[None], (0,), q, dq[None], ddq[None])[0]
+
+
+def evaluate_all_torques(
+    tree: Tree, phi: Array, along: Sequence[int], q: Array, dq: Array, ddq: Array
+) -> Array:
+    """The same of several robots of one form, along several motions through the same positions.
+
+    Parameters
+    ----------
+    phi : ndarray, shape (sets, bodies, 10)
+    along : sequence of int
+        Which of the motions each set is moved along.
+    q : ndarray, shape (samples, nq)
+    dq, ddq : ndarray, shape (motions, samples, dof)
+
+    Returns
+    -------
+    ndarray, shape (sets, samples, dof)
+    """
+    tau = np.empty((len(phi), len(q), tree.dof))
+    joints = evaluate_joint_functions(q, bool(tree.kind[0] == 2))
     phi, dq, ddq = to_kernel_arrays(phi, dq, ddq)
-    _fill_torques(keep_bundle(tree), phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
+    _fill_torques(keep_bundle(tree), phi, np.array(along), *joints, dq, ddq, tau)
     return tau
 
 

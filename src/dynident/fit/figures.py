@@ -282,15 +282,15 @@ def score_all_samples(
             kept = np.broadcast_to(stated, measured.shape)
             if moving:
                 kept = kept & find_moving_samples(idim, log.dq[own], slow)
-            torque = measured if log.applied is None else smooth(log.reference[wide])
-            squared_torque += np.sum(kept * torque**2, axis=0)
+            known = measured if log.applied is None else smooth(log.reference[wide])
+            squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
             conditions = idim.follow(
                 *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
             )
-            for k, theta in enumerate(sets):
-                error = measured - smooth(idim.torque(theta, *motion, conditions=conditions))
+            for k, torque in enumerate(idim.torques(sets, *motion, conditions=conditions)):
+                error = measured - smooth(torque)
                 squared_error[k] += np.sum(kept * error**2, axis=0)
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
@@ -513,19 +513,22 @@ def decompose_torques(
     for run, inner in find_scored_samples(log, lowpass_hz):
         scored[run][inner] = True
     rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
-    gravity_only, rotors, sensors = theta.copy(), theta.copy(), np.zeros_like(theta)
-    gravity_only[idim.inertial :] = 0.0
+    rotors, sensors = theta.copy(), np.zeros_like(theta)
     rotors[: idim.inertial] = 0.0
     idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
     idim.sensor_values(rotors)[:] = 0.0
+    sets, along = [theta] * 3, [0, 1, 2]
+    if nominal is not None:
+        sets, along = [*sets, nominal], [*along, 2]
+    bodies = np.array([idim.split(each)[0] for each in sets])
     friction = np.where(rotor_free, 0.0, rotors)
     rotors = np.where(rotor_free, rotors, 0.0)
     for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz, runs=True):
         q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
         zero = np.zeros_like(dq)
-        gravity = idim.torque(gravity_only, q, zero, zero)
-        moving = idim.torque(gravity_only, q, dq, zero)
-        body = idim.torque(gravity_only, q, dq, ddq)
+        speeds, accelerations = np.array([zero, dq, dq]), np.array([zero, zero, ddq])
+        rigid = idim.rigid_torques(bodies, along, q, speeds, accelerations)
+        gravity, moving, body = rigid[:3]
         around = collect_conditions(idim, log, wide)
         around = idim.follow(q, dq, log.rate, conditions=around)
         conditions = replace(around, load=idim.compute_loads(body))
@@ -538,7 +541,7 @@ def decompose_torques(
             "friction": idim.drive_torque(friction, q, dq, ddq, conditions=conditions),
         }
         if nominal is not None:
-            values["nominal"] = idim.torque(nominal, q, dq, ddq)
+            values["nominal"] = rigid[3]
         begin = next(start for start, stop in log.runs if own.stop <= stop)
         shown: dict[str, Any] = {
             name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()
