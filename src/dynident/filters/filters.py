@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.compiled import make_compiler
 
 HALF_WIDTH = 4
@@ -121,23 +121,22 @@ def differentiate_twice(x: Array, rate: float) -> tuple[Array, Array]:
 
     The two samples at each end repeat their neighbours'.
     """
-    first, second = np.empty_like(x), np.empty_like(x)
-    a, b, c, d, e = x[:-4], x[1:-3], x[2:-2], x[3:-1], x[4:]
-    np.subtract(d, b, out=first[2:-2])
-    first[2:-2] *= 8.0
-    first[2:-2] += a
-    first[2:-2] -= e
-    first[2:-2] *= rate / 12.0
-    np.add(b, d, out=second[2:-2])
-    second[2:-2] *= 16.0
-    second[2:-2] -= a
-    second[2:-2] -= e
-    second[2:-2] -= 30.0 * c
-    second[2:-2] *= rate**2 / 12.0
+    first, second = np.empty(x.shape), np.empty(x.shape)
+    fill_differences(*to_kernel_arrays(x), rate, first, second)
     for derivative in (first, second):
         derivative[:2] = derivative[2]
         derivative[-2:] = derivative[-3]
     return first, second
+
+
+@make_compiler(nogil=True, error_model="numpy", wide=True)
+def fill_differences(x, rate, first, second):  # type: ignore[no-untyped-def]
+    """Differences of all rows but the two at each end."""
+    for t in range(2, len(x) - 2):
+        for j in range(x.shape[1]):
+            a, b, d, e = x[t - 2, j], x[t - 1, j], x[t + 1, j], x[t + 2, j]
+            first[t, j] = (8.0 * (d - b) + a - e) * (rate / 12.0)
+            second[t, j] = (16.0 * (b + d) - a - e - 30.0 * x[t, j]) * (rate**2 / 12.0)
 
 
 @dataclass(frozen=True)
