@@ -36,6 +36,8 @@ from dynident.robot.model import WRENCH_ROWS, Robot
 
 CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
+FEW = 512
+"""Rows a group, below which stretches are joined: what is done with each takes as long with fewer."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES, SPARE_BYTES = 256 * 2**20, 2**25
@@ -310,7 +312,7 @@ class MotionRows(WithoutInstruments):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        packed = np.empty((chunk, packing.width))
+        packed, found = np.empty((chunk, packing.width)), list[Rows]()
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
             names = log.sets[segment] if combined else ()
@@ -358,7 +360,12 @@ class MotionRows(WithoutInstruments):
                         regular = regular & log.kept[a:b]
                     moving[a:b, len(blocks) :] = regular[:, None]
                     blocks += [(each,) for each in rows]
-                yield self._placed(chosen, *decimator.push(a, blocks))
+                found.append(self._placed(chosen, *decimator.push(a, blocks)))
+                if sum(len(y) for rows in found for y in rows.y) >= min(FEW, chunk) * len(self.groups):
+                    yield join_stretches(found)
+                    found = []
+        if found:
+            yield join_stretches(found)
 
     def _shown(
         self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int
@@ -478,6 +485,17 @@ def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
     return tuple(
         Rows(tuple(map(take, rows.X)), tuple(map(take, rows.y)), rows.sample) for rows in stretches
     )
+
+
+def join_stretches(stretches: Sequence[Rows]) -> Rows:
+    """Rows of stretches that follow each other."""
+    if len(stretches) == 1:
+        return stretches[0]
+    X, y, sample = (
+        tuple(np.concatenate(own) for own in zip(*each, strict=True))
+        for each in zip(*((rows.X, rows.y, rows.sample) for rows in stretches), strict=True)
+    )
+    return Rows(X, y, sample)
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
