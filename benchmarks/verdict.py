@@ -351,7 +351,7 @@ def main() -> None:
         if "--print" in sys.argv:
             o = found[-1]
             print(f"{o.robot:6} {o.kind:32} {o.held:1} {o.state:9} said {o.said:6.2f} is "
-                  f"{o.error:6.2f} elsewhere {o.elsewhere:6.2f} covers {o.covered:.2f} {o.why[:80]}",
+                  f"{o.error:6.2f} there {o.elsewhere:6.2f} covers {o.covered:.2f} {o.why[:80]}",
                   flush=True)  # fmt: skip
     text = "\n".join(render(found)) + "\n"
     if "--print" not in sys.argv:
