@@ -105,8 +105,9 @@ def test_a_long_signal_is_read_as_an_array_is():
     np.testing.assert_array_equal(every[1], x[3::7])
     assert signal.shape == x.shape
     assert len(part) == 8350
-    with pytest.raises(IndexError):
-        signal[15000]
+    for beyond in (15000, [3, 15000], [-15001]):
+        with pytest.raises(IndexError):
+            signal[beyond]
 
 
 def test_blocks_are_computed_once_by_those_who_read_on():

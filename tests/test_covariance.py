@@ -11,7 +11,7 @@ import toy
 from scipy import linalg
 
 from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
-from dynident.estimators.alike import sum_clustered_scores
+from dynident.estimators.alike import add_to_clusters, sum_clustered_scores
 from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, make_score_redraw
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
@@ -142,9 +142,22 @@ def test_every_covariance_is_positive_and_free_of_chunks(name, monkeypatch):
     std = np.sqrt(np.diag(whole))
     assert np.linalg.eigvalsh(whole / np.outer(std, std))[0] > -1e-9
     monkeypatch.setattr(row_module, "CHUNK", 900)
+    monkeypatch.setattr(row_module, "FEW", 1)
     monkeypatch.setattr(row_module, "KEEP_BYTES", 0)
     # rows of one instant that come in two stretches are all that may differ
     np.testing.assert_allclose(np.sqrt(np.diag(matrix())), std, rtol=0.02)
+
+
+def test_clusters_sum_what_their_rows_do():
+    rng = np.random.default_rng(0)
+    labels, Z, error = rng.integers(0, 4, 300), rng.normal(size=(300, 5)), rng.normal(size=300)
+    scores, information = np.zeros((6, 5)), np.zeros((6, 5, 5))
+    for some in (slice(0, 120), slice(120, 300)):
+        add_to_clusters(labels[some], Z[some], error[some], scores, information)
+    for c in range(6):
+        own = labels == c
+        np.testing.assert_allclose(scores[c], Z[own].T @ error[own], atol=1e-12)
+        np.testing.assert_allclose(information[c], np.tril(Z[own].T @ Z[own]), atol=1e-12)
 
 
 @pytest.mark.long

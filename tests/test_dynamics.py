@@ -21,6 +21,7 @@ from dynident.dynamics import (
     solve_forward_dynamics,
 )
 from dynident.dynamics.energy import evaluate_energy_columns
+from dynident.dynamics.inverse import evaluate_all_torques
 from dynident.dynamics.regressor import build_dense_slots, fill_regressor
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import convert_pinocchio_model
@@ -112,6 +113,18 @@ def test_inverse_dynamics_and_bias(both: tuple[Robot, pin.Model, Array]) -> None
         [pin.nonLinearEffects(model, data, pin_q(model, a), b) for a, b in zip(q, dq, strict=True)]
     )
     assert relative(compute_bias_torque(tree, phi, q, dq), theirs) < TOLERANCE
+
+
+def test_several_robots_along_several_motions(both: tuple[Robot, pin.Model, Array]) -> None:
+    robot, _, phi = both
+    tree = build_tree(robot)
+    q, dq, ddq = states(robot, SAMPLES)
+    speeds, accelerations = np.array([0.0 * dq, dq]), np.array([ddq, -ddq])
+    sets, along = np.array([phi, 2.0 * phi, phi[::-1]]), (1, 0, 1)
+    found = evaluate_all_torques(tree, sets, along, q, speeds, accelerations)
+    for own, m, torques in zip(sets, along, found, strict=True):
+        alone = evaluate_inverse_dynamics(tree, own, q, speeds[m], accelerations[m])
+        assert relative(torques, alone) < TOLERANCE
 
 
 def test_energies(both: tuple[Robot, pin.Model, Array]) -> None:

@@ -84,7 +84,10 @@ def test_rows_do_not_depend_on_chunks_or_on_being_kept(monkeypatch):
     assert [len(e) for e in expected] != [len(expected[0])] * 3
     monkeypatch.setattr(module, "CHUNK", 700)
     monkeypatch.setattr(module, "KEEP_BYTES", 0)
+    joined = len([*Problem(robot, samples).rows()])
+    monkeypatch.setattr(module, "FEW", 1)
     streamed = Problem(robot, samples)
+    assert len([*streamed.rows()]) > joined
     for j in range(3):
         found = np.vstack([r.X[j] for r in streamed.rows()])
         np.testing.assert_allclose(found, expected[j], atol=1e-12)
