@@ -717,7 +717,8 @@ class Idim:
         width, conditions
             See `fill`. A load that is not given is that of theta's own bodies.
         """
-        return self.torques([theta], q, dq, ddq, width, conditions)[0]
+        tau: Array = self.torques([theta], q, dq, ddq, width, conditions)[0]
+        return tau
 
     def torques(
         self,
@@ -739,7 +740,8 @@ class Idim:
         for a in range(0, len(q), STRETCH):  # what lies between stays in the cache
             s = slice(a, a + STRETCH)
             motion, here = (q[s], dq[s], ddq[s]), conditions.rows(s)
-            rigid = self.rigid_torques(phi, [0] * len(sets), q[s], dq[None, s], ddq[None, s])
+            moved = (each[None] for each in motion[1:])
+            rigid = self.rigid_torques(phi, [0] * len(sets), q[s], *moved)
             for theta, own, out in zip(sets, rigid, tau[:, s], strict=True):
                 if loaded:
                     here = replace(here, load=self.compute_loads(own))
@@ -757,8 +759,9 @@ class Idim:
             tau[:, s, : self.tree.dof] = evaluate_all_torques(self.tree, phi, along, *motions)
             for felt in self.structure.felt:
                 moved = [felt.carried((q[s], *each)) for each in zip(*motions[1:], strict=True)]
-                turned, *rest = (np.array(each) for each in zip(*moved, strict=True))
-                every = evaluate_all_torques(felt.tree, phi[:, felt.bodies], along, turned[0], *rest)
+                turned, speeds, changes = (np.array(each) for each in zip(*moved, strict=True))
+                own = phi[:, felt.bodies]
+                every = evaluate_all_torques(felt.tree, own, along, turned[0], speeds, changes)
                 tau[:, s, felt.rows] = every[:, :, felt.taken]
         return tau
 

@@ -191,7 +191,9 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     ndarray, shape (samples, dof)
         ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
     """
-    return evaluate_all_torques(tree, phi[None], (0,), q, dq[None], ddq[None])[0]
+    phi, speeds, accelerations = (np.asarray(each)[None] for each in (phi, dq, ddq))
+    tau: Array = evaluate_all_torques(tree, phi, (0,), q, speeds, accelerations)[0]
+    return tau
 
 
 def evaluate_all_torques(
@@ -203,7 +205,7 @@ def evaluate_all_torques(
     ----------
     phi : ndarray, shape (sets, bodies, 10)
     along : sequence of int
-        Which of the motions each set is moved along.
+        Which of the motions each set is moved along; what is beyond the sets is not looked at.
     q : ndarray, shape (samples, nq)
     dq, ddq : ndarray, shape (motions, samples, dof)
 

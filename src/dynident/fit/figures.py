@@ -517,18 +517,14 @@ def decompose_torques(
     rotors[: idim.inertial] = 0.0
     idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
     idim.sensor_values(rotors)[:] = 0.0
-    sets, along = [theta] * 3, [0, 1, 2]
-    if nominal is not None:
-        sets, along = [*sets, nominal], [*along, 2]
+    sets = [theta, theta, theta] if nominal is None else [theta, theta, theta, nominal]
     bodies = np.array([idim.split(each)[0] for each in sets])
     friction = np.where(rotor_free, 0.0, rotors)
     rotors = np.where(rotor_free, rotors, 0.0)
     for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz, runs=True):
         q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
-        zero = np.zeros_like(dq)
-        speeds, accelerations = np.array([zero, dq, dq]), np.array([zero, zero, ddq])
-        rigid = idim.rigid_torques(bodies, along, q, speeds, accelerations)
-        gravity, moving, body = rigid[:3]
+        moved = np.multiply.outer((0.0, 1.0, 1.0), dq), np.multiply.outer((0.0, 0.0, 1.0), ddq)
+        gravity, moving, body, *rest = idim.rigid_torques(bodies, (0, 1, 2, 2), q, *moved)
         around = collect_conditions(idim, log, wide)
         around = idim.follow(q, dq, log.rate, conditions=around)
         conditions = replace(around, load=idim.compute_loads(body))
@@ -541,7 +537,7 @@ def decompose_torques(
             "friction": idim.drive_torque(friction, q, dq, ddq, conditions=conditions),
         }
         if nominal is not None:
-            values["nominal"] = rigid[3]
+            values["nominal"] = rest[0]
         begin = next(start for start, stop in log.runs if own.stop <= stop)
         shown: dict[str, Any] = {
             name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()

@@ -37,7 +37,7 @@ from dynident.robot.model import WRENCH_ROWS, Robot
 CHUNK, SHORTEST_CHUNK, CHUNK_BYTES = 4096, 128, 2**24
 """Samples that are turned into rows at a time: fewer where there are many columns."""
 FEW = 512
-"""Rows a group, below which stretches are joined: what is done with each takes as long with fewer."""
+"""Rows a group, below which stretches are joined: what is done with one takes as long for fewer."""
 FREE_OF = "free of "
 """Beginning of the names of combinations: then contacts, and a number."""
 KEEP_BYTES, SPARE_BYTES = 256 * 2**20, 2**25
@@ -313,6 +313,7 @@ class MotionRows(WithoutInstruments):
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
         packed, found = np.empty((chunk, packing.width)), list[Rows]()
+        least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
             names = log.sets[segment] if combined else ()
@@ -361,7 +362,7 @@ class MotionRows(WithoutInstruments):
                     moving[a:b, len(blocks) :] = regular[:, None]
                     blocks += [(each,) for each in rows]
                 found.append(self._placed(chosen, *decimator.push(a, blocks)))
-                if sum(len(y) for rows in found for y in rows.y) >= min(FEW, chunk) * len(self.groups):
+                if sum(len(y) for each in found for y in each.y) >= least:
                     yield join_stretches(found)
                     found = []
         if found:
