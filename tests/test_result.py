@@ -20,7 +20,6 @@ from dynident.estimators.estimate import Shape, Track
 from dynident.fit.json import (
     SCHEMA,
     replace_nonfinite,
-    serialise_restriction,
     serialise_result,
     to_json,
 )
@@ -245,7 +244,6 @@ def test_active_constraints_have_their_own_part():
 def test_without_active_constraints_that_part_is_null():
     assert document()["restriction"] is None
     assert document("wls")["restriction"] is None
-    assert serialise_restriction(None) is None
 
 
 def test_settings_hold_constraints_and_all_that_was_chosen():

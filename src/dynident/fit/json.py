@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dynident.consistency.active import Restriction
-from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE, read_file
@@ -97,14 +95,6 @@ def list_lower_triangle(matrix: Array) -> list[list[float]]:
     return [row[: k + 1] for k, row in enumerate(matrix.tolist())]
 
 
-def find_prior_weight(estimate: Estimate) -> float | None:
-    """Of the prior that acted, as it was given or chosen."""
-    known = estimate.knowledge
-    if known is None or estimate.prior in (None, "none"):
-        return None
-    return WEIGHT if known.prior_weight is None else float(known.prior_weight)
-
-
 def serialise_finding(found: Finding) -> dict[str, Any]:
     """What is wrong with a log, and what repairs it."""
     return {
@@ -119,8 +109,9 @@ def serialise_finding(found: Finding) -> dict[str, Any]:
     }
 
 
-def serialise_restriction(found: Restriction | None) -> dict[str, Any] | None:
+def serialise_restriction(estimate: Estimate) -> dict[str, Any] | None:
     """What the active constraints do, and whether the data contradict them."""
+    found = estimate.restriction
     if found is None:
         return None
     multipliers = [{"name": name, "value": value} for name, value in found.multipliers]
@@ -314,7 +305,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "fitted_covariance": lambda r: (
         None if r.estimate.fitted is None else list_lower_triangle(r.estimate.fitted.matrix)
     ),
-    "prior_weight": lambda r: find_prior_weight(r.estimate),
+    "prior_weight": lambda r: r.estimate.prior_weight,
     "base_count": lambda r: r.base.count,
     "rigid_body_count": lambda r: r.base.rigid_body_count,
     "essential_count": lambda r: None if r.essential is None else len(r.essential),
@@ -354,7 +345,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
         None if r.estimate.certificate is None else asdict(r.estimate.certificate)
     ),
     "active_constraints": lambda r: list(r.estimate.active),
-    "restriction": lambda r: serialise_restriction(r.estimate.restriction),
+    "restriction": lambda r: serialise_restriction(r.estimate),
     "tests": lambda r: [asdict(test) for test in r.estimate.tests],
     "singular_values": lambda r: (
         None if r.estimate.singular_values is None else r.estimate.singular_values.tolist()

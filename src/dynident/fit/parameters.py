@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynident.consistency.standard_errors import differentiate_body
 from dynident.core.arrays import Array
-from dynident.core.inertia import to_com
+from dynident.core.inertia import differentiate_body, to_com
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval

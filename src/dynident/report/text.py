@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
@@ -540,7 +539,7 @@ def format_quality(result: Result, full: bool) -> list[str]:
         lines += format_entry("excitation", describe_excitation(result))
         for test in estimate.tests:
             lines += format_entry("test", describe_test_result(test))
-        for words in describe_gyrations(estimate.gyrations):
+        for words in estimate.describe_gyrations():
             lines += format_entry("gyration", words)
         if estimate.certificate is not None:
             lines += format_entry("certificate", describe_certificate(result))
