@@ -21,6 +21,7 @@ from dynident.decide.blocks import complement_spans, cut_logs, split_into_blocks
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
+from dynident.fit.comparison import Comparison, serialise_comparison
 from dynident.fit.json import replace_nonfinite
 from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES
@@ -29,7 +30,6 @@ from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
-from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
 from dynident.study.compare import compare
 from dynident.study.study import Study, read_study

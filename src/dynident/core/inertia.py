@@ -6,6 +6,8 @@ frame's origin (Pinocchio's order).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -157,3 +159,14 @@ def differentiate_body(phi: Array) -> Array:
             change = change - (2.0 * (h @ e) * np.eye(3) - np.outer(h, e) - np.outer(e, h)) / m
         found[4:, j] = change[rows, columns]
     return found
+
+
+def serialise_body(phi: Array) -> dict[str, Any]:
+    """A body's mass, centre of mass and inertia about it, in the words of result.json."""
+    mass, com, i = to_com(phi)
+    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
+    return {
+        "mass": mass,
+        "com": [float(c) for c in com],
+        "inertia_com": [float(e) for e in entries],
+    }

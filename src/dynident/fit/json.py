@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE, read_file
-from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue, serialise_body
 from dynident.core.plain import to_plain
 from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
@@ -28,9 +28,7 @@ from dynident.fit.parameters import (
     list_base_parameters,
     list_drive_errors,
     list_sensor_parameters,
-    serialise_body,
     serialise_body_errors,
-    serialise_robot,
 )
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.state import FORMS
@@ -309,7 +307,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "base_count": lambda r: r.base.count,
     "rigid_body_count": lambda r: r.base.rigid_body_count,
     "essential_count": lambda r: None if r.essential is None else len(r.essential),
-    "robot": lambda r: serialise_robot(r.robot),
+    "robot": lambda r: r.robot.identity,
     "equations": lambda r: [
         {**asdict(each), "base_count": count}
         for each, count in zip(r.base.observed, r.base.counts, strict=True)

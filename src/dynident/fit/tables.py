@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynident.core.errors import InputError
-from dynident.core.inertia import find_smallest_eigenvalue, measure_least_gyration
+from dynident.core.inertia import find_smallest_eigenvalue, measure_least_gyration, serialise_body
 from dynident.fit.parameters import (
     find_body_errors,
     list_base_parameters,
     list_drive_errors,
     list_file_parameters,
-    serialise_body,
 )
 from dynident.fit.result import Result
 

@@ -33,6 +33,7 @@ from dynident.decide.blocks import (
     list_row_kinds,
     sum_squared_errors,
 )
+from dynident.fit.comparison import Candidate, Comparison, Failure
 from dynident.fit.scores import Scores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
@@ -40,7 +41,6 @@ from dynident.methods.options import SIMULATION, list_option_names, switch_boots
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import estimate_long_run_ratio
-from dynident.report.comparison import Candidate, Comparison, Failure
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
@@ -344,10 +344,12 @@ def fit_fold(
     options = select_method_options(study, fold, method)
     if searched is not None:
         try:
-            return estimate_alone(fold, method, searched=searched, start=start, **options)
+            found, theta = estimate_alone(fold, method, searched=searched, start=start, **options)
+            return found.base, theta
         except ComputationError:
             pass
-    return estimate_alone(fold, method, **options)
+    found, theta = estimate_alone(fold, method, **options)
+    return found.base, theta
 
 
 def select_method_options(study: Study, problem: Problem, method: str) -> dict[str, Any]:
