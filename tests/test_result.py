@@ -16,13 +16,9 @@ from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payl
 from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue, from_com
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.estimators.estimate import Shape, Track
-from dynident.fit.json import (
-    SCHEMA,
-    replace_nonfinite,
-    serialise_result,
-    to_json,
-)
+from dynident.fit.json import SCHEMA, serialise_result
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem

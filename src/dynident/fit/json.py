@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE, read_file
 from dynident.core.inertia import find_smallest_eigenvalue, serialise_body
-from dynident.core.plain import to_plain
+from dynident.core.plain import replace_nonfinite, to_plain
 from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
@@ -357,30 +356,6 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "timings": lambda r: r.timings,
 }
 """What result.json tells of a result beside its settings and its state, key by key."""
-
-
-def replace_nonfinite(value: Any) -> Any:
-    """Plain data without NaN or infinity."""
-    if isinstance(value, dict):
-        return {key: replace_nonfinite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [replace_nonfinite(entry) for entry in value]
-    if isinstance(value, np.floating | float):
-        return float(value) if math.isfinite(value) else None
-    return value
-
-
-def to_json(document: Mapping[str, Any] | Sequence[Any], indent: int | None = 2) -> str:
-    """Text of a JSON document, ending in a newline; what is a fit's state, in one line.
-
-    All of it is in one line where indent is None.
-    """
-    if indent is None or not isinstance(document, Mapping) or "state" not in document:
-        return json.dumps(document, indent=indent, allow_nan=False) + "\n"
-    told = {key: value for key, value in document.items() if key != "state"}
-    text = json.dumps(told, indent=indent, allow_nan=False)
-    state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
-    return f'{text[:-2]},\n  "state": {state}\n}}\n'
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.core.files import write_files
-from dynident.core.plain import from_plain
+from dynident.core.plain import from_plain, to_json
 from dynident.core.schema import Spec
 from dynident.dynamics.passive import warn_of_nonpassive_drives
 from dynident.estimators.estimate import Estimate
 from dynident.export.formats import EXPORTS, choose_own_format
 from dynident.fit.facts import LogFacts
-from dynident.fit.json import serialise_result, serialise_state, to_json
+from dynident.fit.json import serialise_result, serialise_state
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
 from dynident.fit.reasons import list_torque_reasons

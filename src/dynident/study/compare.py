@@ -49,7 +49,9 @@ from dynident.study.study import (
     build_study_simulation,
     load_study_robot,
     pack_study,
+    prepare_study_recording,
     read_study_logs,
+    read_study_recording,
 )
 
 if TYPE_CHECKING:
@@ -332,6 +334,19 @@ def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[
     with np.errstate(invalid="ignore", divide="ignore"):
         relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
     return Scores(squared_error, squared_torque, relative_error)
+
+
+def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], Scores]:
+    """Errors on the held-out logs as the study prepares them that varies nothing."""
+    held_out = [
+        prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
+        for log in plain.log
+        if log.use == "validate"
+    ]
+    problem = Problem.of(fit.base, *held_out)
+    kinds = list_row_kinds(problem)
+    folds = build_folds(problem, (), held_out, blocks)
+    return kinds, score_folds([(fit.base, fit.theta)] * len(folds), folds, kinds)
 
 
 def fit_fold(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident import identify
+from dynident.api import identify
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
