@@ -1,6 +1,6 @@
 """How often 95 % intervals contain the truth: Monte-Carlo on a simulated arm.
 
-Run from the top of the project: python benchmarks/coverage.py [RUNS]
+Run from the top of the project: python benchmarks/intervals.py [RUNS]
 """
 
 from __future__ import annotations
