@@ -55,7 +55,6 @@ def build_tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
 
     Parameters
     ----------
-    twin : Twin
     rate : float
         [Hz]
     duration : float
@@ -91,7 +90,6 @@ def build_twin_controller(
 
     Parameters
     ----------
-    twin : Twin
     scale : float
         Multiplies the bandwidth: kp by its square, kd by itself.
     rate : float or None
@@ -110,10 +108,8 @@ def build_bandwidth_controller(
 
     Parameters
     ----------
-    twin : Twin
     bandwidth : ndarray, shape (n,)
         [Hz]
-    damping : float
     rate : float or None
         [Hz]
     """
@@ -128,12 +124,10 @@ def build_encoders(
 
     Parameters
     ----------
-    twin : Twin
     count : float
         [degrees per count]
     torque : ndarray, shape (n,), optional
         Standard deviation [Nm].
-    seed : int
     """
     n = twin.robot.n
     zero = np.zeros(n)
@@ -154,7 +148,6 @@ def draw_disturbance(rms: Array, reference: Reference, cutoff: float, seed: int)
         Its clock is theirs.
     cutoff : float
         [Hz]
-    seed : int
 
     Returns
     -------

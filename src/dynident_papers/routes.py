@@ -42,7 +42,6 @@ class Weighed:
 
     Attributes
     ----------
-    base : BaseParameters
     sigma : ndarray, shape (n,)
         Of each joint's rows [Nm or N].
     system : System
@@ -140,7 +139,6 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
 
     Parameters
     ----------
-    problem : Problem
     unit : ndarray, shape (standard parameters,), optional
         Units in which parameters are counted: columns of W are multiplied by them [SI].
 
@@ -165,7 +163,6 @@ def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
 
     Parameters
     ----------
-    problem : Problem
     unit : ndarray, shape (standard parameters,), optional
         As of `truncated_svd`: what "nearest" is measured in.
 
@@ -301,7 +298,6 @@ def measure_inconsistent_share(theta: Array, idim: Idim) -> float:
     Parameters
     ----------
     theta : ndarray, shape (standard parameters,)
-    idim : Idim
     """
     return float(np.mean(find_smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
 

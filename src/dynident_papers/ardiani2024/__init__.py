@@ -52,10 +52,6 @@ def reproduce_paper(
     timed : bool
         With computing times, which make the text differ from run to run.
 
-    Returns
-    -------
-    Reproduction
-
     Raises
     ------
     ComputationError

@@ -184,7 +184,6 @@ class Outcome:
 
     Attributes
     ----------
-    scenario : Scenario
     problem : Problem
         Rows ``[X | y]``.
     along : Regression or None
@@ -215,7 +214,6 @@ class LogResults:
 
     Attributes
     ----------
-    bench : LogBench or None
     outcomes : dict of str to Outcome
         By the scenario's label.
     compared : dict
@@ -244,7 +242,6 @@ class Results:
         Cross-validations of scenarios 1, 2 and 4.
     compared : dict of str to dict
         Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
-    log : LogResults
     started : dict of (str, str, bool) to dict of str to Fit
         By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow
         the estimate: fits by method.
@@ -420,8 +417,6 @@ def estimate_method(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     method : str
         A name of `METHODS`.
     knowledge : Knowledge

@@ -44,7 +44,6 @@ class LogBench:
     ----------
     twin : Twin
         Whose law and gains are assumed.
-    log : MeasuredLog
     integrator : str
         Name in `dynident.simulation.integrators.INTEGRATORS`.
     """

@@ -76,8 +76,6 @@ def tabulate_results(found: Results, third: Third, timed: bool = False) -> tuple
 
     Parameters
     ----------
-    found : Results
-    third : Third
     timed : bool
         With computing times.
     """

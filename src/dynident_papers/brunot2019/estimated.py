@@ -118,7 +118,6 @@ class Answer:
 
     Attributes
     ----------
-    estimate : Estimate
     value, std, robust : ndarray, shape (28,)
         As the paper sums them (`build_published_sums`); standard deviations by the paper's formula,
         eq. (10) and (32), and by the estimate's own covariance.
@@ -166,7 +165,6 @@ class MeasuredResults:
     answers : dict of (str, bool) to Answers
         By the reference, a name in `dynident_papers.measured.REFERENCES`, and whether the 28
         parameters alone were estimated. Of references but `ASKED` the decimated rows.
-    bench : Bench or None
     test : TestResult or None
         Of the 28.
     chatter : dict of (str, bool) to str
@@ -201,17 +199,14 @@ class Results:
 
     Attributes
     ----------
-    twin : Twin
     scale, side : Scale
         Of the main case, and of the settings beside it.
-    main : SimulatedCase
     answers : Answers
         Of the main case.
     mismatches : tuple of (Setting, true values, dict of method to Answer or str)
         Without random errors, decimated.
     noises : tuple of (Setting, TestResult, Answers)
         With the F-test that the parameters left out are zero.
-    measured : MeasuredResults
     differences : dict of str to Answer or str
         Of the main case, decimated, by method: with sensitivities by differences.
     """
@@ -314,7 +309,6 @@ def estimate_measured_log(
 
     Parameters
     ----------
-    twin : Twin
     reduced : bool
         The first seconds, decimated, with the 28 parameters and one reference alone.
     made_a_step : callable

@@ -59,7 +59,6 @@ def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
 
     Parameters
     ----------
-    found : Results
     timed : bool
         With computing times.
     """
