@@ -96,9 +96,9 @@ def place(stocked, monkeypatch, capfd) -> Path:
 
 @pytest.fixture
 def refused(place, capfd):
-    """A function that runs a command, checks how it was refused, and returns the reason."""
+    """A function that runs a command, and returns the reason of its refusal: it has some words."""
 
-    def check(argv: list[str], code: int = 2) -> str:
+    def check(argv: list[str], *words: str, code: int = 2) -> str:
         before = listing(place)
         assert run(argv) == code
         out, err = capfd.readouterr()
@@ -108,6 +108,8 @@ def refused(place, capfd):
         assert err.count("\n") == 1, err
         assert "Traceback" not in err
         assert listing(place) == before
+        for word in words:
+            assert word in err
         return err
 
     return check
@@ -211,9 +213,7 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
     ],
 )
 def test_usage_is_refused(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,7 @@ def test_usage_is_refused(refused, argv, words):
     + [("--rate", "0")],
 )
 def test_numbers_have_to_be_positive_and_finite(refused, option, value):
-    reason = refused(["identify", *ARM, option, value])
-    assert option in reason
-    assert "not a positive number" in reason
+    refused(["identify", *ARM, option, value], option, "not a positive number")
 
 
 def test_what_is_no_number_is_told_with_its_value(refused):
@@ -237,9 +235,11 @@ def test_what_is_no_number_is_told_with_its_value(refused):
     [("0", "greater than 0"), ("-1", "greater than 0"), ("nan", "finite number")],
 )
 def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
-    reason = refused(["identify", *ARM, "--lowpass", value])
-    assert f"error: --lowpass is {float(value)} but should be" in reason
-    assert words in reason
+    refused(
+        ["identify", *ARM, "--lowpass", value],
+        f"error: --lowpass is {float(value)} but should be",
+        words,
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "inf"])
@@ -268,9 +268,7 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
     ],
 )
 def test_names_are_refused_with_the_nearest(refused, options, words):
-    reason = refused(["identify", *FLAGS, *options])
-    for word in words:
-        assert word in reason
+    refused(["identify", *FLAGS, *options], *words)
 
 
 @pytest.mark.parametrize(
@@ -391,9 +389,7 @@ def test_help_and_version(capfd):
     ],
 )
 def test_files_are_refused_by_name(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 def edited(change) -> str:
@@ -426,10 +422,9 @@ def with_cell(text: str):
 )
 def test_logs_are_refused_with_the_place(refused, place, change, words):
     Path("l.csv").write_text(edited(change))
-    reason = refused(["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"])
-    assert "l.csv" in reason
-    for word in words:
-        assert word in reason
+    refused(
+        ["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"], "l.csv", *words
+    )
 
 
 def in_microseconds(lines: list[str]) -> list[str]:
@@ -648,10 +643,7 @@ LAUGHS = (
 )
 def test_urdf_is_refused_with_the_line(refused, place, text, words):
     Path("r.urdf").write_text(text)
-    reason = refused(["base", "r.urdf"])
-    assert "r.urdf" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.urdf"], "r.urdf", *words)
 
 
 TWO = (LINK.format("a"), LINK.format("b"))
@@ -671,10 +663,7 @@ TWO = (LINK.format("a"), LINK.format("b"))
 )
 def test_urdf_trees_are_refused_in_one_line_too(refused, place, text, words):
     Path("r.urdf").write_text(text)
-    reason = refused(["base", "r.urdf"])
-    assert "r.urdf" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.urdf"], "r.urdf", *words)
 
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
@@ -729,10 +718,7 @@ TABLE = 'convention = "modified"\n[[joint]]\nname = "j1"\n[[joint]]\nname = "j2"
 )
 def test_robot_toml_is_refused_with_the_key(refused, place, text, words):
     Path("r.toml").write_text(text)
-    reason = refused(["base", "r.toml"])
-    assert "r.toml" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.toml"], "r.toml", *words)
 
 
 # where output cannot go
@@ -748,9 +734,7 @@ def test_robot_toml_is_refused_with_the_key(refused, place, text, words):
 )
 def test_output_is_refused_before_any_work(refused, monkeypatch, directory, words):
     monkeypatch.setattr(facade, "run_study", lambda *_: pytest.fail("went to work"))
-    reason = refused(["identify", *FLAGS, "-o", directory])
-    for word in words:
-        assert word in reason
+    refused(["identify", *FLAGS, "-o", directory], *words)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -851,17 +835,13 @@ def test_a_failed_run_leaves_no_directory(refused, place):
 @pytest.mark.parametrize("method", ["ols", "wls", "irls"])
 def test_a_log_that_excites_nothing_is_a_failure_with_advice(refused, method):
     argv = ["--robot", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--method", method]
-    reason = refused(["identify", *argv, "-o", "never"], code=1)
-    assert "excite" in reason
-    assert "pc-idim-ls" in reason
+    refused(["identify", *argv, "-o", "never"], "excite", "pc-idim-ls", code=1)
 
 
 @pytest.mark.parametrize("method", ["pc-idim-ls", "ols", "wls", "irls"])
 def test_a_log_without_torque_is_a_failure(refused, method):
     argv = ["--robot", "arm.urdf", "--log", "zero.csv", "--bandwidth", "5", "--method", method]
-    reason = refused(["identify", *argv], code=1)
-    assert "zero.csv" in reason
-    assert "torque" in reason
+    refused(["identify", *argv], "zero.csv", "torque", code=1)
 
 
 def test_running_out_of_memory_is_a_failure(refused, monkeypatch):
@@ -1502,11 +1482,7 @@ def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, 
     ],
 )
 def test_constraints_are_refused_with_the_key(refused, place, body, words):
-    reason = refused(study_with(body))
-    assert ".toml: " in reason
-    assert "constraint[1]" in reason
-    for word in words:
-        assert word in reason
+    refused(study_with(body), ".toml: ", "constraint[1]", *words)
 
 
 @pytest.mark.parametrize(
@@ -1540,18 +1516,18 @@ def test_constraints_are_refused_with_the_key(refused, place, body, words):
 def test_contradictions_are_a_failure_with_their_names(
     refused, place, constraints, identify, names
 ):
-    reason = refused([*study_with(*constraints, identify=identify), "-o", "never"], code=1)
-    assert "cannot all hold" in reason
-    for name in names:
-        assert name in reason
+    refused(
+        [*study_with(*constraints, identify=identify), "-o", "never"],
+        "cannot all hold",
+        *names,
+        code=1,
+    )
 
 
 @pytest.mark.parametrize("method", ["ols", "wls", "irls"])
 def test_constraints_are_refused_by_methods_without(refused, place, method):
     argv = study_with('kind = "total-mass"\nvalue = 6.0', identify=f'method = "{method}"')
-    reason = refused(argv)
-    assert f"method {method} has no option 'constraints'" in reason
-    assert "pc-idim-ls" in reason
+    refused(argv, f"method {method} has no option 'constraints'", "pc-idim-ls")
 
 
 @pytest.mark.parametrize(
@@ -1568,9 +1544,7 @@ def test_constraints_are_refused_by_methods_without(refused, place, method):
     ],
 )
 def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, lines, words):
-    reason = refused(study_with(identify=lines))
-    for word in words:
-        assert word in reason
+    refused(study_with(identify=lines), *words)
 
 
 @pytest.mark.parametrize(
@@ -1858,10 +1832,10 @@ def test_repair_refuses_what_it_cannot_do(refused, place):
     assert "a_directory: cannot be written" in refused(["repair", path, "--urdf", "a_directory"])
     text = Path("arm.urdf").read_text()
     Path("light.urdf").write_text(text.replace('<mass value="2.0"/>', '<mass value="0.0"/>'))
-    reason = refused(["repair", "light.urdf", "--urdf", "never.urdf"])
-    assert "link_2 has moments but no positive mass" in reason
-    reason = refused(["repair", "arm.urdf", "--mass", "1e-9"], code=1)
-    assert "total mass = 1e-09" in reason
+    refused(
+        ["repair", "light.urdf", "--urdf", "never.urdf"], "link_2 has moments but no positive mass"
+    )
+    refused(["repair", "arm.urdf", "--mass", "1e-9"], "total mass = 1e-09", code=1)
 
 
 def base_rows(**changes: float) -> list[str]:
@@ -1932,10 +1906,7 @@ def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
     ],
 )
 def test_tables_are_refused_with_the_line(refused, place, rows, words):
-    reason = refused([*table_of(rows), "--urdf", "never.urdf"])
-    assert "t.csv" in reason
-    for word in words:
-        assert word in reason
+    refused([*table_of(rows), "--urdf", "never.urdf"], "t.csv", *words)
 
 
 def test_tables_and_their_options_are_refused(refused, place):
@@ -2060,9 +2031,7 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     ],
 )
 def test_the_doctor_refuses(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
