@@ -16,7 +16,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
-from tables import write_table
+from commands import ask
+from tables import write_joints, write_table
 from thin import first
 
 import dynident as di
@@ -56,8 +57,7 @@ def write_log(path: Path, seed: int = 0, change=None) -> None:
     tau += np.random.default_rng(seed + 1).normal(size=tau.shape) * 0.3
     if change is not None:
         q, tau = change(q, tau)
-    names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
-    write_table(path, ["time", *names], np.arange(len(q)) / RATE, q, tau)
+    write_joints(path, robot.joint_names, RATE, q=q, tau=tau)
 
 
 @pytest.fixture(scope="module")
@@ -134,22 +134,17 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     reason = capsys.readouterr().err
     assert f"no column 'q_{second}' for q" in reason
     assert f"if {second} did not move, lock it (--locked {second}, or locked = " in reason
-    assert run([*argv, "--locked", f"{second}=0.3"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, [*argv, "--locked", f"{second}=0.3"])
     assert found["robot"]["joints"] == [first]
     assert found["settings"]["study"]["robot"]["locked"] == {second: 0.3}
     assert run(["doctor", *argv[1:], "--locked", second]) == 0
-    capsys.readouterr()
-    assert run(["base", "arm.urdf", "--json", "--locked", second]) == 0
-    assert json.loads(capsys.readouterr().out)["robot"]["joints"] == [first]
+    assert ask(capsys, ["base", "arm.urdf", "--locked", second])["robot"]["joints"] == [first]
     text = STUDY.replace("a.csv", "one.csv")
     Path("one.toml").write_text(text)
     assert run(["identify", "one.toml", "--json", "--locked", second]) == 0
     locked = text.replace("[[log]]", f"locked = {{ {second} = 0.3 }}\n[[log]]")
     Path("two.toml").write_text(locked)
-    capsys.readouterr()
-    assert run(["identify", "two.toml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["base_count"] == found["base_count"]
+    assert ask(capsys, ["identify", "two.toml"])["base_count"] == found["base_count"]
     for name in ("one.csv", "one.toml", "two.toml"):
         Path(name).unlink()
 
@@ -448,14 +443,12 @@ def turned(rows: list[str]) -> list[str]:
     ],
 )
 def test_foreign_columns_and_units_are_named_by_flags(place, capfd, flags):
-    assert run(["identify", *FLAGS, "--json"]) == 0
-    own = json.loads(capfd.readouterr().out)
+    own = ask(capfd, ["identify", *FLAGS])
     head, *rows = Path("a.csv").read_text().splitlines()
     head = head.replace("q_", "x_").replace("time", "clock")
     Path("foreign.csv").write_text("\n".join([head, *turned(rows)]))
     argv = ["--robot", "arm.urdf", "--log", "foreign.csv", *flags, "--units", "q=deg"]
-    assert run(["identify", *argv, "--bandwidth", "5", "--json"]) == 0
-    found = json.loads(capfd.readouterr().out)
+    found = ask(capfd, ["identify", *argv, "--bandwidth", "5"])
     for one, other in zip(own["parameters"], found["parameters"], strict=True):
         assert one["value"] == pytest.approx(other["value"], rel=1e-4, abs=1e-4)
     assert run(["doctor", *argv]) == 0
@@ -564,8 +557,8 @@ def test_cutoffs_that_leave_nothing_of_a_log_are_refused(refused, option, value,
 
 
 def test_a_low_pass_that_filters_nothing_is_said(place, capfd):
-    assert run(["identify", *FLAGS, "--lowpass", "1000", "--json"]) == 0
-    assert "Nyquist" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+    found = ask(capfd, ["identify", *FLAGS, "--lowpass", "1000"])
+    assert "Nyquist" in " ".join(found["warnings"])
     assert run(["validate", "out-wls/result.json", "b.csv", "--lowpass", "1000"]) == 0
     assert "Nyquist" in capfd.readouterr().err
 
@@ -583,8 +576,7 @@ def test_one_column_is_not_two_joints(refused, place):
 def test_a_joint_without_a_fitted_row_is_said(place, capfd):
     text = STUDY.replace("bandwidth = 5.0", "bandwidth = 5.0\ndrop_below = [0.0, 1e6]")
     Path("d.toml").write_text(text)
-    assert run(["identify", "d.toml", "--json"]) == 0
-    assert "no row of joint_2" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+    assert "no row of joint_2" in " ".join(ask(capfd, ["identify", "d.toml"])["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -983,10 +975,8 @@ def test_flags_and_a_study_give_the_same_numbers(place, capfd):
 def test_flags_are_kept_as_a_study(place, refused, capfd):
     (place / "kept").mkdir()
     flags = [*FLAGS, "--validate", "b.csv", "--units", "q=rad", "--prior-weight", "2"]
-    assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
-    by_flags = json.loads(capfd.readouterr().out)
-    assert run(["identify", "kept/s.toml", "--json"]) == 0
-    by_study = json.loads(capfd.readouterr().out)
+    by_flags = ask(capfd, ["identify", *flags, "--write-study", "kept/s.toml"])
+    by_study = ask(capfd, ["identify", "kept/s.toml"])
     assert by_study["parameters"] == by_flags["parameters"]
     assert tomllib.loads(Path("kept/s.toml").read_text()) == {
         "robot": {"file": "../arm.urdf", "friction": "coulomb-viscous"},
@@ -1008,8 +998,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
 
 def test_flags_replace_what_a_study_says(place, capfd):
     options = ["--method", "wls", "--friction", "viscous", "--bandwidth", "4", "--lowpass", "8"]
-    assert run(["identify", "s.toml", *options, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["identify", "s.toml", *options])
     settings = document["settings"]
     assert document["method"] == "wls"
     assert settings["friction"] == "viscous"
@@ -1117,8 +1106,7 @@ def test_base_in_both_forms(place, capfd):
     table = capfd.readouterr().out
     for row in document["parameters"]:
         assert re.search(rf"^{row['name']} ", table, re.M)
-    assert run(["base", "arm.urdf", "--friction", "none", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["base_count"] == 8
+    assert ask(capfd, ["base", "arm.urdf", "--friction", "none"])["base_count"] == 8
 
 
 # stored results at work
@@ -1158,9 +1146,8 @@ def test_validate_prints_a_table_a_log(place, capfd):
 
 def test_validate_takes_another_low_pass(place, capfd):
     path = "out-pc-idim-ls/result.json"
-    assert run(["validate", path, "b.csv", "--lowpass", "3", "--json"]) == 0
-    entries = json.loads(capfd.readouterr().out)["validation"][0]["entries"]
-    assert [figure["lowpass_hz"] for figure in entries] == [None, 3.0]
+    (found,) = ask(capfd, ["validate", path, "b.csv", "--lowpass", "3"])["validation"]
+    assert [figure["lowpass_hz"] for figure in found["entries"]] == [None, 3.0]
 
 
 def test_validate_says_what_is_odd_about_a_log(place, capfd):
@@ -1213,9 +1200,8 @@ def test_a_robot_with_one_joint_goes_all_the_way(place, tmp_path, monkeypatch, c
     q, dq, ddq = toy.motion(1, 4.0, 3, RATE)
     theta = toy.true_parameters(idim, robot.nominal)
     tau = idim.torque(theta, q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape) * 0.1
-    write_table("one.csv", ["time", "q_j", "tau_j"], np.arange(len(q)) / RATE, q, tau)
-    assert run(["base", "one.urdf", "--json"]) == 0
-    base = json.loads(capfd.readouterr().out)
+    write_joints("one.csv", ["j"], RATE, q=q, tau=tau)
+    base = ask(capfd, ["base", "one.urdf"])
     # of a link that turns: its moment and two first moments; of one that slides: its mass, which
     # goes with Ia, and its weight, which goes with off
     assert base["base_count"] == {"prismatic": 4}.get(kind, 6)
@@ -1243,8 +1229,7 @@ def test_results_robots_and_logs_may_move_apart(place, tmp_path, monkeypatch, ca
     moved = tmp_path / "moved.json"
     moved.write_bytes((place / "out-pc-idim-ls" / "result.json").read_bytes())
     monkeypatch.chdir(tmp_path)
-    assert run(["validate", str(moved), str(place / "b.csv"), "--json"]) == 0
-    away = json.loads(capfd.readouterr().out)
+    away = ask(capfd, ["validate", str(moved), str(place / "b.csv")])
     assert run(["export", "moved.json", "--urdf", "x.urdf"]) == 0
     assert run(["validate", str(place / "out-pc-idim-ls" / "result.json"), str(place / "b.csv"),
                 "--json"]) == 0  # fmt: skip
@@ -1448,8 +1433,7 @@ def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, 
     body, holds = KINDS[name]
     kind = name.split()[0]
     argv = study_with(f'kind = "{kind}"\n{body}')
-    assert run([*argv, "--json", "-o", "held", "--no-report"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, [*argv, "-o", "held", "--no-report"])
     assert holds(document)
     assert document["consistent"] is True
     assert document["settings"]["constraints"][0]["kind"] == kind
@@ -1577,8 +1561,7 @@ def test_options_of_constrained_methods_are_in_the_settings(place, capfd, option
         for key, value in settings.items()
         if (key, value) != ("prior", "nominal") and f"--{key.replace('_', '-')}" in options
     )
-    assert run([*study_with(identify=lines), "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["settings"] == {
+    assert ask(capfd, [*study_with(identify=lines)])["settings"] == {
         **found, "study": json.loads(json.dumps(found["study"]))
     }  # fmt: skip
 
@@ -1610,8 +1593,7 @@ def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
     bound = 'kind = "bounds"\nparameters = "fv2"\nlower = 2.02'
     documents = []
     for seed in (1, 1, 2):
-        assert run([*study_with(bound, identify=f"seed = {seed}"), "--json"]) == 0
-        document = json.loads(capfd.readouterr().out)
+        document = ask(capfd, [*study_with(bound, identify=f"seed = {seed}")])
         documents.append([(row["value"], row["std"]) for row in document["parameters"]])
     assert documents[0] == documents[1]
     assert [value for value, _ in documents[0]] == [value for value, _ in documents[2]]
@@ -1620,8 +1602,7 @@ def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
 
 def test_a_robot_without_inertials_has_no_prior(place, capfd):
     bare = ["identify", "--robot", "bare.urdf", "--log", "a.csv", "--bandwidth", "5"]
-    assert run([*bare, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, bare)
     assert document["settings"]["prior"] == "none"
     assert document["consistent"] is True
     assert run([*bare, "--prior", "nominal"]) == 2
@@ -1661,9 +1642,7 @@ def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     documents = {}
     for lower in (1.0, 2.5):
         Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(lower)}')
-        capfd.readouterr()
-        assert run(["identify", "k.toml", "--json"]) == 0
-        documents[lower] = json.loads(capfd.readouterr().out)
+        documents[lower] = ask(capfd, ["identify", "k.toml"])
     free, held = documents[1.0], documents[2.5]
     assert free["restriction"] is None
     assert abs(free["joints"][0]["friction"]["fv"] - 2.0) < 0.05
@@ -1783,8 +1762,7 @@ def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
         before.inertias[1].toDynamicParameters(), after.inertias[1].toDynamicParameters()
     )
     # what was repaired needs no repair
-    assert run(["repair", f"{metric}.urdf", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["changed"] == []
+    assert ask(capfd, ["repair", f"{metric}.urdf"])["changed"] == []
 
 
 def test_repair_in_json(place, capfd):
@@ -1810,8 +1788,7 @@ def test_repair_in_json(place, capfd):
 
 
 def test_repair_of_a_weighed_robot(place, capfd):
-    assert run(["repair", spoiled_urdf(), "--mass", "7.5", "--urdf", "w.urdf", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["repair", spoiled_urdf(), "--mass", "7.5", "--urdf", "w.urdf"])
     assert sum(row["mass"] for row in document["standard"]) == pytest.approx(7.5)
     assert document["changed"] == ["link_1", "link_2"]
     model = pin.buildModelFromUrdf("w.urdf")
@@ -1862,8 +1839,7 @@ def test_repair_of_a_published_table(place, capfd):
     assert "sigma" in out
     assert "written to t.urdf" in err
     assert smallest_of("t.urdf") > 0.0
-    assert run([*argv, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, argv)
     assert document["schema"] == "dynident.repair/1"
     values = {row["name"]: row for row in document["parameters"]}
     assert values["fv1"]["given"] == -1.0
@@ -1875,14 +1851,12 @@ def test_repair_of_a_published_table(place, capfd):
 
 def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
     argv = table_of(base_rows())
-    assert run([*argv, "--json"]) == 0
-    for row in json.loads(capfd.readouterr().out)["parameters"]:
+    for row in ask(capfd, argv)["parameters"]:
         assert row["value"] == pytest.approx(row["given"], abs=1e-6)
     # without standard deviations, without the R, with some of the parameters
     bare = [row.rpartition(",")[0].replace("R,", ",") for row in base_rows()]
     for rows in (bare, bare[:3]):
-        assert run([*table_of(rows, "name,value"), "--json"]) == 0
-        document = json.loads(capfd.readouterr().out)
+        document = ask(capfd, [*table_of(rows, "name,value")])
         given = [row["given"] for row in document["parameters"]]
         assert sum(value is not None for value in given) == len(rows)
 
@@ -1985,13 +1959,11 @@ def test_the_doctor_names_and_mends(place, capfd):
     mended = (place / "mended.toml").read_text()
     assert mended.startswith("# my study\n")
     assert "sign = {tau = [1.0, -1.0]}" in mended
-    assert run(["identify", "mended.toml", "--strict", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["identify", "mended.toml", "--strict"])
     assert document["verdict"]["state"] == "trusted"
     assert document["verdict"]["reasons"] == []
     assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
-    assert run(["doctor", "mended.toml", "--json"]) == 0
-    assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
+    assert all(r["findings"] == [] for r in ask(capfd, ["doctor", "mended.toml"]))
 
 
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
@@ -2064,11 +2036,10 @@ def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place,
 
 def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, monkeypatch):
     monkeypatch.chdir(stocked)
-    assert run(["base", "arm.urdf", "--json"]) == 0
-    usual = json.loads(capsys.readouterr().out)
+    usual = ask(capsys, ["base", "arm.urdf"])
     for by in ("svd", "qr", "rref"):
-        assert run(["base", "arm.urdf", "--by", by, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["base_count"] == usual["base_count"]
+        own = ask(capsys, ["base", "arm.urdf", "--by", by])
+        assert own["base_count"] == usual["base_count"]
     assert run(["base", "arm.urdf", "--by", "svd"]) == 0
     assert "b1 " in capsys.readouterr().out
     given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
@@ -2076,12 +2047,9 @@ def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, 
     both = capsys.readouterr().out
     assert "Izz1 + " in both
     assert f"{usual['base_count']} of {usual['base_count']} base parameters" in both
-    assert run([*given, "--json"]) == 0
-    flags = json.loads(capsys.readouterr().out)
-    assert run(["base", "arm.urdf", "--study", "s.toml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == flags
-    assert run(["base", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--json"]) == 0
-    still = json.loads(capsys.readouterr().out)
+    flags = ask(capsys, given)
+    assert ask(capsys, ["base", "arm.urdf", "--study", "s.toml"]) == flags
+    still = ask(capsys, ["base", "arm.urdf", "--log", "still.csv", "--bandwidth", "5"])
     assert still["count"] < still["base_count"]
     assert {"fv1", "fv2"} <= set(still["unseen"])
 

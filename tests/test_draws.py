@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
-from tables import write_table
+from commands import ask
+from tables import write_joints
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 from thin import first
 
@@ -48,9 +48,8 @@ def files(tmp_path: Path, noise: float = 1.0) -> Path:
     (tmp_path / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a", 0), ("b", 5)):
         recording, _ = toy.log(robot, noise=noise, seed=seed)
-        time = np.arange(len(recording.q)) / toy.RATE
-        header = ["time", *(f"{s}_{j}" for s in ("q", "tau") for j in robot.joint_names)]
-        write_table(tmp_path / f"{name}.csv", header, time, recording.q, recording.tau)
+        signals = {"q": recording.q, "tau": recording.tau}
+        write_joints(tmp_path / f"{name}.csv", robot.joint_names, toy.RATE, **signals)
     arguments = ["identify", "--robot", str(tmp_path / "toy.urdf"), "--log",
                  str(tmp_path / "a.csv"), "--bandwidth", "10", "--no-report",
                  "-o", str(tmp_path / "out")]  # fmt: skip
@@ -190,8 +189,7 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     capsys.readouterr()
     out = tmp_path / "draws"
     arguments = ["sample", str(result), "-n", "12", "-o", str(out), "--seed", "2"]
-    assert run([*arguments, "--log", str(tmp_path / "b.csv"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, [*arguments, "--log", str(tmp_path / "b.csv")])
     assert found["schema"] == "dynident.draws/1"
     (log,) = found["calibration"]
     assert 90.0 < log["inside_with_noise_percent"] < 98.0
@@ -288,9 +286,7 @@ def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
 def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
     _, loop, theta = twin(tmp_path, 4.0)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
-    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-    time = np.arange(len(log.q)) / RATE
-    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
+    write_joints(tmp_path / "log.csv", ("j1", "j2", "j3"), RATE, q=log.q, qref=log.qref)
     (tmp_path / "study.toml").write_text(f"""
 [robot]
 file = "arm.urdf"
@@ -308,9 +304,8 @@ method = "cloe"
     out = tmp_path / "out"
     assert run(["identify", str(tmp_path / "study.toml"), "-o", str(out), "--no-report"]) == 0
     capsys.readouterr()
-    arguments = ["sample", str(out / "result.json"), "-n", "40", "--json"]
-    assert run([*arguments, "--log", str(tmp_path / "log.csv")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    arguments = ["sample", str(out / "result.json"), "-n", "40"]
+    found = ask(capsys, [*arguments, "--log", str(tmp_path / "log.csv")])
     (calibration,) = found["calibration"]
     assert calibration["what"] == "position"
     assert 92.0 < calibration["inside_with_noise_percent"] < 98.0

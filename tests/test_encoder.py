@@ -11,9 +11,10 @@ from pathlib import Path
 import lxml.html
 import numpy as np
 import pytest
+from commands import ask
 from differences import assert_slope
 from robots import urdf
-from tables import write_table
+from tables import write_joints, write_table
 
 import dynident as di
 from dynident.cli import run
@@ -314,9 +315,7 @@ def test_a_study_that_says_nothing_of_friction_gets_it_along_a_turn(tmp_path, ca
     drives[1, 4:] = [0.6, 0.2]
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     log = log_of(replace(loop, idim=di.build_idim(robot, "uneven"), bias=None), theta)
-    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-    time = np.arange(len(log.q)) / RATE
-    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
+    write_joints(tmp_path / "log.csv", robot.joint_names, RATE, q=log.q, qref=log.qref)
     study = tmp_path / "study.toml"
     text = f"""
 [robot]
@@ -333,14 +332,12 @@ width = 0.03
 method = "cloe"
 """
     study.write_text(text)
-    assert run(["identify", str(study), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, ["identify", str(study)])
     assert "j2 is 'uneven'" in found["warnings"][0]
     assert "fcs" in found["joints"][1]["friction"]
     assert "fcs" not in found["joints"][2]["friction"]
     study.write_text(text.replace('"arm.urdf"', '"arm.urdf"\nfriction = "coulomb-viscous"'))
-    assert run(["identify", str(study), "--json"]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = ask(capsys, ["identify", str(study)])
     assert any("try friction = 'uneven'" in words for words in plain["warnings"])
     assert plain["free_simulation"] != found["free_simulation"]
 
@@ -478,8 +475,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     sigmas = [float(s.split()[0]) for s in root.xpath("//section[@id='residuals']//td[2]/text()")]
     assert max(sigmas) < 2e-3  # rad
     stored = str(tmp_path / "out" / "result.json")
-    assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
-    (log,) = json.loads(capsys.readouterr().out)["validation"]
+    (log,) = ask(capsys, ["validate", stored, str(tmp_path / "test.csv")])["validation"]
     assert log["torque"] == "law"
     assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
     assert "torque error" not in capsys.readouterr().out

@@ -10,11 +10,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from commands import ask
 from differences import assert_slope, take_quotient
 from robots import states, urdf
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
-from tables import write_table
+from tables import write_joints
 from toy import arm
 
 import dynident as di
@@ -830,19 +831,13 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
     time = np.arange(800) / 100.0
     q = 0.4 * np.sin(2.0 * np.pi * 0.4 * time[:, None] + np.arange(6))
     log = tmp_path / "task.csv"
-    write_table(log, ["time", *(f"q_{name}" for name in names)], time, q)
+    write_joints(log, names, 100.0, q=q)
     (tmp_path / "study.toml").write_text(
         f'[robot]\nfile = "{urdf_}"\n[excitation]\ntask = "task.csv"\ncriterion = "torque"\n'
     )
     study = [*arguments[:1], "--study", str(tmp_path / "study.toml"), *arguments[2:]]
-    values = []
-    for chosen in (
-        [*arguments, "--criterion", "torque", "--task", str(log)],
-        study,
-    ):
-        assert run([*chosen, "--json"]) == 0
-        values.append(json.loads(capfd.readouterr().out)["criterion"]["value"])
-    assert values[0] == values[1]
+    flags = [*arguments, "--criterion", "torque", "--task", str(log)]
+    assert ask(capfd, study)["criterion"]["value"] == ask(capfd, flags)["criterion"]["value"]
     # the motion of the log, but for its filter and the ends that it takes
     robot = load_robot(urdf_)
     task = read_task(log, robot, PrepareSection())
@@ -1174,8 +1169,7 @@ offset = -0.2
     )
     out = tmp_path / "out"
     arguments = ["excite", "--study", str(tmp_path / "study.toml"), "-o", str(out)]
-    assert run([*arguments, "--periods", "2", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, [*arguments, "--periods", "2"])
     assert {each.name for each in out.iterdir()} == {*OUTPUTS} - {"trajectory.script"}
     assert document == json.loads((out / "trajectory.json").read_text())
     assert document["kept"] is True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import ask
 
 from dynident.cli import run
 from dynident.core.errors import InputError
@@ -61,17 +61,11 @@ def simulate(folder: Path, section: str, tail: str, *inner: str) -> list[Path]:
     return found
 
 
-def identify(capsys, study: Path) -> dict:
-    capsys.readouterr()
-    assert run(["identify", str(study), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 @pytest.mark.parametrize("method", ["idim-iv", "didim", "clie"])
 def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
     (study,) = simulate(folder, "[reference]", IDENTIFY.replace("METHOD", method), "")
     assert "6165 samples at 1000 Hz written" in capsys.readouterr().err
-    found = identify(capsys, study)
+    found = ask(capsys, ["identify", str(study)])
     values = {row["name"]: row for row in found["parameters"]}
     for name, truth in {"fv1": 2.0, "fv2": 1.0, "fc1": 1.5, "fc2": 0.8}.items():
         assert abs(values[name]["value"] - truth) < 4.0 * values[name]["std"] + 0.03, name
@@ -82,7 +76,7 @@ def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
 def test_gains_are_identified_from_the_log(folder, capsys):
     controller = '[controller]\nkind = "pd"\ngains = "identify"\n'
     (study,) = simulate(folder, "[controller]", WITH_IV, controller)
-    warnings = identify(capsys, study)["warnings"]
+    warnings = ask(capsys, ["identify", str(study)])["warnings"]
     note = next(words for words in warnings if "gains were identified" in words)
     assert "shoulder kp 9" in note
 
@@ -101,7 +95,7 @@ def test_what_would_be_ignored_is_refused(folder, capsys):
 
 def test_a_loop_that_chatters_is_said(folder, capsys):
     (study,) = simulate(folder, "[reference]", WITH_IV, "[simulation]\nwidth = 1e-6\n\n")
-    warnings = identify(capsys, study)["warnings"]
+    warnings = ask(capsys, ["identify", str(study)])["warnings"]
     assert any("the simulated loop chatters" in note for note in warnings)
 
 
