@@ -436,9 +436,9 @@ def convert_to_paper_terms(
     )
 
 
-def measure_white_share(error: Array, lags: int = LAGS) -> float:
+def measure_white_share(error: Array) -> float:
     """Share of the first autocorrelations within ``2 / sqrt(N)``, 0.95 of a white residual."""
-    lags = min(lags, len(error) // 2)
+    lags = min(LAGS, len(error) // 2)
     return float(np.mean(np.abs(estimate_autocorrelation(error, lags)) < 2.0 / np.sqrt(len(error))))
 
 
