@@ -268,17 +268,9 @@ class Results:
 def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "ardiani2024" and the share that is done.
-    reduced : bool
-        At 2 kHz instead of 5 kHz by an integrator of lower order, without most of the variants.
-
-    Raises
-    ------
-    ComputationError
-        When the robot itself cannot be simulated; methods that fail leave their reason.
+    The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, without most of
+    the variants. A robot that cannot be simulated itself is an error; methods that fail leave their
+    reason.
     """
     rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
     rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
@@ -327,10 +319,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
 def estimate_log(reduced: bool = False) -> LogResults:
     """The methods on the log, where it is there.
 
-    Parameters
-    ----------
-    reduced : bool
-        On its first seconds, without the corrected DIDIM.
+    The reduced form is on its first seconds, without the corrected DIDIM.
     """
     try:
         bench = load_log_bench(reduced)

@@ -89,12 +89,7 @@ class LogBench:
 
 
 def load_log_bench(reduced: bool = False) -> LogBench:
-    """The log while the robot moves.
-
-    Parameters
-    ----------
-    reduced : bool
-        Only `SHORT` of its samples.
+    """The log while the robot moves, reduced only `SHORT` of its samples.
 
     Raises
     ------

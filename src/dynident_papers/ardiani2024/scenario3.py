@@ -450,15 +450,7 @@ class Third:
 def estimate_third_scenario(
     found: Results, progress: Progress = ignore_progress, reduced: bool = False
 ) -> Third:
-    """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I.
-
-    Parameters
-    ----------
-    progress : callable
-        Called with "ardiani2024, scenario 3" and the share that is done.
-    reduced : bool
-        PC-IDIM-IV alone.
-    """
+    """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I; reduced, PC-IV alone."""
     pairs = list(zip(FEW, CONSTRAINED, strict=True))
     methods = pairs[1 : 2 if reduced else 3]
     actual, wrong = (found.outcomes[s.label] for s in (ACTUAL, CONTROLLER))

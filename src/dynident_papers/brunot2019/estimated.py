@@ -246,19 +246,10 @@ def estimate_all(
 ) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "brunot2019" and the share that is done.
-    reduced : bool
-        A shorter and coarser motion, fewer mismatches, mostly decimated rows of other errors.
-    differenced : bool
-        Also by differences of simulations, as many more as there are parameters.
-
-    Raises
-    ------
-    ComputationError
-        When a motion of the robot diverges; methods that fail leave their reason.
+    The reduced form has a shorter and coarser motion, fewer mismatches, mostly decimated rows of
+    other errors; what is differenced is found also by differences of simulations, as many more as
+    there are parameters. A motion of the robot that diverges is an error; methods that fail leave
+    their reason.
     """
     twin = load_twin()
     scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
@@ -307,12 +298,8 @@ def estimate_measured_log(
 ) -> MeasuredResults:
     """The methods on the log, where it is there.
 
-    Parameters
-    ----------
-    reduced : bool
-        The first seconds, decimated, with the 28 parameters and one reference alone.
-    made_a_step : callable
-        Called after each of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
+    The reduced form has the first seconds, decimated, with the 28 parameters and one reference
+    alone. A step is one of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
     """
     try:
         bench = load_bench(twin, reduced)

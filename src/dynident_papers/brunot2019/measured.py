@@ -93,12 +93,7 @@ class Bench:
 
 
 def load_bench(twin: Twin, reduced: bool = False) -> Bench:
-    """The first samples of the log, as many as the paper has.
-
-    Parameters
-    ----------
-    reduced : bool
-        Only `SHORT` of them.
+    """The first samples of the log, as many as the paper has, reduced only `SHORT` of them.
 
     Raises
     ------
