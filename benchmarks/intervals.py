@@ -118,7 +118,7 @@ def main() -> None:
             cells = [f"{share:.1f}" for share in found[:3]]
             lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
     text = "\n".join(lines) + "\n"
-    (FIGURES / "coverage.md").write_text(text)
+    (FIGURES / "intervals.md").write_text(text)
     sys.stdout.write(text)
 
 
