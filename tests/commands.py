@@ -1,4 +1,4 @@
-"""The command line, asked for its answer."""
+"""The command line, and what it says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import pytest
 from dynident.cli import run
 
 
-def ask(
-    capture: pytest.CaptureFixture[str] | pytest.CaptureFixture[bytes], argv: Sequence[str]
-) -> Any:
+def tell(capture: pytest.CaptureFixture[str], argv: Sequence[str], code: int = 0) -> Any:
+    """What a command writes, behind what was written and not read before: `out` and `err`."""
+    assert run([*argv]) == code
+    return capture.readouterr()
+
+
+def ask(capture: pytest.CaptureFixture[str], argv: Sequence[str]) -> Any:
     """What a command answers to ``--json``; what was said before is forgotten."""
     capture.readouterr()
-    assert run([*argv, "--json"]) == 0
-    return json.loads(capture.readouterr().out)
+    return json.loads(tell(capture, [*argv, "--json"]).out)

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
-from commands import ask
+from commands import ask, tell
 from tables import write_joints, write_table
 from thin import first
 
@@ -130,8 +130,7 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     table = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, [0, 1, 3]]
     write_table("one.csv", ["time", f"q_{first}", f"tau_{first}"], table)
     argv = ["identify", "--robot", "arm.urdf", "--log", "one.csv", "--bandwidth", "5", "--json"]
-    assert run(argv) == 2
-    reason = capsys.readouterr().err
+    reason = tell(capsys, argv, code=2).err
     assert f"no column 'q_{second}' for q" in reason
     assert f"if {second} did not move, lock it (--locked {second}, or locked = " in reason
     found = ask(capsys, [*argv, "--locked", f"{second}=0.3"])
@@ -274,8 +273,7 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
     ],
 )  # fmt: skip
 def test_help_of_every_command_has_an_example(capfd, command):
-    assert run([command, "--help"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, [command, "--help"])
     assert f"Example: dynident {command}" in out
     assert err == ""
 
@@ -290,21 +288,18 @@ def test_nothing_and_a_short_flag_show_help(capfd):
 
 
 def test_help_has_flags_in_groups_and_those_of_methods_on_request(capfd):
-    assert run(["identify", "-h"]) == 0
-    short = capfd.readouterr().out
+    short = tell(capfd, ["identify", "-h"]).out
     titles = re.findall(r"^([A-Z][a-z ]+):$", short, re.M)
     assert titles == ["Arguments", "Robot and logs", "Preparation", "Method", "Output", "Options"]
     assert "--bootstrap" not in short
     assert "<" not in short  # no type of the parser
-    assert run(["identify", "--help-methods"]) == 0
-    whole = capfd.readouterr().out
+    whole = tell(capfd, ["identify", "--help-methods"]).out
     assert "Options of methods:" in whole
     assert "--bootstrap N" in whole
 
 
 def test_help_and_version(capfd):
-    assert run(["--help"]) == 0
-    out = capfd.readouterr().out
+    out = tell(capfd, ["--help"]).out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
     expected = [
@@ -334,8 +329,7 @@ def test_help_and_version(capfd):
     ]
     assert commands == expected
     assert "..." not in out.partition("Commands:")[2]  # each is told whole on its line
-    assert run(["--version"]) == 0
-    assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
+    assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", tell(capfd, ["--version"]).out)
 
 
 # files that cannot be used
@@ -687,8 +681,7 @@ def test_numbers_of_a_urdf_are_refused_with_the_line(refused, place, old, new):
 def test_a_urdf_may_be_written_in_any_encoding(place, capfd, encoding):
     text = Path("arm.urdf").read_text().replace('name="toy"', 'name="fantôme"')
     Path("f.urdf").write_bytes(text.replace("UTF-8", encoding).encode(encoding))
-    assert run(["base", "f.urdf", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["base", "f.urdf", "--json"])
     assert json.loads(out)["robot"]["name"] == "fantôme"
     assert err == ""
 
@@ -962,8 +955,7 @@ def test_a_reason_that_cannot_be_written_leaves_its_code(place):
 def test_flags_and_a_study_give_the_same_numbers(place, capfd):
     documents = []
     for argv in (["identify", *FLAGS], ["identify", "s.toml"]):
-        assert run([*argv, "--json"]) == 0
-        out, err = capfd.readouterr()
+        out, err = tell(capfd, [*argv, "--json"])
         assert err == ""
         documents.append(json.loads(out))
     for document in documents:
@@ -1009,8 +1001,7 @@ def test_flags_replace_what_a_study_says(place, capfd):
 def test_a_study_finds_its_files_beside_itself(place, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     assert run(["identify", str(place / "s.toml")]) == 0
-    assert run(["identify", os.path.relpath(place / "s.toml")]) == 0
-    assert "pc-idim-ls" in capfd.readouterr().out
+    assert "pc-idim-ls" in tell(capfd, ["identify", os.path.relpath(place / "s.toml")]).out
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
@@ -1037,8 +1028,7 @@ def test_output_is_exactly_three_files(place):
 
 def test_a_method_without_standard_parameters_writes_no_model_and_says_so(place, capfd):
     assert sorted(os.listdir("out-wls")) == ["report.html", "result.json"]
-    assert run(["identify", *FLAGS, "--method", "ols", "-o", "deep/er", "--no-report"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--method", "ols", "-o", "deep/er", "--no-report"])
     assert os.listdir("deep/er") == ["result.json"]
     assert "no model.urdf" in err
     assert "written to deep/er" in err
@@ -1055,16 +1045,14 @@ def test_no_model_of_an_earlier_result_stays(place, capfd):
 
 
 def test_json_is_one_object_and_the_file(place, capfd):
-    assert run(["identify", *FLAGS, "--json", "-o", "j", "--no-report"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--json", "-o", "j", "--no-report"])
     assert out == Path("j/result.json").read_text()
     assert isinstance(json.loads(out), dict)
     assert all(line.startswith(("note: ", "written to ")) for line in err.splitlines())
 
 
 def test_tables_are_for_people(place, capfd):
-    assert run(["identify", *FLAGS, "--validate", "b.csv", "--full"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--validate", "b.csv", "--full"])
     assert err == ""
     for word in ("pc-idim-ls", "joint_2", "Izz1R", "overall", "consistent"):
         assert word in out
@@ -1072,8 +1060,7 @@ def test_tables_are_for_people(place, capfd):
 
 
 def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
-    assert run(["reproduce", "routes", "s.toml", "-o", "routes.csv"]) == 0
-    out, _ = capfd.readouterr()
+    out, _ = tell(capfd, ["reproduce", "routes", "s.toml", "-o", "routes.csv"])
     for word in ("minimum-norm", "cad-difference", "sousa-correction", "fitted %", "of 2"):
         assert word in out
     table = np.genfromtxt("routes.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
@@ -1089,21 +1076,18 @@ def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
         (["brunot2019", "s.toml"], "takes no study"),
         (["routes", "s.toml", "-o", "a.csv"], "a.csv"),
     ):
-        assert run(["reproduce", *argv]) == 2
-        assert words in capfd.readouterr().err
+        assert words in tell(capfd, ["reproduce", *argv], code=2).err
 
 
 def test_base_in_both_forms(place, capfd):
-    assert run(["base", "arm.urdf", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["base", "arm.urdf", "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.base/1"
     assert document["robot"] == {"name": "toy", "joints": ["joint_1", "joint_2"], "dof": 2}
     assert document["base_count"] == len(document["parameters"]) == 14
     assert document["standard_count"] == 28
-    assert run(["base", "arm.urdf"]) == 0
-    table = capfd.readouterr().out
+    table = tell(capfd, ["base", "arm.urdf"]).out
     for row in document["parameters"]:
         assert re.search(rf"^{row['name']} ", table, re.M)
     assert ask(capfd, ["base", "arm.urdf", "--friction", "none"])["base_count"] == 8
@@ -1116,8 +1100,7 @@ def test_base_in_both_forms(place, capfd):
 def test_validate_reproduces_the_figures_of_the_identification(place, capfd, method):
     path = f"out-{method}/result.json"
     fit = json.loads(Path(path).read_text())["fit"]
-    assert run(["validate", path, "a.csv", "b.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", path, "a.csv", "b.csv", "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.validation/1"
@@ -1137,8 +1120,7 @@ def flat(figure: dict) -> list[float]:
 
 
 def test_validate_prints_a_table_a_log(place, capfd):
-    assert run(["validate", "out-pc-idim-ls/result.json", "a.csv", "b.csv"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "out-pc-idim-ls/result.json", "a.csv", "b.csv"])
     assert err == ""
     assert [line for line in out.splitlines() if line.endswith(".csv")] == ["a.csv", "b.csv"]
     assert out.count("overall") == 2
@@ -1151,8 +1133,7 @@ def test_validate_takes_another_low_pass(place, capfd):
 
 
 def test_validate_says_what_is_odd_about_a_log(place, capfd):
-    assert run(["validate", "out-pc-idim-ls/result.json", "zero.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "out-pc-idim-ls/result.json", "zero.csv", "--json"])
     document = json.loads(out)
     assert all(line.startswith("warning: zero.csv: tau") for line in err.splitlines())
     assert len(document["warnings"]) == err.count("\n") == 2
@@ -1164,8 +1145,7 @@ def test_export_writes_the_model_again(place, capfd, robot):
     argv = ["identify", "--robot", robot, "--log", "a.csv", "--bandwidth", "5", "--no-report"]
     assert run([*argv, "-o", f"x-{robot}"]) == 0
     capfd.readouterr()
-    assert run(["export", f"x-{robot}/result.json", "--urdf", f"x-{robot}/deep/e.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["export", f"x-{robot}/result.json", "--urdf", f"x-{robot}/deep/e.urdf"])
     assert out == ""
     assert f"written to x-{robot}/deep/e.urdf" in err
     assert "Ia1" in err
@@ -1241,12 +1221,10 @@ def test_results_robots_and_logs_may_move_apart(place, tmp_path, monkeypatch, ca
 def test_a_robot_file_that_was_changed_since_changes_no_result(place, capfd):
     original = Path("arm.urdf").read_text()
     argv = ["validate", "out-pc-idim-ls/result.json", "b.csv", "--json"]
-    assert run(argv) == 0
-    before = capfd.readouterr().out
+    before = tell(capfd, argv).out
     try:
         Path("arm.urdf").write_text(original.replace("joint_2", "elbow"))
-        assert run(argv) == 0
-        assert capfd.readouterr().out == before
+        assert tell(capfd, argv).out == before
     finally:
         Path("arm.urdf").write_text(original)
 
@@ -1549,8 +1527,7 @@ def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, l
     ],
 )
 def test_options_of_constrained_methods_are_in_the_settings(place, capfd, options, settings):
-    assert run(["identify", *FLAGS, *options, "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, *options, "--json"])
     assert err == ""
     found = json.loads(out)["settings"]
     for key, value in settings.items():
@@ -1568,8 +1545,7 @@ def test_options_of_constrained_methods_are_in_the_settings(place, capfd, option
 
 def test_restriction_is_in_the_result_and_in_the_report(place, capfd):
     argv = study_with('kind = "bounds"\nparameters = "fv2"\nlower = 3.0')
-    assert run([*argv, "-o", "bound", "--full"]) == 0
-    out, _ = capfd.readouterr()
+    out, _ = tell(capfd, [*argv, "-o", "bound", "--full"])
     document = json.loads(Path("bound/result.json").read_text())
     found = document["restriction"]
     assert found["verdict"].startswith("the data contradict the constraints (fv2 >= 3")
@@ -1605,8 +1581,7 @@ def test_a_robot_without_inertials_has_no_prior(place, capfd):
     document = ask(capfd, bare)
     assert document["settings"]["prior"] == "none"
     assert document["consistent"] is True
-    assert run([*bare, "--prior", "nominal"]) == 2
-    assert "its file has no inertials" in capfd.readouterr().err
+    assert "its file has no inertials" in tell(capfd, [*bare, "--prior", "nominal"], code=2).err
     assert run(study_with('kind = "payload"\nlink = "link_2"', robot="bare.urdf")) == 2
     assert "give its mass" in capfd.readouterr().err
 
@@ -1653,12 +1628,10 @@ def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     assert free["consistent"] is True
     assert held["consistent"] is True
     Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(9.0)}upper = 8.0\n')
-    assert run(["identify", "k.toml"]) == 2
-    assert "lower 9 above upper 8" in capfd.readouterr().err
+    assert "lower 9 above upper 8" in tell(capfd, ["identify", "k.toml"], code=2).err
     impossible = '[[constraint]]\nkind = "fixed"\nparameters = "fv1"\nvalue = -2.5\n'
     Path("k.toml").write_text(f'{study}method = "{method}"\n{impossible}')
-    assert run(["identify", "k.toml"]) == 1
-    assert "fv1 > 0, fv1 = -2.5 cannot all hold" in capfd.readouterr().err
+    assert "fv1 > 0, fv1 = -2.5 cannot all hold" in tell(capfd, ["identify", "k.toml"], code=1).err
 
 
 def test_a_simulation_without_inertials_says_what_it_lacks(looped, monkeypatch, capfd):
@@ -1676,8 +1649,7 @@ def test_a_simulation_without_inertials_says_what_it_lacks(looped, monkeypatch, 
 def test_base_consistency_writes_no_model_and_says_how_to_get_one(place, capfd, consistency):
     folder = f"out-{consistency}"
     argv = [*FLAGS, "--consistency", consistency, "-o", folder, "--no-report"]
-    assert run(["identify", *argv]) == 0
-    err = capfd.readouterr().err
+    err = tell(capfd, ["identify", *argv]).err
     assert os.listdir(folder) == ["result.json"]
     assert "no model.urdf" in err
     assert "export --repair" in err
@@ -1704,8 +1676,7 @@ def test_an_impossible_link_is_not_written(place, capfd):
     document = json.loads(Path("odd/result.json").read_text())
     assert document["consistent"] is False
     assert document["min_pseudo_inertia_eigenvalue"] < 0.0
-    assert run(["validate", "odd/result.json", "odd.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "odd/result.json", "odd.csv", "--json"])
     again = json.loads(out)["validation"][0]["entries"]
     for one, other in zip(again, document["fit"]["identification"], strict=True):
         assert flat(one) == pytest.approx(flat(other), rel=1e-9)
@@ -1737,8 +1708,7 @@ def spoiled_urdf(path: str = "spoiled.urdf") -> str:
 
 
 def test_repair_of_a_possible_robot_changes_nothing(place, capfd):
-    assert run(["repair", "arm.urdf", "--urdf", "same.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["repair", "arm.urdf", "--urdf", "same.urdf"])
     assert "none: all are consistent" in out
     assert "written to same.urdf" in err
     before, after = pin.buildModelFromUrdf("arm.urdf"), pin.buildModelFromUrdf("same.urdf")
@@ -1751,8 +1721,7 @@ def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
     path = spoiled_urdf()
     assert smallest_of(path) < 0.0
     argv = ["repair", path, "--urdf", f"{metric}.urdf", "--metric", metric]
-    assert run(argv) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv)
     assert "changed     link_2" in out
     assert max(map(len, out.splitlines())) <= 80
     assert f"written to {metric}.urdf" in err
@@ -1767,8 +1736,7 @@ def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
 
 def test_repair_in_json(place, capfd):
     path = spoiled_urdf()
-    assert run(["repair", path, "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["repair", path, "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.repair/1"
@@ -1832,8 +1800,7 @@ def table_of(rows: list[str], header: str = "name,value,std") -> list[str]:
 
 def test_repair_of_a_published_table(place, capfd):
     argv = table_of(base_rows(Ia2R=-0.1, fv1=-1.0))
-    assert run([*argv, "--urdf", "t.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, [*argv, "--urdf", "t.urdf"])
     assert max(map(len, out.splitlines())) <= 80
     assert re.search(r"^fv1 +-1\.000 ", out, re.M)
     assert "sigma" in out
@@ -1901,8 +1868,7 @@ def test_tables_and_their_options_are_refused(refused, place):
 @pytest.mark.parametrize("options", [[], ["--metric", "euclidean"], ["--metric", "entropic"]])
 def test_export_repairs_a_result_without_links(place, capfd, options):
     argv = ["export", "out-wls/result.json", "--repair", "--urdf", "fixed.urdf", *options]
-    assert run(argv) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv)
     assert out == ""
     assert re.search(r"note: repaired: .* sigma at most \(\w+\), .* in the mean", err)
     assert "written to fixed.urdf" in err
@@ -1919,8 +1885,7 @@ def test_export_repairs_what_cannot_be(place, capfd):
     command = ["export", "bad/result.json", "--repair", "--urdf", "bad.urdf"]
     assert run(command) == 1
     assert "so a model file of it takes anyway=True, on the command" in capfd.readouterr().err
-    assert run([*command, "--anyway"]) == 0
-    err = capfd.readouterr().err
+    err = tell(capfd, [*command, "--anyway"]).err
     assert float(re.search(r"base parameters by (\S+) sigma at most", err)[1]) > 10.0
     assert smallest_of("bad.urdf") > 0.0
     assert float(re.search(r'damping="([^"]+)"', Path("bad.urdf").read_text())[1]) >= 0.0
@@ -1946,14 +1911,12 @@ def test_the_doctor_names_and_mends(place, capfd):
     write_log(place / "negated.csv", change=negated)
     text = "# my study\n" + STUDY.replace("a.csv", "negated.csv")
     (place / "negated.toml").write_text(text)
-    assert run(["identify", "negated.toml", "--strict"]) == 1
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", "negated.toml", "--strict"], code=1)
     assert "\nverdict     refuted: negated.csv: the torque of " in out
     assert err == ""
     assert run(["identify", "negated.toml"]) == 0
     capfd.readouterr()
-    assert run(["doctor", "negated.toml", "--fix", "mended.toml"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["doctor", "negated.toml", "--fix", "mended.toml"])
     assert "has the other sign (error " in out
     assert err == "written to mended.toml\n"
     mended = (place / "mended.toml").read_text()
@@ -2007,8 +1970,7 @@ def test_the_doctor_refuses(refused, argv, words):
 
 
 def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
-    assert run(["doctor", "s.toml", "--fix", "same.toml"]) == 2
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["doctor", "s.toml", "--fix", "same.toml"], code=2)
     assert out.count("nothing: no other reading explains it clearly better") >= 1
     assert "nothing was found" in err
     assert not (place / "same.toml").exists()
@@ -2040,11 +2002,9 @@ def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, 
     for by in ("svd", "qr", "rref"):
         own = ask(capsys, ["base", "arm.urdf", "--by", by])
         assert own["base_count"] == usual["base_count"]
-    assert run(["base", "arm.urdf", "--by", "svd"]) == 0
-    assert "b1 " in capsys.readouterr().out
+    assert "b1 " in tell(capsys, ["base", "arm.urdf", "--by", "svd"]).out
     given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
-    assert run(given) == 0
-    both = capsys.readouterr().out
+    both = tell(capsys, given).out
     assert "Izz1 + " in both
     assert f"{usual['base_count']} of {usual['base_count']} base parameters" in both
     flags = ask(capsys, given)

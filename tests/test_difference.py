@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import toy
-from commands import ask
+from commands import ask, tell
 from tables import write_joints
 
 from dynident.api import identify
@@ -174,8 +174,7 @@ def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
     for key, path in zip("AB", RESULTS, strict=True):
         (own,) = ask(capfd, ["validate", path, "run2.csv", "--lowpass", "10"])["validation"]
         assert log[key] == own
-    assert run(["diff", *RESULTS, "--log", "run2.csv", "--full"]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", *RESULTS, "--log", "run2.csv", "--full"]).out
     assert text.startswith("A           toy, pc-idim-ls")
     assert "A L1" in text
     assert "B L1" in text
@@ -187,8 +186,7 @@ def test_more_results_are_compared_with_the_first(inside, capfd):
     second, third = document["differences"]
     assert ask(capfd, ["diff", *RESULTS]) == second
     assert all(row["difference"] == 0.0 for row in third["parameters"])
-    assert run(["diff", *RESULTS, RESULTS[0]]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", *RESULTS, RESULTS[0]]).out
     heads = [f"{letter}           {path}" for letter, path in zip("ABC", [*RESULTS, RESULTS[0]])]
     assert text.startswith("\n".join(heads))
     assert "C - A" in text
@@ -213,8 +211,7 @@ def test_a_result_alone_is_compared_with_its_robot_file(inside, capfd):
             shift = value - told[name]["A"]["value"]
             assert told[name]["difference_in_std"] == pytest.approx(shift / told[name]["A"]["std"])
     assert len(told) + len(drives) == own.base.count
-    assert run(["diff", RESULTS[0], "--log", "run2.csv"]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", RESULTS[0], "--log", "run2.csv"]).out
     assert "note" in text
     assert "Izz1R" in text.partition("note")[2]
     assert "B           the robot file's inertials" in text
@@ -243,7 +240,6 @@ def test_a_stored_result_is_compared_with_a_fresh_one(inside):
     ],
 )
 def test_what_cannot_be_compared_is_refused(inside, capfd, argv, words):
-    assert run(argv) == 2
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv, code=2)
     assert (out, err.count("\n")) == ("", 1)
     assert words in err

@@ -11,13 +11,12 @@ from pathlib import Path
 import lxml.html
 import numpy as np
 import pytest
-from commands import ask
+from commands import ask, tell
 from differences import assert_slope
 from robots import urdf
 from tables import write_joints, write_table
 
 import dynident as di
-from dynident.cli import run
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
@@ -451,8 +450,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
         f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
         '[identify]\nmethod = "cloe"\n[simulation]\nwidth = 0.03\n'
     )
-    assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["identify", str(study), "-o", str(tmp_path / "out")]).out
     assert said.index("\nlink ") < said.index("\nfree sim. mrad") < said.index("\nconsistent ")
     assert "torque error" not in said
     assert "position error" in said
@@ -477,13 +475,11 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     stored = str(tmp_path / "out" / "result.json")
     (log,) = ask(capsys, ["validate", stored, str(tmp_path / "test.csv")])["validation"]
     assert log["torque"] == "law"
-    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
-    assert "torque error" not in capsys.readouterr().out
+    assert "torque error" not in tell(capsys, ["validate", stored, str(tmp_path / "test.csv")]).out
     assert log["free_simulation"][-1]["overall_rms_mrad"] < 2.0
     text = study.read_text()
     study.write_text(text.replace('"cloe"', '"clie"'))
-    assert run(["identify", str(study), "-o", str(tmp_path / "law")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["identify", str(study), "-o", str(tmp_path / "law")]).out
     page = (tmp_path / "law" / "report.html").read_text()
     assert "error of the law's torque" in " ".join(said.split())
     assert "torque error %" not in said
@@ -491,13 +487,11 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert "none was measured" in page
     assert ">measured</text>" not in page
     stored = str(tmp_path / "law" / "result.json")
-    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["validate", stored, str(tmp_path / "test.csv")]).out
     assert "law's torque %" in said
     assert "torque error" not in said
     study.write_text(text.replace('"cloe"', '"wls"'))
-    assert run(["identify", str(study)]) == 2
-    words = capsys.readouterr().err
+    words = tell(capsys, ["identify", str(study)], code=2).err
     assert "no column 'tau_j1'" in words
     assert "without torques cloe fits positions" in words
 

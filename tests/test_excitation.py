@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from commands import ask
+from commands import ask, tell
 from differences import assert_slope, take_quotient
 from robots import states, urdf
 from scipy.interpolate import make_interp_spline
@@ -821,7 +821,6 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
 
 
 def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
-    from dynident.cli import run
 
     urdf_ = str(urdf("ur5"))
     arguments = ["excite", urdf_, "--no-collision", "--acceleration", "10", "--harmonics", "2"]
@@ -855,8 +854,7 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
         (["--criterion", "torque", "--task", str(tmp_path / "none.csv")], "none.csv"),
         (["--criterion", "torque", "--task", urdf_], "ur5"),
     ):
-        assert run([*arguments, *more]) == 2
-        err = capfd.readouterr().err
+        err = tell(capfd, [*arguments, *more], code=2).err
         assert err.count("\n") == 1
         assert message in err
 
@@ -1216,7 +1214,6 @@ def test_a_program_of_an_earlier_trajectory_does_not_stay(tmp_path, monkeypatch)
 
 
 def test_the_command_refuses_in_one_line(tmp_path, capfd):
-    from dynident.cli import run
 
     robot = str(urdf("panda"))
     cases = [
@@ -1233,8 +1230,7 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
         (["excite", robot, "--floor", "low"], "floor"),
     ]
     for arguments, message in cases:
-        assert run(arguments) == 2
-        err = capfd.readouterr().err
+        err = tell(capfd, arguments, code=2).err
         assert err.count("\n") == 1
         assert re.search(message, err)
 

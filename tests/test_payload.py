@@ -8,7 +8,7 @@ from functools import cache
 import loads
 import numpy as np
 import pytest
-from commands import ask
+from commands import ask, tell
 from loads import CENTRE, KILOGRAM, TRUE
 from tables import write_joints
 
@@ -293,8 +293,7 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert low < found["mass"] < high
     assert found["moved"] is None
     assert found["gains"] is None
-    assert run([*arguments, "--mass", "1.0"]) == 0
-    text = capsys.readouterr().out
+    text = tell(capsys, [*arguments, "--mass", "1.0"]).out
     assert "set_target_payload(1, [" in text
     assert '<parent link="tool0"/>' in text
     assert "gains       true torque over that of the log" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import ask
+from commands import ask, tell
 from differences import assert_slope
 from tables import write_joints
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
@@ -289,8 +289,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     (plugged,) = (words for words in near["notes"] if "(a plugin)" in words)
     ours = near["overall_rms_mrad"]["dynident"]
     assert float(plugged.rsplit(" ", 1)[1]) == pytest.approx(ours, rel=0.1)
-    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
-    said = capfd.readouterr().err
+    said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
     assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
     assert "because it is of the loop: delay" in said
     (cost,) = (line for line in said.splitlines() if "changes the error of free" in line)
@@ -303,8 +302,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert "fv, fc and off stand alone, because the log cannot be read again" in far["notes"][0]
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
-    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
-    said = capfd.readouterr().err
+    said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
     assert "the cost of that is not known, because its logs cannot be read: " in said
     assert "changes the error of free" not in said
 
@@ -339,8 +337,7 @@ def test_what_was_found_of_the_law_is_said():
 
 def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
     result, log = z1
-    assert run(["replay", str(result), str(log)]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["replay", str(result), str(log)]).out
     assert text.startswith("verdict ")
     assert ["replay", "mrad", "dynident", "file"] in [line.split() for line in text.splitlines()]
     assert "overall" in text
@@ -375,8 +372,7 @@ def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
 def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, monkeypatch):
     result, log = z1
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    assert run(["replay", str(result), str(log), "--engine", "mujoco"]) == 2
-    said = capfd.readouterr().err
+    said = tell(capfd, ["replay", str(result), str(log), "--engine", "mujoco"], code=2).err
     assert said.splitlines()[-1] == "error: needs MuJoCo: pip install dynident[mujoco]"
 
 

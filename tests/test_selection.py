@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
-from commands import ask
+from commands import ask, tell
 from tables import write_joints
 from thin import first
 
@@ -404,8 +404,7 @@ def study(tmp_path):
 
 def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     fixed = study.parent / "selected.toml"
-    assert run(["select", str(study), "--fix", str(fixed)]) == 0
-    shown = capsys.readouterr()
+    shown = tell(capsys, ["select", str(study), "--fix", str(fixed)])
     assert shown.err.splitlines()[-1] == f"written to {fixed}"
     assert max(map(len, shown.out.splitlines())) <= 80
     for word in ("chosen", "information a row", "cond. all", "std %"):
@@ -422,8 +421,7 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     assert {block["log"].split("/")[-1].split("[")[0] for block in found["blocks"]} == {"work.csv"}
     out = study.parent / "out"
     arguments = ["identify", str(fixed), "--no-report", "--method", "wls", "--full", "-o", str(out)]
-    assert run(arguments) == 0
-    assert f"{found['rows']} fitted" in " ".join(capsys.readouterr().out.split())
+    assert f"{found['rows']} fitted" in " ".join(tell(capsys, arguments).out.split())
     settings = json.loads((out / "result.json").read_text())["settings"]
     assert settings["study"]["log"][0]["keep"][0] == list(section.keep[0])
     assert run(["validate", str(out / "result.json"), str(study.parent / "other.csv")]) == 0

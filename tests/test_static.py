@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
-from commands import ask
+from commands import ask, tell
 from robots import EXAMPLES
 from tables import write_joints
 
@@ -206,8 +206,7 @@ def test_a_study_of_rests_from_the_command_line(tmp_path, monkeypatch, capsys):
         signals = {"q": recording.q, "tau": recording.tau}
         write_joints(tmp_path / name, robot.joint_names, RATE, **signals)
     (tmp_path / "s.toml").write_text(STUDY)
-    assert run(["identify", "s.toml", "-o", "out"]) == 0
-    assert "trusted" in capsys.readouterr().out
+    assert "trusted" in tell(capsys, ["identify", "s.toml", "-o", "out"]).out
     told = json.loads((tmp_path / "out" / "result.json").read_text())
     assert told["base_count"] == 10
     assert "decided" not in told["settings"] or not told["settings"]["decided"]

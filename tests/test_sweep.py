@@ -10,12 +10,11 @@ import lxml.html
 import numpy as np
 import pytest
 from clusters import start_threads
-from commands import ask
+from commands import ask, tell
 from pages import find_faults
 from test_collect import ARM, write_log
 
 import dynident as di
-from dynident.cli import run
 from dynident.cli.sweep import parse_axes
 from dynident.core.errors import ComputationError, InputError
 from dynident.sweeps import sweep as sweeping
@@ -149,8 +148,7 @@ def test_what_gives_no_answer_is_named_and_the_rest_is_done(place):
 def test_the_command_holds_out_a_part_of_a_log_alone(place, monkeypatch, capfd):
     monkeypatch.chdir(place)
     asked = ["sweep", "alone.toml", "--set", "identify.method=ols, wls", "-o", "cut"]
-    assert run(asked) == 0
-    out = capfd.readouterr().out
+    out = tell(capfd, asked).out
     assert "identify.method" in out
     assert "best" in out
     told = json.loads(Path("cut/sweep.json").read_text())
