@@ -63,16 +63,9 @@ def build_tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
     """
     moves = bang_bang(rate, POINTS, list_top_speeds(twin), ACCELERATION, smoothing=SMOOTHING)
     samples = round(duration * rate)
-    rest = max(0, samples - len(moves.q))
-    if rest == 0:
-        return moves.rows(0, samples)
-    still = np.zeros((rest, moves.q.shape[1]))
-    return Reference(
-        rate,
-        np.vstack([moves.q, np.tile(moves.q[-1], (rest, 1))]),
-        np.vstack([moves.dq, still]),
-        np.vstack([moves.ddq, still]),
-    )
+    behind = ((0, max(0, samples - len(moves.q))), (0, 0))
+    motion = np.pad(moves.q, behind, "edge"), np.pad(moves.dq, behind), np.pad(moves.ddq, behind)
+    return Reference(rate, *motion).rows(0, samples)
 
 
 def average_twin_inertia(twin: Twin) -> Array:
