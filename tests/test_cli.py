@@ -188,7 +188,7 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
         (["identify", "--log", "a.csv"], ("--robot",)),
         (["identify", "--robot"], ("--robot", "argument")),
         (["identify", *ARM, "--bandwith", "5"], ("--bandwith", "--bandwidth")),
-        (["identify", *ARM, "--bandwidth", "abc"], ("--bandwidth", "number")),
+        (["identify", *ARM, "--bandwidth", "abc"], ("--bandwidth is 'abc' but should", "number")),
         (["identify", "d\udce9.toml"], ("UTF-8",)),
         (["base"], ("ROBOT", "base --help")),
         (["base", "arm.urdf", "x"], ("(x)",)),
@@ -202,8 +202,7 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
         (["repair", "arm.urdf", "x"], ("(x)",)),
         (["repair", "arm.urdf", "--metrc", "x"], ("--metrc", "--metric")),
         (["identify", *ARM, "--consistncy", "base"], ("--consistncy", "--consistency")),
-        (["identify", *ARM, "--bootstrap", "many"], ("--bootstrap", "integer")),
-        (["identify", *ARM, "--bootstrap", "2.5"], ("--bootstrap", "integer")),
+        (["identify", *ARM, "--bootstrap", "2.5"], ("--bootstrap is '2.5' but", "integer")),
     ],
 )
 def test_usage_is_refused(refused, argv, words):
@@ -217,11 +216,6 @@ def test_usage_is_refused(refused, argv, words):
 )
 def test_numbers_have_to_be_positive_and_finite(refused, option, value):
     refused(["identify", *ARM, option, value], option, "not a positive number")
-
-
-def test_what_is_no_number_is_told_with_its_value(refused):
-    assert "--bandwidth is 'ten' but should be" in refused(["identify", *ARM, "--bandwidth", "ten"])
-    assert "--bootstrap is '1.5' but" in refused(["identify", *ARM, "--bootstrap", "1.5"])
 
 
 @pytest.mark.parametrize(
@@ -693,11 +687,8 @@ TABLE = 'convention = "modified"\n[[joint]]\nname = "j1"\n[[joint]]\nname = "j2"
     ("text", "words"),
     [
         ("", ("urdf", "convention")),
-        ('convention = "modified"\n', ("no [[joint]] rows",)),
         (TABLE.replace("j2", "j1"), ("joint[2].name", "repeats 'j1'")),
-        (TABLE + 'alfa = 90\ntype = "prismatic"\n', ("joint[2].alfa", "'alpha'")),
         (TABLE + 'parent = "j3"\n', ("joint[2].parent", "'j3'")),
-        ("locked = { j3 = 0.0 }\n" + TABLE, ("j3", "locked")),
         ('urdf = "no.urdf"\n', ("no.urdf",)),
     ],
 )
