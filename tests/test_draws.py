@@ -42,19 +42,19 @@ def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object
     return di.identify(problem, method, **options), theta
 
 
-def files(tmp_path: Path, noise: float = 1.0) -> Path:
-    """The toy's URDF, a log and a result of it."""
-    robot = toy.arm(2)
-    (tmp_path / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
+@pytest.fixture(scope="module")
+def result(tmp_path_factory) -> Path:
+    """Of a log of the toy, beside its URDF, and another log."""
+    place, robot = tmp_path_factory.mktemp("draws"), toy.arm(2)
+    (place / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a", 0), ("b", 5)):
-        recording, _ = toy.log(robot, noise=noise, seed=seed)
+        recording, _ = toy.log(robot, noise=1.0, seed=seed)
         signals = {"q": recording.q, "tau": recording.tau}
-        write_joints(tmp_path / f"{name}.csv", robot.joint_names, toy.RATE, **signals)
-    arguments = ["identify", "--robot", str(tmp_path / "toy.urdf"), "--log",
-                 str(tmp_path / "a.csv"), "--bandwidth", "10", "--no-report",
-                 "-o", str(tmp_path / "out")]  # fmt: skip
-    assert run(arguments) == 0
-    return tmp_path / "out" / "result.json"
+        write_joints(place / f"{name}.csv", robot.joint_names, toy.RATE, **signals)
+    arguments = ["--robot", str(place / "toy.urdf"), "--log", str(place / "a.csv")]
+    arguments += ["--bandwidth", "10", "--no-report", "-o", str(place)]
+    assert run(["identify", *arguments]) == 0
+    return place / "result.json"
 
 
 @pytest.mark.long
@@ -184,12 +184,10 @@ def test_bands_with_noise_hold_what_noise_moved():
 
 
 @pytest.mark.long
-def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
-    result = files(tmp_path)
-    capsys.readouterr()
+def test_the_command_writes_draws_and_their_ranges(result, tmp_path, capsys):
     out = tmp_path / "draws"
     arguments = ["sample", str(result), "-n", "12", "-o", str(out), "--seed", "2"]
-    found = ask(capsys, [*arguments, "--log", str(tmp_path / "b.csv")])
+    found = ask(capsys, [*arguments, "--log", str(result.parent / "b.csv")])
     assert found["schema"] == "dynident.draws/1"
     (log,) = found["calibration"]
     assert 90.0 < log["inside_with_noise_percent"] < 98.0
@@ -225,18 +223,18 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     assert "certified   all; smallest pseudo-inertia eigenvalue" in capsys.readouterr().out
 
 
-def test_a_stored_result_draws_as_the_fit_does(tmp_path):
+def test_a_stored_result_draws_as_the_fit_does(result):
     from dynident.study.run import run_study
 
-    stored = di.read_result(files(tmp_path))
+    stored = di.read_result(result)
     fit = run_study(stored.study)
     np.testing.assert_allclose(
         di.sample(stored, 10).beta, di.sample(fit, 10).beta, rtol=1e-6, atol=1e-9
     )
 
 
-def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
-    draws = di.sample(di.read_result(files(tmp_path)), 10)
+def test_standard_deviations_are_the_same_wherever_they_are_told(result, tmp_path):
+    draws = di.sample(di.read_result(result), 10)
     told = serialise_draws(draws, [])["parameters"]
     np.testing.assert_allclose([row["std"] for row in told], np.std(draws.every, axis=0, ddof=1))
     draws.write(tmp_path / "draws", "npz")
@@ -245,8 +243,7 @@ def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
     assert all(f", std: {row['std']:.6g}, low: " in text for row in told)
 
 
-def test_unknown_formats_are_refused(tmp_path, capsys):
-    result = files(tmp_path)
+def test_unknown_formats_are_refused(result, tmp_path, capsys):
     assert run(["sample", str(result), "--format", "fbx", "-o", str(tmp_path / "x")]) == 2
     words = tell(capsys, ["sample", str(result), "--format", "npz"], code=2).err.splitlines()
     assert "error: --format 'fbx' is not known" in words[-2]
