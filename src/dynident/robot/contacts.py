@@ -95,3 +95,16 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
             )
         )
     return replace(robot, contacts=tuple(found))
+
+
+def parse_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
+    """Contacts from ``LINK``, ``LINK:point`` or ``NAME=LINK:point``, as the command line says."""
+    found = []
+    for text in texts:
+        where, _, kind = text.partition(":")
+        name, named, link = where.partition("=")
+        if kind not in ("", "point", "surface") or not name or (named and not link):
+            raise InputError(f"contact {text!r}: is [NAME=]LINK, [NAME=]LINK:point or :surface")
+        own: Literal["point", "surface"] = "point" if kind == "point" else "surface"
+        found.append(ContactSpec(name=name, frame=link or name, kind=own))
+    return tuple(found)

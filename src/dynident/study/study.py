@@ -55,7 +55,7 @@ from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.robot.contacts import ContactSpec
+from dynident.robot.contacts import ContactSpec, parse_contacts
 from dynident.robot.load import LOADERS
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
@@ -438,16 +438,8 @@ def load_study_robot(study: Study) -> Robot:
 
 
 def state_contacts(study: Study, texts: Sequence[str]) -> Study:
-    """A study with contacts of ``LINK``, ``LINK:point`` or ``NAME=LINK:point`` for its own."""
-    found: list[ContactSpec] = []
-    for text in texts:
-        where, _, kind = text.partition(":")
-        name, named, link = where.partition("=")
-        if kind not in ("", "point", "surface") or not name or (named and not link):
-            raise InputError(f"contact {text!r}: is [NAME=]LINK, [NAME=]LINK:point or :surface")
-        own: Literal["point", "surface"] = "point" if kind == "point" else "surface"
-        found.append(ContactSpec(name=name, frame=link or name, kind=own))
-    return study.model_copy(update={"contact": tuple(found)})
+    """A study with contacts as the command line says them, instead of its own."""
+    return study.model_copy(update={"contact": parse_contacts(texts)})
 
 
 def build_study_idim(study: Study, robot: Robot) -> Idim:
