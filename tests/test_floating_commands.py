@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import tell
 from floating import Made, solo
 from robots import EXAMPLES
 
@@ -25,11 +26,11 @@ from dynident.diagnosis.wrenches import compute_lever_acceleration, list_right_a
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
+from dynident.fit.comparison import Comparison, serialise_comparison
 from dynident.recording.prepare import Samples, prepare
 from dynident.regression.null_spaces import find_null_spaces
 from dynident.regression.problem import Problem
 from dynident.report import html
-from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
@@ -378,8 +379,7 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (report,) = doctor(read_study(mended))
     assert not report.findings
     # identify says it, too, and does not trust what it found
-    assert run(["identify", str(path), "--method", "wls", "--no-report"]) == 0
-    out = capsys.readouterr().out
+    out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
     assert "refuted" in out
     assert "FR_hip_pitch has the other sign" in " ".join(out.split())
 

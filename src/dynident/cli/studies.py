@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +21,15 @@ from dynident.cli.options import (
     RobotOption,
     SensorOption,
     check_positive,
-    list_parameters,
+    gather_flags,
     override_section,
     parse_locked_joints,
-    replace_parameter,
 )
 from dynident.core.errors import InputError
 from dynident.study.study import PREPARING, Study, list_input_files
+
+if TYPE_CHECKING:
+    from dynident import Robot
 
 BandwidthOption = Annotated[
     float | None,
@@ -81,14 +84,24 @@ class StudyFlags:
         self, study: Study, told: LogFlags, identify: Mapping[str, object] | None = None
     ) -> Study:
         """A study with what the flags say instead."""
-        from dynident.robot.contacts import parse_contacts
+        study = self._state_robot(told.prepared(study))
+        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
+
+    def load_robot(self, file: Path) -> Robot:
+        """A robot alone, with what the flags say of it."""
+        from dynident.core.schema import validate_data
+        from dynident.study.study import load_study_robot
+
+        study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
+        return load_study_robot(override_study(self._state_robot(study), None, None, self.locked))
+
+    def _state_robot(self, study: Study) -> Study:
+        from dynident.study.study import state_contacts
 
         robot: dict[str, object] = {"floating": self.floating or None, "beyond": self.beyond}
         robot["sensor"] = tuple(self.sensors) or None
-        study = override_section(told.prepared(study), "robot", robot)
-        if self.contacts:
-            study = study.model_copy(update={"contact": tuple(parse_contacts(self.contacts))})
-        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
+        study = override_section(study, "robot", robot)
+        return state_contacts(study, self.contacts) if self.contacts else study
 
     def _choose(self, told: LogFlags) -> Study:
         from dynident.core.schema import validate_data
@@ -159,16 +172,7 @@ def read_study_flags(
 
 def add_study_flags(*without: str) -> Callable[[Command], Command]:
     """Add the flags of studies, some of them left out; they arrive as `given`."""
-    own = [p for p in list_parameters(read_study_flags) if p.name not in without]
-
-    def add(command: Command) -> Command:
-        def call(arguments: dict[str, Any]) -> None:
-            given = read_study_flags(**{p.name: arguments.pop(p.name) for p in own})
-            command(**arguments, given=given)
-
-        return replace_parameter(command, "given", own, call)
-
-    return add
+    return partial(gather_flags, name="given", read=read_study_flags, without=without)
 
 
 def override_study(

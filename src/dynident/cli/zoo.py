@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import AnywayFlag, JsonFlag
+from dynident.cli.options import AnywayFlag, JsonFlag, declare_directory
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.core.errors import InputError
 
@@ -18,10 +18,7 @@ def zoo(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR",
-            help="Directory of its result.json, model, report.html and NOTICE.",
-        ),
+        declare_directory("Directory of its result.json, model, report.html and NOTICE."),
     ] = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write report.html.")
@@ -32,9 +29,8 @@ def zoo(
     """List identified robots with their errors and verdicts, or write the files of one."""
     from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result
-    from dynident.fit.zoo import find_zoo_entry, tabulate_zoo
     from dynident.report.fit import OUTPUTS
-    from dynident.report.zoo import format_zoo
+    from dynident.report.zoo import find_zoo_entry, format_zoo, tabulate_zoo
     from dynident.study.fits import read_zoo
 
     if name is None:
