@@ -15,8 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import jit
-from dynident.filters.blocks import take_every
-from dynident.regression.blocks import RUNS, SOLE, Label, label_blocks
+from dynident.regression.blocks import RUNS, SOLE, STATES, label_blocks, label_states
 from dynident.regression.covariance import (
     Part,
     ScoreRows,
@@ -27,10 +26,6 @@ from dynident.regression.covariance import (
 )
 from dynident.regression.problem import Regression
 
-STATES = 12
-"""Clusters of speed, and of position, with as many samples each."""
-TYPICAL = 5000
-"""Samples at least, where there are more, that quantiles are taken of."""
 UNSEEN = 1e-9
 """Share of the largest singular value below which a direction is not told by any row."""
 
@@ -168,29 +163,6 @@ def list_whiteners(rows: Regression, weights: Array) -> list[Array]:
     seen = size > UNSEEN * size[0]
     B = axes[seen].T / size[seen]
     return [np.asarray(np.linalg.qr(B[columns].T, mode="r")).T for columns in rows.instruments]
-
-
-def label_states(rows: Regression) -> list[dict[int, Label]]:
-    """Clusters of the speed and of the position of the joint of each group that has one.
-
-    Each cluster has as many samples that may be fitted as another, of all logs.
-    """
-    names, logs = rows.idim.robot.joint_names, rows.samples
-    first = (rows.idim.tree.dof - len(names), 0)
-    signals = [(log.dq, log.measured) for log in logs]
-    steps = [max(1, len(log.q) // TYPICAL) for log in logs]
-    some = [take_every(own, step) for own, step in zip(signals, steps, strict=True)]
-    moving = [log.moving[::step] for log, step in zip(logs, steps, strict=True)]
-
-    def label(way: int, g: int, j: int) -> Label:
-        column = first[way] + j
-        few = [own[way][kept[:, g], column] for own, kept in zip(some, moving, strict=True)]
-        x = np.concatenate(few)
-        edges = np.quantile(x, np.arange(1, STATES) / STATES) if len(x) else x
-        return lambda k, group, sample: np.searchsorted(edges, signals[k][way][sample, column])
-
-    joints = {g: names.index(own.name) for g, own in enumerate(rows.groups) if own.name in names}
-    return [{g: label(way, g, j) for g, j in joints.items()} for way in range(2)]
 
 
 def describe_times(times: Array) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.filters.blocks import take_every
 from dynident.regression.factors import Factors, fix_signs, merge_all, triangularise_rows
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
@@ -17,6 +18,10 @@ Label = Callable[[int, int, Integers], Integers]
 
 RUNS = 5
 """Equal runs of time of each log, whose factors are kept beside that of all of its rows."""
+STATES = 12
+"""Clusters of speed, and of position, with as many samples each."""
+TYPICAL = 5000
+"""Samples at least, where there are more, that quantiles are taken of."""
 
 
 def factor_blocks(problem: Problem, count: int) -> tuple[Factors, ...]:
@@ -44,6 +49,29 @@ def label_blocks(problem: Regression, count: int) -> Label:
     """Which of so many equal runs of time rows are in."""
     edges = [np.linspace(0.0, len(log.q), count + 1)[1:-1] for log in problem.samples]
     return lambda log, group, sample: np.searchsorted(edges[log], sample, side="right")
+
+
+def label_states(rows: Regression) -> list[dict[int, Label]]:
+    """Clusters of the speed and of the position of the joint of each group that has one.
+
+    Each cluster has as many samples that may be fitted as another, of all logs.
+    """
+    names, logs = rows.idim.robot.joint_names, rows.samples
+    first = (rows.idim.tree.dof - len(names), 0)
+    signals = [(log.dq, log.measured) for log in logs]
+    steps = [max(1, len(log.q) // TYPICAL) for log in logs]
+    some = [take_every(own, step) for own, step in zip(signals, steps, strict=True)]
+    moving = [log.moving[::step] for log, step in zip(logs, steps, strict=True)]
+
+    def label(way: int, g: int, j: int) -> Label:
+        column = first[way] + j
+        few = [own[way][kept[:, g], column] for own, kept in zip(some, moving, strict=True)]
+        x = np.concatenate(few)
+        edges = np.quantile(x, np.arange(1, STATES) / STATES) if len(x) else x
+        return lambda k, group, sample: np.searchsorted(edges, signals[k][way][sample, column])
+
+    joints = {g: names.index(own.name) for g, own in enumerate(rows.groups) if own.name in names}
+    return [{g: label(way, g, j) for g, j in joints.items()} for way in range(2)]
 
 
 def factor_parts(problem: Problem, label: Label, count: int) -> tuple[Factors, ...]:

@@ -312,7 +312,7 @@ class MotionRows(WithoutInstruments):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        packed, found = np.empty((chunk, packing.width)), list[Rows]()
+        packed = np.empty((chunk, packing.width))
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -326,7 +326,7 @@ class MotionRows(WithoutInstruments):
                 [len(self.columns[g]) + 1 for g in chosen],
                 gather_left_out(log, chosen),
             )
-            met = None
+            met, found = None, list[Rows]()
             for a in range(start, stop, chunk):
                 b = min(a + chunk, stop)
                 if self.progress is not None:
@@ -365,8 +365,8 @@ class MotionRows(WithoutInstruments):
                 if sum(len(y) for each in found for y in each.y) >= least:
                     yield join_stretches(found)
                     found = []
-        if found:
-            yield join_stretches(found)
+            if found:
+                yield join_stretches(found)
 
     def _shown(
         self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int
@@ -489,7 +489,7 @@ def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:
 
 
 def join_stretches(stretches: Sequence[Rows]) -> Rows:
-    """Rows of stretches that follow each other."""
+    """Rows of stretches of one run that follow each other."""
     if len(stretches) == 1:
         return stretches[0]
     X, y, sample = (
