@@ -20,7 +20,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.hand import Hand
+from dynident.excitation.drawn import Drawn
 from dynident.excitation.information import (
     Experiment,
     WeightedMotion,
@@ -44,7 +44,7 @@ PROVABLE = 1e-3
 NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
 NARROWER = 0.85
-"""Share of its points' distances that a motion of the hand is tried with next."""
+"""Share of its points' distances that a motion that is drawn is tried with next."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
 LONGER, LEAST = 0.5, 5.0
@@ -67,8 +67,8 @@ class Task:
         Position at the first instant [rad or m].
     redraw : callable, optional
         Gives each start but the first a family of its own, from its random numbers.
-    hand : Hand, optional
-        Whose random motions are drawn, instead of searching from one.
+    drawn : Drawn, optional
+        What draws random motions that are taken as they are, instead of searching from one.
     """
 
     experiment: Experiment
@@ -80,7 +80,7 @@ class Task:
     asked: Asked
     start: Array | None = None
     redraw: Callable[[np.random.Generator], Family] | None = None
-    hand: Hand | None = None
+    drawn: Drawn | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -291,8 +291,8 @@ def search_trajectory(
     task: Task, rng: np.random.Generator, iterations: int, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
-    if task.hand is not None:
-        return draw_hand_motion(task, task.hand, rng, clock)
+    if task.drawn is not None:
+        return draw_motion(task, task.drawn, rng, clock)
     shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
     program = build_program(task, task.limits, times)
@@ -323,19 +323,19 @@ def search_trajectory(
     return shrink_trajectory(task, Trajectory(task.family, C), clock)
 
 
-def draw_hand_motion(
-    task: Task, hand: Hand, rng: np.random.Generator, clock: Clock
+def draw_motion(
+    task: Task, drawn: Drawn, rng: np.random.Generator, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
-    """A random motion of the hand, as wide as it is proved to keep the limits, or None."""
+    """A random motion, as wide as it is proved to keep the limits, or None."""
     program = build_program(task, task.limits, task.family.grid(task.step))
     for place in draw_places(task, rng):
         if not can_stand(task, place):
             continue
-        away = hand.draw(rng, place, task.limits.lower, task.limits.upper)
+        away = drawn.draw(rng, place, task.limits)
         for share in NARROWER ** np.arange(24):
             if clock.left < 0.0:
                 return None
-            C = hand.follow(place + share * away)
+            C = drawn.follow(place + share * away)
             if C is None or measure_violation(program, C) >= 0.0:
                 continue
             trajectory = Trajectory(task.family, C)

@@ -20,8 +20,10 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.tree import Tree
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
+from dynident.excitation.drawn import Drawn, Ladder, Poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
@@ -197,7 +199,7 @@ def excite(
         asked,
         start,
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
-        Hand(base.idim.tree, family) if family.kind == "cartesian" else None,
+        choose_drawn(base.idim.tree, family),
     )
     found = design_trajectory(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
@@ -247,10 +249,17 @@ def refuse_contradictions(
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
-    if polish and family.kind == "cartesian":
+    if polish and family.kind in ("cartesian", "sweeps", "rests"):
         raise InputError(
-            "trajectory 'cartesian' is random, the best of all starts; polish would leave its curve"
+            f"trajectory {family.kind!r} is drawn, the best of all starts; polish would leave it"
         )
+
+
+def choose_drawn(tree: Tree, family: Family) -> Drawn | None:
+    """What draws the motions of families that are not searched."""
+    if family.kind == "cartesian":
+        return Hand(tree, family)
+    return {"sweeps": Ladder, "rests": Poses}.get(family.kind, lambda _: None)(family)
 
 
 def refuse_length(family: Family, aim: Aim) -> None:

@@ -46,10 +46,13 @@ class WeightedMotion:
 
 
 def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
-    """The instants of a trajectory's main part, no further apart than a step [s]."""
+    """The instants of a trajectory's main part, no further apart than a step [s].
+
+    Those at which nothing moves are left out: friction holds there, and no model says how much.
+    """
     times, duration = build_quadrature(trajectory.family, step)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    return WeightedMotion(q, dq, ddq, duration)
+    return WeightedMotion(q, dq, ddq, duration * np.any(dq != 0.0, axis=1))
 
 
 def build_quadrature(family: Family, step: float) -> tuple[Array, Array]:

@@ -31,6 +31,8 @@ SCHEMA = "dynident.trajectory/1"
 """Of the trajectory.json of `dynident excite`."""
 PER_MOVE = 5
 """Intervals of the joints' splines between two points of the hand."""
+CRUISE, HOLD = 0.8, 0.5
+"""Share of a sweep at a constant speed; share of the time in which poses are held."""
 STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
@@ -347,24 +349,95 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
     ------
     InputError
     """
+    if not 0.0 < smoothing <= 1.0:
+        raise InputError("excitation: bang-bang needs smoothing in (0, 1]")
+    pieces, move = build_moves("bang-bang", duration, points, smoothing)
+    return Family("bang-bang", (pieces,), np.full(points, move))
+
+
+def sweeps(duration: float = 30.0, points: int = 13) -> Family:
+    """Moves there and back, each for the most part at a constant speed: see `excitation.drawn`.
+
+    Parameters
+    ----------
+    duration : float
+        Of all moves, which are equally long [s].
+    points : int
+        At which they turn, the first and the last among them.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points.
+    """
+    pieces, move = build_moves("sweeps", duration, points, cruise=CRUISE)
+    return Family("sweeps", (pieces,), np.full(points, move))
+
+
+def rests(duration: float = 40.0, points: int = 11) -> Family:
+    """Moves from pose to pose, each followed by a rest as long: see `excitation.drawn`.
+
+    Parameters
+    ----------
+    duration : float
+        Of all moves and rests [s].
+    points : int
+        Poses, the first among them.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points.
+    """
+    pieces, move = build_moves("rests", duration, points, hold=HOLD)
+    return Family("rests", (pieces,), np.full(points, move))
+
+
+def build_moves(
+    kind: str,
+    duration: float,
+    points: int,
+    smoothing: float = 0.5,
+    cruise: float = 0.0,
+    hold: float = 0.0,
+) -> tuple[Pieces, float]:
+    """Equally long moves from rest to rest through points, and how long one is [s].
+
+    The acceleration of a move is a trapezoid up and one down.
+
+    Parameters
+    ----------
+    smoothing : float
+        Share of the trapezoids that is ramps.
+    cruise : float
+        Share of a move between them, at a constant speed.
+    hold : float
+        Share of the time at which a point is held after each move.
+    """
     from scipy.interpolate import PPoly
 
-    if points < 2 or not 0.0 < smoothing <= 1.0:
-        raise InputError("excitation: bang-bang needs two or more points and smoothing in (0, 1]")
-    move = duration / (points - 1)
-    rise = 0.5 * smoothing * 0.5 * move  # each half has a ramp up and one down
-    flat = 0.5 * move - 2.0 * rise
-    edges = np.cumsum([0.0, rise, flat, rise, rise, flat, rise])
-    height = 1.0 / ((rise + flat) * 0.5 * move)  # so that the way is one
-    jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
-    lasting = np.diff(edges) > 1e-12 * move  # without flats there are four pieces
+    if points < 2:
+        raise InputError(f"excitation: {kind} needs two or more points")
+    slot = duration / (points - 1)
+    move = slot * (1.0 - hold)
+    speeding = 0.5 * (1.0 - cruise) * move
+    rise = 0.5 * smoothing * speeding  # each trapezoid has a ramp up and one down
+    flat = speeding - 2.0 * rise
+    edges = np.cumsum([0.0, rise, flat, rise, cruise * move, rise, flat, rise])
+    height = 1.0 / ((rise + flat) * (speeding + cruise * move))  # so that the way is one
+    jerk = height / rise * np.array([1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0])
+    lasting = np.diff(edges) > 1e-12 * move  # without flats there are fewer pieces
     edges = edges[np.concatenate([[True], lasting])]
     way = PPoly(jerk[lasting][None], edges).antiderivative(3)  # from 0 to 1
-    c = np.einsum("dp,mf->dmpf", way.c, np.diff(np.eye(points), axis=0)).reshape(4, -1, points)
-    c[-1] += np.repeat(np.eye(points)[:-1], way.c.shape[1], axis=0)
-    x = np.add.outer(move * np.arange(points - 1), way.x[1:]).ravel()
-    polynomial = PPoly(c, np.concatenate([[0.0], x]))
-    return Family("bang-bang", (Pieces(polynomial),), np.full(points, move))
+    c = np.einsum("dp,mf->dmpf", way.c, np.diff(np.eye(points), axis=0))
+    c[-1] += np.eye(points)[:-1, None]
+    ends = way.x[1:]
+    if hold > 0.0:
+        held = np.zeros((4, points - 1, 1, points))
+        held[-1, :, 0] = np.eye(points)[1:]
+        c, ends = np.concatenate([c, held], axis=2), np.append(ends, slot)
+    x = np.add.outer(slot * np.arange(points - 1), ends).ravel()
+    return Pieces(PPoly(c.reshape(4, -1, points), np.concatenate([[0.0], x]))), move
 
 
 def quintic(duration: float = 10.0, points: int = 8) -> Family:
@@ -421,6 +494,8 @@ TRAJECTORIES: dict[str, Callable[..., Family]] = {
     "bang-bang": bang_bang,
     "quintic": quintic,
     "cartesian": cartesian,
+    "sweeps": sweeps,
+    "rests": rests,
 }
 """Makers of families by name."""
 
