@@ -97,4 +97,4 @@ class Ladder:
 def keep_speeds(away: Array, move: float, limits: Limits) -> Array:
     """Ways made shorter where moves at a mean speed of this time [s] would be too fast."""
     speed = np.abs(np.diff(away, axis=0)).max(axis=0) / move
-    return away * np.minimum(1.0, INSIDE * limits.speed / speed)
+    return np.asarray(away * np.minimum(1.0, INSIDE * limits.speed / speed))

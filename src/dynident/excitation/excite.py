@@ -257,9 +257,11 @@ def refuse_contradictions(
 
 def choose_drawn(tree: Tree, family: Family) -> Drawn | None:
     """What draws the motions of families that are not searched."""
-    if family.kind == "cartesian":
-        return Hand(tree, family)
-    return {"sweeps": Ladder, "rests": Poses}.get(family.kind, lambda _: None)(family)
+    if family.kind == "sweeps":
+        return Ladder(family)
+    if family.kind == "rests":
+        return Poses(family)
+    return Hand(tree, family) if family.kind == "cartesian" else None
 
 
 def refuse_length(family: Family, aim: Aim) -> None:

@@ -55,7 +55,8 @@ class Shape(Options):
         "constant speeds, or poses that are held",
     ] = "fourier"
     duration: Annotated[
-        Positive | None, "of a period, or of a motion that is made once; 10, of sweeps 30, of rests 40 [s]"
+        Positive | None,
+        "of a period, or of a motion that is made once; 10, of sweeps 30, of rests 40 [s]",
     ] = None
     harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
     avoid: Annotated[
@@ -75,7 +76,8 @@ class Shape(Options):
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
     points: Annotated[
-        Size | None, "through which motions lead that are no fourier or spline; 8, of sweeps 13, of rests 11"
+        Size | None,
+        "through which motions lead that are no fourier or spline; 8, of sweeps 13, of rests 11",
     ] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 

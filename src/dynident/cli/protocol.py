@@ -1,0 +1,66 @@
+"""``dynident protocol``: what to record for what question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dynident.cli.excite import choose_study
+from dynident.cli.options import (
+    FrictionOption,
+    JsonFlag,
+    LockedOption,
+    add_flags,
+    parse_locked_joints,
+)
+from dynident.cli.output import print_json, say_written
+from dynident.core.errors import name_study_in_errors
+from dynident.protocols.options import PLANNING
+
+
+@add_flags(PLANNING, "excitation")
+def protocol(
+    robot: Annotated[
+        Path | None,
+        typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False),
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option("--study", help="Whose robot, [excitation] and [[obstacle]] count."),
+    ] = None,
+    friction: FrictionOption = None,
+    locked: LockedOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Directory of the page, motions and studies."
+        ),
+    ] = None,
+    json: JsonFlag = False,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Say what to record for what question, design it, and tell what to expect."""
+    from dynident.cli.progress import show_progress
+    from dynident.core.files import refuse_outputs, write_files
+    from dynident.protocols.page import HEAD, PAGE, render_protocol_files
+    from dynident.protocols.studies import plan_study, render_run_studies
+    from dynident.study.study import list_input_files
+
+    chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
+    if output is not None:
+        inputs = [*list_input_files(chosen), *([] if study is None else [study])]
+        refuse_outputs([output / HEAD, output / PAGE], inputs)
+    with show_progress() as progress:
+        with name_study_in_errors(study):
+            found = plan_study(chosen, options or {}, progress)
+        if output is not None:
+            progress("drawing", 0.0)
+            files = {**render_protocol_files(found), **render_run_studies(found, chosen, output)}
+            write_files({output / name: text.encode() for name, text in files.items()})
+    if json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(found.summary(), nl=False)
+    say_written(output)

@@ -1,0 +1,314 @@
+"""``dynident protocol``: what to record for what question, and what to expect of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.core.compiled import tells_compilations
+from dynident.core.errors import InputError
+from dynident.core.inertia import from_com
+from dynident.core.options import build_all_options, list_options
+from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
+from dynident.excitation.excite import Excitation, choose_torque_noise, excite
+from dynident.excitation.limits import build_limits
+from dynident.excitation.obstacles import Obstacle
+from dynident.excitation.options import Aim
+from dynident.excitation.reach import bound_reach
+from dynident.friction import DEFAULT_FRICTION
+from dynident.protocols.options import FAMILIES, OWN, Planning
+from dynident.protocols.predict import Recording
+from dynident.protocols.steps import QUESTIONS, STEPS, Step, Told
+from dynident.robot.model import Robot
+
+EFFORT = 0.2
+"""Of the weakest drive, that the mass takes at the far length unless it is given."""
+QUICK = {"duration": 4.0, "harmonics": 20}
+"""A series to 5 Hz, for delays."""
+HELD = {"duration": 60.0, "points": 16}
+"""Poses and their time."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A step of a protocol, as it is designed.
+
+    Attributes
+    ----------
+    name : str
+        In `STEPS`.
+    step : Step
+    excitation : Excitation
+        The motion, proved with the mass at its far length where there is one.
+    seconds : float
+        That it lasts, all periods [s].
+    setup : str
+        What the robot carries.
+    told : tuple of Told
+        What to expect of it.
+    """
+
+    name: str
+    step: Step
+    excitation: Excitation
+    seconds: float
+    setup: str
+    told: tuple[Told, ...]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What to record, in this order.
+
+    >>> plan = di.protocol(robot, questions=("drives",), sweeping=10.0, period=4.0,
+    ...                    starts=1, iterations=5, collision=False)
+    >>> [run.name for run in plan.runs]
+    ['sweeps', 'series', 'gains']
+
+    Attributes
+    ----------
+    robot : Robot
+        Without the mass.
+    planning : Planning
+    sigma : ndarray, shape (n,)
+        Of the torques' noise, as it is taken [Nm or N].
+    mass : float
+        Known mass, 0 where none is used [kg].
+    runs : tuple of Run
+    warnings : tuple of str
+    """
+
+    robot: Robot
+    planning: Planning
+    sigma: Array
+    mass: float
+    runs: tuple[Run, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Of all runs together [s]."""
+        return sum(run.seconds for run in self.runs)
+
+    @property
+    def motions(self) -> dict[str, Excitation]:
+        """The motions by name, each once."""
+        return {run.step.motion: run.excitation for run in self.runs}
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """Of the runs' logs and studies, by name, numbered in order."""
+        return {run.name: f"{k:02}-{run.name}" for k, run in enumerate(self.runs, 1)}
+
+    def summary(self) -> str:
+        """All of it as plain text of at most 80 columns."""
+        from dynident.protocols.page import summarise_protocol
+
+        return summarise_protocol(self)
+
+    def render(self) -> str:
+        """A page that needs nothing else."""
+        from dynident.protocols.page import render_protocol_page
+
+        return render_protocol_page(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data (schema ``dynident.protocol/1``)."""
+        return {
+            "schema": "dynident.protocol/1",
+            "robot": {"name": self.robot.name, "joints": list(self.robot.joint_names)},
+            "questions": list(self.planning.questions),
+            "sigma": self.sigma.tolist(),
+            "rate": self.planning.rate,
+            "mass": self.mass,
+            "lengths": list(self.planning.lengths),
+            "seconds": self.seconds,
+            "runs": [
+                {
+                    "name": run.name,
+                    "folder": self.folders[run.name],
+                    "title": run.step.title,
+                    "motion": run.step.motion,
+                    "kept": run.excitation.design.certificate.ok,
+                    "seconds": run.seconds,
+                    "setup": run.setup,
+                    "gains": run.step.gains,
+                    "told": [
+                        {
+                            "by": told.title,
+                            "parameters": [each._asdict() for each in told.entries],
+                        }
+                        for told in run.told
+                    ],
+                    "untold": list(run.step.untold),
+                    "then": [words.format(**self.folders) for words in run.step.then],
+                }
+                for run in self.runs
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+@tells_compilations
+def protocol(
+    robot: Robot,
+    friction: str = DEFAULT_FRICTION,
+    *,
+    rotor: bool | None = None,
+    elements: Sequence[Attached] = (),
+    obstacles: Sequence[Obstacle] = (),
+    progress: Progress = ignore_progress,
+    **options: Any,
+) -> Protocol:
+    """Say what to record for what question, and what intervals to expect.
+
+    Motions are designed as `excite` does, all of them with the mass at its far length where a
+    question asks for one.
+
+    >>> plan = di.protocol(robot, questions=("drives",), sweeping=10.0, period=4.0,
+    ...                    starts=1, iterations=5, collision=False)
+    >>> plan.seconds
+    34.0
+
+    Parameters
+    ----------
+    robot : Robot
+        On a fixed base.
+    friction : str
+        That will be identified, linear in its parameters and by the motion alone.
+    rotor : bool, optional
+        Whether rotor inertias will be.
+    elements : sequence of Attached
+        What else acts on the joints.
+    obstacles : sequence of Obstacle
+    progress : callable, optional
+    **options
+        Of `dynident.protocols.options`, and limits and search of `excite`.
+
+    Returns
+    -------
+    Protocol
+
+    Raises
+    ------
+    InputError
+        For options and robots with which it cannot be done, in one line.
+    ComputationError
+        When no motion was found that keeps the limits.
+    """
+    for name in OWN:
+        if name in options:
+            raise InputError(
+                f"protocol decides {name!r} itself; a mass is given by mass and lengths"
+            )
+    planning, bounds, _ = build_all_options("protocol", FAMILIES, options)
+    wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
+    steps = {name: step for name, step in STEPS.items() if name in wanted}
+    limits, warnings = build_limits(robot, bounds), list[str]()
+    sigma = choose_torque_noise(robot, limits, Aim(sigma=planning.sigma), warnings)
+    base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
+    carried = any(step.carries is not None for step in steps.values())
+    mass = choose_mass(robot, planning, limits.torque) if carried else 0.0
+    centres = [length * find_arm(robot) for length in planning.lengths]
+    own = {option.name for option in list_options(Planning)}
+    common = {name: value for name, value in options.items() if name not in own}
+    common |= {"sigma": tuple(sigma.tolist()), "rate": planning.rate}
+    common |= {"load": mass, "load_centre": tuple(centres[1].tolist())} if carried else {}
+    shapes: dict[str, dict[str, Any]] = {
+        "sweeps": {"trajectory": "sweeps", "duration": planning.sweeping},
+        "series": {"duration": planning.period, "periods": planning.periods},
+        "quick": {**QUICK, "periods": planning.periods},
+        "rests": {"trajectory": "rests", **HELD},
+    }
+    found: dict[str, Excitation] = {}
+    recordings: dict[str, Recording] = {}
+    runs = []
+    for k, (name, step) in enumerate(steps.items()):
+        if step.motion not in found:
+            progress(f"designing {step.motion}", k / len(steps))
+            found[step.motion] = excite(
+                robot,
+                friction,
+                rotor=rotor,
+                elements=elements,
+                obstacles=obstacles,
+                **common,
+                **shapes[step.motion],
+            )
+        plan = found[step.motion]
+        recordings[name] = Recording(base, plan, sigma, build_body(step, mass, centres))
+        runs.append(
+            Run(
+                name,
+                step,
+                plan,
+                measure_length(plan),
+                describe_setup(step, mass, planning.lengths),
+                tuple(step.expect(recordings, planning.damping)),
+            )
+        )
+    for plan in found.values():
+        warnings += [each for each in plan.warnings if each not in warnings]
+    return Protocol(robot, planning, sigma, mass, tuple(runs), tuple(warnings))
+
+
+def find_arm(robot: Robot) -> Array:
+    """Direction across the last joint's axis in which the mass is moved out, shape (3,).
+
+    That of the last link's centre of mass, where it is not on the axis.
+    """
+    joint, body = robot.joints[-1], robot.nominal[robot.n - 1]
+    sideways = [body[1:4], *np.eye(3)]
+    across = [each - joint.axis * (joint.axis @ each) for each in sideways]
+    least = [1e-3 * body[0], 0.5, 0.5, 0.0]
+    far = next(
+        each for each, size in zip(across, least, strict=True) if np.linalg.norm(each) > size
+    )
+    return np.asarray(far / np.linalg.norm(far))
+
+
+def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
+    """The mass that is given, or one that no drive has much trouble with [kg].
+
+    Parameters
+    ----------
+    torque : ndarray, shape (n,) or more
+        What the limits leave of the drives'.
+    """
+    if planning.mass is not None:
+        return planning.mass
+    reach, _ = bound_reach(robot, robot.n - 1, planning.lengths[1])
+    weight = np.linalg.norm(robot.gravity) * reach
+    most = np.min(torque[: robot.n][weight > 0.0] / weight[weight > 0.0], initial=np.inf)
+    if not np.isfinite(most):
+        raise InputError(
+            f"{robot.name}: no drive's effort is known; give the mass that it may hold"
+        )
+    return float(f"{EFFORT * most:.1g}")
+
+
+def build_body(step: Step, mass: float, centres: Sequence[Array]) -> Array:
+    """Ten parameters of what the last link carries."""
+    if step.carries is None:
+        return np.zeros(10)
+    return from_com(mass, centres[step.carries], np.zeros((3, 3)))
+
+
+def measure_length(plan: Excitation) -> float:
+    """Of a motion with all its periods [s]."""
+    family = plan.trajectory.family
+    return float(family.stop - family.start + (plan.periods - 1) * (family.period or 0.0))
+
+
+def describe_setup(step: Step, mass: float, lengths: Sequence[float]) -> str:
+    """What the robot carries, in words."""
+    if step.carries is None:
+        return "nothing in the hand"
+    return f"{mass:g} kg on the last link, {lengths[step.carries]:g} m from its joint's axis"
