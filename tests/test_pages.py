@@ -27,6 +27,7 @@ from pages import (
     measure_contrast,
 )
 from test_bodies import fit
+from test_protocol import plan
 from test_report import identified
 
 import dynident as di
@@ -62,7 +63,8 @@ place = test_compare.place
 JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
 """What `--page` writes."""
 KINDS = (
-    "result", "base parameters", "comparison", "excitation", "replay", "bodies", "live", *JUDGED
+    "result", "base parameters", "comparison", "excitation", "protocol", "replay", "bodies", "live",
+    *JUDGED,
 )  # fmt: skip
 
 
@@ -171,6 +173,7 @@ def pages(place) -> dict[str, str]:
         "base parameters": identified("wls", essential="f-test").render_page().decode(),
         "comparison": render_comparison_page(compared),
         "excitation": excitation_pages()[0],
+        "protocol": plan().render(),
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
         "live": render_live_page(test_live.board()),

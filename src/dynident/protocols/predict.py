@@ -27,7 +27,9 @@ FINE = 0.015
 SETTLED = 0.8
 """Share of a rest that is averaged; a tenth at both ends is left out."""
 UNTOLD = 1e-11
-"""Eigenvalue of the scaled information, over the largest, below which a combination is unknown."""
+"""Eigenvalue of the information, scaled to ones, below which a combination is unknown."""
+ROUNDING = 1e-10
+"""Norm of a column over the largest one's, below which it is rounding."""
 BODY = 10
 
 
@@ -59,12 +61,12 @@ def sum_information(widths: Sequence[int], runs: Sequence[Rows]) -> Array:
 def predict_std(M: Array) -> Array:
     """Standard deviations of all unknowns; infinite where the rows leave one open."""
     size = np.sqrt(np.diag(M))
-    unit = np.where(size > 0.0, size, 1.0)
+    unit = np.where(size > ROUNDING * size.max(), size, np.inf)
     values, vectors = np.linalg.eigh(M / np.outer(unit, unit))
-    told = values > UNTOLD * values[-1]
+    told = values > UNTOLD
     open_ = np.sum(vectors[:, ~told] ** 2, axis=1) > 1e-6
     variances = vectors[:, told] ** 2 @ (1.0 / values[told])
-    return np.where(open_, np.inf, np.sqrt(variances) / unit)
+    return np.where(open_, np.inf, np.sqrt(variances) / unit)  # infinite units are open
 
 
 @dataclass(frozen=True)

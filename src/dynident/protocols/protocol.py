@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.excite import Excitation, choose_torque_noise, excite
 from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import Obstacle
@@ -24,7 +25,7 @@ from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
 from dynident.friction import DEFAULT_FRICTION
 from dynident.protocols.options import FAMILIES, OWN, Planning
-from dynident.protocols.predict import Recording
+from dynident.protocols.predict import BODY, Recording
 from dynident.protocols.steps import QUESTIONS, STEPS, Step, Told
 from dynident.robot.model import Robot
 
@@ -46,11 +47,13 @@ class Run:
         In `STEPS`.
     step : Step
     excitation : Excitation
-        The motion, proved with the mass at its far length where there is one.
+        The motion, designed with the mass at its far length where any run has it.
     seconds : float
         That it lasts, all periods [s].
     setup : str
         What the robot carries.
+    kept : bool
+        Whether it is proved to keep the limits with what the robot carries.
     told : tuple of Told
         What to expect of it.
     """
@@ -60,6 +63,7 @@ class Run:
     excitation: Excitation
     seconds: float
     setup: str
+    kept: bool
     told: tuple[Told, ...]
 
 
@@ -136,7 +140,7 @@ class Protocol:
                     "folder": self.folders[run.name],
                     "title": run.step.title,
                     "motion": run.step.motion,
-                    "kept": run.excitation.design.certificate.ok,
+                    "kept": run.kept,
                     "seconds": run.seconds,
                     "setup": run.setup,
                     "gains": run.step.gains,
@@ -243,7 +247,8 @@ def protocol(
                 **shapes[step.motion],
             )
         plan = found[step.motion]
-        recordings[name] = Recording(base, plan, sigma, build_body(step, mass, centres))
+        body = build_body(step.carries, mass, centres)
+        recordings[name] = Recording(base, plan, sigma, body)
         runs.append(
             Run(
                 name,
@@ -251,6 +256,7 @@ def protocol(
                 plan,
                 measure_length(plan),
                 describe_setup(step, mass, planning.lengths),
+                prove_limits(plan, body - build_body(1 if carried else None, mass, centres)),
                 tuple(step.expect(recordings, planning.damping)),
             )
         )
@@ -294,11 +300,29 @@ def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
     return float(f"{EFFORT * most:.1g}")
 
 
-def build_body(step: Step, mass: float, centres: Sequence[Array]) -> Array:
+def build_body(carries: int | None, mass: float, centres: Sequence[Array]) -> Array:
     """Ten parameters of what the last link carries."""
-    if step.carries is None:
-        return np.zeros(10)
-    return from_com(mass, centres[step.carries], np.zeros((3, 3)))
+    if carries is None:
+        return np.zeros(BODY)
+    return from_com(mass, centres[carries], np.zeros((3, 3)))
+
+
+def prove_limits(plan: Excitation, change: Array) -> bool:
+    """Whether a motion keeps its limits with other bodies than it was designed with.
+
+    Parameters
+    ----------
+    change : ndarray, shape (10,)
+        Of the last link.
+    """
+    task = plan.design.task
+    if task.nominal is None or not np.any(change):
+        return plan.design.certificate.ok
+    theta = task.nominal.theta.copy()
+    theta[: task.nominal.idim.inertial][-BODY:] += change
+    other = replace(task.nominal, theta=theta)
+    proof = certify_trajectory(plan.trajectory, task.limits, other, None, task.names, task.step)
+    return plan.design.certificate.ok and proof.ok
 
 
 def measure_length(plan: Excitation) -> float:
