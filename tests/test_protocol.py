@@ -19,7 +19,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.protocols.protocol import find_arm, prove_limits
+from dynident.experiments.protocol import find_arm, prove_limits
 from dynident.study.study import read_study
 
 ROBOT = limited(toy.arm(3))

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
+    from dynident.experiments.protocol import Protocol as Protocol
+    from dynident.experiments.protocol import protocol as protocol
     from dynident.online.tracker import Tracker as Tracker
-    from dynident.protocols.protocol import Protocol as Protocol
-    from dynident.protocols.protocol import protocol as protocol
     from dynident.recording.arrays import read_arrays as read_arrays
     from dynident.recording.prepare import Samples as Samples
     from dynident.recording.prepare import prepare as prepare
@@ -87,7 +87,7 @@ _PUBLIC = {
     "Loop": "dynident.simulation.loop",
     "Obstacle": "dynident.excitation.obstacles",
     "Problem": "dynident.regression.problem",
-    "Protocol": "dynident.protocols.protocol",
+    "Protocol": "dynident.experiments.protocol",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.control.reference",
     "Robot": "dynident.robot.model",
@@ -111,7 +111,7 @@ _PUBLIC = {
     "nearest_to_base": "dynident.consistency.nearest",
     "payload": "dynident.study.payload",
     "prepare": "dynident.recording.prepare",
-    "protocol": "dynident.protocols.protocol",
+    "protocol": "dynident.experiments.protocol",
     "read_arrays": "dynident.recording.arrays",
     "read_log": "dynident.recording.read",
     "read_result": "dynident.study.fits",

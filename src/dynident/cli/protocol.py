@@ -17,7 +17,7 @@ from dynident.cli.options import (
 )
 from dynident.cli.output import print_json, say_written
 from dynident.core.errors import name_study_in_errors
-from dynident.protocols.options import PLANNING
+from dynident.experiments.planning import PLANNING, SHARED
 
 
 @add_flags(PLANNING, "excitation")
@@ -44,9 +44,11 @@ def protocol(
     """Say what to record for what question, design it, and tell what to expect."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.protocols.page import HEAD, PAGE, render_protocol_files
-    from dynident.protocols.studies import plan_study, render_run_studies
+    from dynident.experiments.protocol import protocol as plan
+    from dynident.experiments.protocol_page import HEAD, PAGE, render_protocol_files
+    from dynident.study.excite import describe_experiment
     from dynident.study.study import list_input_files
+    from dynident.study.written import render_run_studies
 
     chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
     if output is not None:
@@ -54,10 +56,13 @@ def protocol(
         refuse_outputs([output / HEAD, output / PAGE], inputs)
     with show_progress() as progress:
         with name_study_in_errors(study):
-            found = plan_study(chosen, options or {}, progress)
+            stated = chosen.excitation.model_dump(include=SHARED, exclude_none=True)
+            given = {**stated, **(options or {})}
+            found = plan(**describe_experiment(chosen), progress=progress, **given)
         if output is not None:
             progress("drawing", 0.0)
-            files = {**render_protocol_files(found), **render_run_studies(found, chosen, output)}
+            files = render_protocol_files(found)
+            files |= render_run_studies(chosen, output, found.folders.values())
             write_files({output / name: text.encode() for name, text in files.items()})
     if json:
         print_json(found.to_dict())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import tomlkit
 
 from dynident.core.schema import replace_file_names
-from dynident.study.study import Study
+from dynident.study.study import LogSection, Study
 
 
 def render_study(study: Study, folder: Path) -> str:
@@ -21,3 +22,17 @@ def render_study(study: Study, folder: Path) -> str:
     if "friction" in study.robot.model_fields_set:
         data["robot"]["friction"] = study.robot.friction  # stated, and so not decided again
     return tomlkit.dumps(data)
+
+
+def render_run_studies(study: Study, folder: Path, runs: Iterable[str]) -> dict[str, str]:
+    """Studies of logs that are to be recorded, ``log.csv`` in a folder a run, by file name.
+
+    The robot is the study's, and its friction is stated.
+    """
+    robot = study.robot.model_copy(update={"friction": study.robot.friction})
+    made = {}
+    for run in runs:
+        log = LogSection(files=(str(folder / run / "log.csv"),))
+        own = Study(robot=robot, log=(log,), element=study.element)
+        made[f"{run}/study.toml"] = render_study(own, folder / run)
+    return made

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.dynamics.units import find_parameter_unit
-from dynident.protocols.predict import (
+from dynident.experiments.expected import (
     BODY,
     Recording,
     Rows,
@@ -344,7 +344,10 @@ STEPS: dict[str, Step] = {
         USUAL,
         expect_loaded,
         ("a load that slides or sloshes: it is no body",),
-        ("dynident payload {series}/out/result.json --log {loaded}/log.csv",),
+        (
+            "dynident payload {series}/out/result.json --log {loaded}/log.csv",
+            "dynident payload {series}/out/result.json --log {loaded}/log.csv --mass {mass}",
+        ),
     ),
 }
 """Runs in the order in which they are made."""

@@ -18,15 +18,20 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.excitation.certificate import certify_trajectory
-from dynident.excitation.excite import Excitation, choose_torque_noise, excite
+from dynident.excitation.excite import (
+    Excitation,
+    choose_torque_noise,
+    describe_untold_parameters,
+    excite,
+)
 from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
+from dynident.experiments.expected import BODY, Recording
+from dynident.experiments.planning import FAMILIES, OWN, Planning
+from dynident.experiments.steps import QUESTIONS, STEPS, Step, Told
 from dynident.friction import DEFAULT_FRICTION
-from dynident.protocols.options import FAMILIES, OWN, Planning
-from dynident.protocols.predict import BODY, Recording
-from dynident.protocols.steps import QUESTIONS, STEPS, Step, Told
 from dynident.robot.model import Robot
 
 EFFORT = 0.2
@@ -111,15 +116,19 @@ class Protocol:
         """Of the runs' logs and studies, by name, numbered in order."""
         return {run.name: f"{k:02}-{run.name}" for k, run in enumerate(self.runs, 1)}
 
+    def list_commands(self, run: Run) -> list[str]:
+        """What follows from a run, in the protocol's folder."""
+        return [words.format(**self.folders, mass=f"{self.mass:g}") for words in run.step.then]
+
     def summary(self) -> str:
         """All of it as plain text of at most 80 columns."""
-        from dynident.protocols.page import summarise_protocol
+        from dynident.experiments.protocol_page import summarise_protocol
 
         return summarise_protocol(self)
 
     def render(self) -> str:
         """A page that needs nothing else."""
-        from dynident.protocols.page import render_protocol_page
+        from dynident.experiments.protocol_page import render_protocol_page
 
         return render_protocol_page(self)
 
@@ -152,7 +161,7 @@ class Protocol:
                         for told in run.told
                     ],
                     "untold": list(run.step.untold),
-                    "then": [words.format(**self.folders) for words in run.step.then],
+                    "then": self.list_commands(run),
                 }
                 for run in self.runs
             ],
@@ -194,7 +203,7 @@ def protocol(
     obstacles : sequence of Obstacle
     progress : callable, optional
     **options
-        Of `dynident.protocols.options`, and limits and search of `excite`.
+        Of `dynident.experiments.planning`, and limits and search of `excite`.
 
     Returns
     -------
@@ -260,8 +269,9 @@ def protocol(
                 tuple(step.expect(recordings, planning.damping)),
             )
         )
-    for plan in found.values():
-        warnings += [each for each in plan.warnings if each not in warnings]
+    for plan in found.values():  # each tells of some parameters alone, which the tables say
+        known = (*describe_untold_parameters(plan.prediction, ""), *warnings)
+        warnings += [each for each in plan.warnings if each not in known]
     return Protocol(robot, planning, sigma, mass, tuple(runs), tuple(warnings))
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from dynident.core.words import format_common_values, format_entry, format_number, format_table
 from dynident.experiments.page import render_excitation_files
+from dynident.experiments.protocol import Protocol, Run
+from dynident.experiments.steps import QUESTIONS, Told
 from dynident.fit.json import replace_nonfinite, to_json
 from dynident.plots.document import (
     Part,
@@ -19,8 +21,6 @@ from dynident.plots.document import (
     render_list,
     render_table,
 )
-from dynident.protocols.protocol import Protocol, Run
-from dynident.protocols.steps import QUESTIONS, Told
 
 NORMAL = 1.96
 """Standard deviations of half a 95 % interval."""
@@ -101,8 +101,8 @@ def summarise_protocol(found: Protocol) -> str:
         lines += [""]
         for words in run.step.untold:
             lines += format_entry("not told", words)
-        for words in run.step.then:
-            lines += format_entry("then", words.format(**found.folders))
+        for words in found.list_commands(run):
+            lines += format_entry("then", words)
     for warning in found.warnings:
         lines += ["", *format_entry("warning", warning)]
     return "\n".join([*lines, ""])
@@ -145,7 +145,7 @@ def list_parts(found: Protocol, run: Run) -> Iterator[str]:
         table = build_column_table("parameter", labels, list_columns(told), ("unit",))
         yield f"<h3>Expected {escape(told.title)}</h3>{render_table(table)}"
     yield f"<h3>Not told</h3>{render_list(run.step.untold)}"
-    then = "\n".join(words.format(**found.folders) for words in run.step.then)
+    then = "\n".join(found.list_commands(run))
     yield f"<h3>Then</h3><pre><code>{escape(then)}</code></pre>"
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from dynident.core.options import Options, Positives, collect_options
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.excitation.options import Bounds, Budget, Count, Positive, Usual
-from dynident.protocols.steps import QUESTIONS
+from dynident.experiments.steps import QUESTIONS
 
 Length = Annotated[Number, Field(ge=0.0, le=100.0), Usual]
 Asked = Annotated[Name, make_choice_validator(QUESTIONS)]
@@ -51,5 +51,7 @@ class Planning(Options):
 FAMILIES: tuple[type[Options], ...] = (Planning, Bounds, Budget)
 OWN = ("load", "load_centre", "initial", "polish")
 """Options of `excite` that a protocol decides."""
+SHARED = {*collect_options((Bounds, Budget)), "sigma", "rate"} - {*OWN}
+"""Keys of ``[excitation]`` that count for a protocol, too."""
 PLANNING = {name: option for name, option in collect_options(FAMILIES).items() if name not in OWN}
 """Options of `dynident protocol`."""
