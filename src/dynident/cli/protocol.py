@@ -62,7 +62,8 @@ def protocol(
         if output is not None:
             progress("drawing", 0.0)
             files = render_protocol_files(found)
-            files |= render_run_studies(chosen, output, found.folders.values())
+            prepare = {found.folders[run.name]: run.step.prepare for run in found.runs}
+            files |= render_run_studies(chosen, output, prepare)
             write_files({output / name: text.encode() for name, text in files.items()})
     if json:
         print_json(found.to_dict())

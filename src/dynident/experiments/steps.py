@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,9 @@ class Step(NamedTuple):
     untold : tuple of str
         What it does not tell.
     then : tuple of str
-        Commands, from the folder of the protocol.
+        What to do with the log, in the folder of the protocol.
+    prepare : mapping
+        Keys of ``[prepare]`` of its study.
     """
 
     title: str
@@ -71,7 +73,8 @@ class Step(NamedTuple):
     gains: str
     expect: Callable[[Mapping[str, Recording], float], Sequence[Told]]
     untold: tuple[str, ...]
-    then: tuple[str, ...] = ()
+    then: tuple[str, ...]
+    prepare: Mapping[str, Any] = {}
 
 
 def list_base(run: Recording, std: Array, only: Array | None = None) -> tuple[Expected, ...]:
@@ -182,7 +185,7 @@ def expect_far(runs: Mapping[str, Recording], damping: float) -> list[Told]:
             compare_loads([runs["sweeps"], *both]), robot.n, "by both lengths and without the mass"
         ),
         Told(
-            "of the mean load, more at the far length: what fc gains, over it, is fl",
+            "of the mean load, more at the far length: what fc gains, over it, is about fl",
             tuple(
                 Expected(name, unit, value, np.nan)
                 for name, unit, value in zip(robot.joint_names, units, more, strict=True)
@@ -335,7 +338,12 @@ STEPS: dict[str, Step] = {
             "moments of inertia: nothing moves",
             "both the mass and the drives' gain: one is told where the other is known",
         ),
-        ("dynident payload {series}/out/result.json --log {rests}/log.csv",),
+        (
+            "dynident identify {rests}/study.toml --method static -o {rests}/out",
+            "in Python: di.payload(fit, di.prepare(log, 10.0, rests=1.0), mass={mass}) of the fit "
+            "to {series}, with the mass to know the gain and without it to weigh",
+        ),
+        {"rests": 1.0},
     ),
     "loaded": Step(
         "The series with the load",
