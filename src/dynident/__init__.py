@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
-    from dynident.experiments.protocol import Protocol as Protocol
+    from dynident.experiments.plan import Protocol as Protocol
     from dynident.experiments.protocol import protocol as protocol
     from dynident.online.tracker import Tracker as Tracker
     from dynident.recording.arrays import read_arrays as read_arrays
@@ -87,7 +87,7 @@ _PUBLIC = {
     "Loop": "dynident.simulation.loop",
     "Obstacle": "dynident.excitation.obstacles",
     "Problem": "dynident.regression.problem",
-    "Protocol": "dynident.experiments.protocol",
+    "Protocol": "dynident.experiments.plan",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.control.reference",
     "Robot": "dynident.robot.model",

@@ -44,8 +44,8 @@ def protocol(
     """Say what to record for what question, design it, and tell what to expect."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
+    from dynident.experiments.plan import HEAD, PAGE, render_protocol_files
     from dynident.experiments.protocol import protocol as plan
-    from dynident.experiments.protocol_page import HEAD, PAGE, render_protocol_files
     from dynident.study.excite import describe_experiment
     from dynident.study.study import list_input_files
     from dynident.study.written import render_run_studies

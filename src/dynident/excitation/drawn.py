@@ -6,8 +6,8 @@ rests hold random poses, which is what gravity asks for. A search would take the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,19 @@ SLOWEST = 0.03
 """Way of the shortest sweep over that of the longest: so are their speeds."""
 
 
-class Drawn(Protocol):
-    """What draws points about a place, and leads a motion through them."""
+class Drawn(NamedTuple):
+    """What draws points about a place, and leads a motion through them.
 
-    def draw(self, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
-        """Ways from a place to points within limits, shape (points, n) [rad or m]."""
+    Attributes
+    ----------
+    draw : callable
+        Ways from a place to points within limits, shape (points, n) [rad or m].
+    follow : callable
+        Coefficients of the motion through points, shape (functions, n); None where there is none.
+    """
 
-    def follow(self, joints: Array) -> Array | None:
-        """Coefficients of the motion through points, shape (functions, n); None without one."""
+    draw: Callable[[np.random.Generator, Array, Limits], Array]
+    follow: Callable[[Array], Array | None] = np.asarray
 
 
 def draw_ways(rng: np.random.Generator, points: int, place: Array, limits: Limits) -> Array:
@@ -40,61 +45,28 @@ def draw_ways(rng: np.random.Generator, points: int, place: Array, limits: Limit
     return away
 
 
-@dataclass(frozen=True)
-class Poses:
-    """Draws random poses, which the moves of `rests` lead to.
+def draw_poses(family: Family, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
+    """Random poses of `rests`."""
+    return keep_speeds(
+        draw_ways(rng, family.count, place, limits), family, 0.5 - 0.5 * HOLD, limits
+    )
 
-    Attributes
-    ----------
-    family : Family
-        Whose coefficients are the points.
+
+def draw_ladder(family: Family, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
+    """Points of `sweeps` on both sides of a place in turn, farther and farther.
+
+    Every other joint comes nearer and nearer instead, so that not all are slow at once.
     """
-
-    family: Family
-
-    def draw(self, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
-        """See `Drawn`."""
-        part = self.family
-        move = (1.0 - HOLD) * (part.stop - part.start) / (part.count - 1)
-        return keep_speeds(draw_ways(rng, part.count, place, limits), 0.5 * move, limits)
-
-    def follow(self, joints: Array) -> Array:
-        """See `Drawn`."""
-        return joints
+    rungs = np.arange(family.count)
+    far = SLOWEST ** (1.0 - rungs / rungs[-1]) * (-1.0) ** rungs
+    room = INSIDE * np.minimum(limits.upper - place, place - limits.lower)
+    away = far[:, None] * room * rng.choice([-1.0, 1.0], len(place))
+    away[:, 1::2] = away[::-1, 1::2]
+    return keep_speeds(away, family, 0.5 + 0.5 * CRUISE, limits)
 
 
-@dataclass(frozen=True)
-class Ladder:
-    """Draws points on both sides of a place in turn, farther and farther, or nearer and nearer.
-
-    Every other joint goes the other way, so that not all are slow at once.
-
-    Attributes
-    ----------
-    family : Family
-        Whose coefficients are the points.
-    """
-
-    family: Family
-
-    def draw(self, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
-        """See `Drawn`."""
-        family = self.family
-        rungs = np.arange(family.count)
-        far = SLOWEST ** (1.0 - rungs / rungs[-1]) * (-1.0) ** rungs
-        room = INSIDE * np.minimum(limits.upper - place, place - limits.lower)
-        room *= rng.choice([-1.0, 1.0], len(place))
-        away = far[:, None] * room
-        away[:, 1::2] = away[::-1, 1::2]
-        move = (family.stop - family.start) / (family.count - 1)
-        return keep_speeds(away, 0.5 * (1.0 + CRUISE) * move, limits)
-
-    def follow(self, joints: Array) -> Array:
-        """See `Drawn`."""
-        return joints
-
-
-def keep_speeds(away: Array, move: float, limits: Limits) -> Array:
-    """Ways made shorter where moves at a mean speed of this time [s] would be too fast."""
-    speed = np.abs(np.diff(away, axis=0)).max(axis=0) / move
+def keep_speeds(away: Array, family: Family, share: float, limits: Limits) -> Array:
+    """Ways made shorter where they are too fast: a move at top speed takes a share of its time."""
+    move = (family.stop - family.start) / (family.count - 1)
+    speed = np.abs(np.diff(away, axis=0)).max(axis=0) / (share * move)
     return np.asarray(away * np.minimum(1.0, INSIDE * limits.speed / speed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dynident.dynamics.parameters import Attached
 from dynident.dynamics.tree import Tree
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
-from dynident.excitation.drawn import Drawn, Ladder, Poses
+from dynident.excitation.drawn import Drawn, draw_ladder, draw_poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
@@ -257,11 +258,11 @@ def refuse_contradictions(
 
 def choose_drawn(tree: Tree, family: Family) -> Drawn | None:
     """What draws the motions of families that are not searched."""
-    if family.kind == "sweeps":
-        return Ladder(family)
-    if family.kind == "rests":
-        return Poses(family)
-    return Hand(tree, family) if family.kind == "cartesian" else None
+    if family.kind == "cartesian":
+        hand = Hand(tree, family)
+        return Drawn(hand.draw, hand.follow)
+    draw = {"sweeps": draw_ladder, "rests": draw_poses}.get(family.kind)
+    return None if draw is None else Drawn(partial(draw, family))
 
 
 def refuse_length(family: Family, aim: Aim) -> None:

@@ -363,12 +363,7 @@ def sweeps(duration: float = 30.0, points: int = 13) -> Family:
     duration : float
         Of all moves, which are equally long [s].
     points : int
-        At which they turn, the first and the last among them.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+        Two or more at which they turn, the first and the last among them.
     """
     pieces, move = build_moves("sweeps", duration, points, cruise=CRUISE)
     return Family("sweeps", (pieces,), np.full(points, move))
@@ -382,12 +377,7 @@ def rests(duration: float = 40.0, points: int = 11) -> Family:
     duration : float
         Of all moves and rests [s].
     points : int
-        Poses, the first among them.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+        Two or more poses, the first among them.
     """
     pieces, move = build_moves("rests", duration, points, hold=HOLD)
     return Family("rests", (pieces,), np.full(points, move))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
 from dynident.experiments.expected import BODY, Recording
+from dynident.experiments.plan import Protocol, Run
 from dynident.experiments.planning import FAMILIES, OWN, Planning
-from dynident.experiments.steps import QUESTIONS, STEPS, Step, Told
+from dynident.experiments.steps import QUESTIONS, STEPS, Step
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
@@ -40,133 +41,6 @@ QUICK = {"duration": 4.0, "harmonics": 20}
 """A series to 5 Hz, for delays."""
 HELD = {"duration": 60.0, "points": 16}
 """Poses and their time."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A step of a protocol, as it is designed.
-
-    Attributes
-    ----------
-    name : str
-        In `STEPS`.
-    step : Step
-    excitation : Excitation
-        The motion, designed with the mass at its far length where any run has it.
-    seconds : float
-        That it lasts, all periods [s].
-    setup : str
-        What the robot carries.
-    kept : bool
-        Whether it is proved to keep the limits with what the robot carries.
-    told : tuple of Told
-        What to expect of it.
-    """
-
-    name: str
-    step: Step
-    excitation: Excitation
-    seconds: float
-    setup: str
-    kept: bool
-    told: tuple[Told, ...]
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """What to record, in this order.
-
-    >>> plan = di.protocol(robot, questions=("drives",), sweeping=10.0, period=4.0,
-    ...                    starts=1, iterations=5, collision=False)
-    >>> [run.name for run in plan.runs]
-    ['sweeps', 'series', 'gains']
-
-    Attributes
-    ----------
-    robot : Robot
-        Without the mass.
-    planning : Planning
-    sigma : ndarray, shape (n,)
-        Of the torques' noise, as it is taken [Nm or N].
-    mass : float
-        Known mass, 0 where none is used [kg].
-    runs : tuple of Run
-    warnings : tuple of str
-    """
-
-    robot: Robot
-    planning: Planning
-    sigma: Array
-    mass: float
-    runs: tuple[Run, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def seconds(self) -> float:
-        """Of all runs together [s]."""
-        return sum(run.seconds for run in self.runs)
-
-    @property
-    def motions(self) -> dict[str, Excitation]:
-        """The motions by name, each once."""
-        return {run.step.motion: run.excitation for run in self.runs}
-
-    @property
-    def folders(self) -> dict[str, str]:
-        """Of the runs' logs and studies, by name, numbered in order."""
-        return {run.name: f"{k:02}-{run.name}" for k, run in enumerate(self.runs, 1)}
-
-    def list_commands(self, run: Run) -> list[str]:
-        """What follows from a run, in the protocol's folder."""
-        return [words.format(**self.folders, mass=f"{self.mass:g}") for words in run.step.then]
-
-    def summary(self) -> str:
-        """All of it as plain text of at most 80 columns."""
-        from dynident.experiments.protocol_page import summarise_protocol
-
-        return summarise_protocol(self)
-
-    def render(self) -> str:
-        """A page that needs nothing else."""
-        from dynident.experiments.protocol_page import render_protocol_page
-
-        return render_protocol_page(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data (schema ``dynident.protocol/1``)."""
-        return {
-            "schema": "dynident.protocol/1",
-            "robot": {"name": self.robot.name, "joints": list(self.robot.joint_names)},
-            "questions": list(self.planning.questions),
-            "sigma": self.sigma.tolist(),
-            "rate": self.planning.rate,
-            "mass": self.mass,
-            "lengths": list(self.planning.lengths),
-            "seconds": self.seconds,
-            "runs": [
-                {
-                    "name": run.name,
-                    "folder": self.folders[run.name],
-                    "title": run.step.title,
-                    "motion": run.step.motion,
-                    "kept": run.kept,
-                    "seconds": run.seconds,
-                    "setup": run.setup,
-                    "gains": run.step.gains,
-                    "told": [
-                        {
-                            "by": told.title,
-                            "parameters": [each._asdict() for each in told.entries],
-                        }
-                        for told in run.told
-                    ],
-                    "untold": list(run.step.untold),
-                    "then": self.list_commands(run),
-                }
-                for run in self.runs
-            ],
-            "warnings": list(self.warnings),
-        }
 
 
 @tells_compilations
