@@ -242,10 +242,15 @@ def test_a_mass_is_chosen_that_the_drives_bear_or_asked_for():
 
 
 def test_a_run_that_breaks_a_limit_without_the_mass_is_said():
-    (found,) = {id(run.excitation): run.excitation for run in plan().runs[4:5]}.values()
-    heavy = from_com(-60.0, [0.0, 0.0, 0.3], np.zeros((3, 3)))
-    assert prove_limits(found, np.zeros(10))
-    assert not prove_limits(found, heavy)
+    found = plan().motions["series"]
+    heavy = from_com(60.0, [0.0, 0.0, 0.3], np.zeros((3, 3)))
+    assert prove_limits(found, found.design.task.limits, 0.0 * heavy)
+    assert not prove_limits(found, found.design.task.limits, heavy)
+    q, dq, ddq = follow("series")
+    for length in (None, *LENGTHS):
+        robot = ROBOT if length is None else carrying(length)
+        bodies = build_idim(robot, "none", False).torque(robot.nominal.ravel(), q, dq, ddq)
+        assert np.all(np.abs(bodies) <= 0.8 * 60.0)
 
 
 def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, capsys):

@@ -24,7 +24,7 @@ from dynident.excitation.excite import (
     describe_untold_parameters,
     excite,
 )
-from dynident.excitation.limits import build_limits
+from dynident.excitation.limits import Limits, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
@@ -39,6 +39,9 @@ EFFORT = 0.2
 """Of the weakest drive, that the mass takes at the far length unless it is given."""
 QUICK = {"duration": 4.0, "harmonics": 20}
 """A series to 5 Hz, for delays."""
+RESERVES = (0.0, 0.05, 0.15)
+"""Shares of the torques that are left beside the margin, where a motion that is proved with the
+mass at its far length is not proved without it or nearer."""
 HELD = {"duration": 60.0, "points": 16}
 """Poses and their time."""
 
@@ -104,8 +107,9 @@ def protocol(
     carried = any(step.carries is not None for step in steps.values())
     mass = choose_mass(robot, planning, limits.torque) if carried else 0.0
     centres = [length * find_arm(robot) for length in planning.lengths]
+    designed = build_body(1 if carried else None, mass, centres)
     own = {option.name for option in list_options(Planning)}
-    common = {name: value for name, value in options.items() if name not in own}
+    common = {name: value for name, value in options.items() if name not in {*own, "margin"}}
     common |= {"sigma": tuple(sigma.tolist()), "rate": planning.rate}
     common |= {"load": mass, "load_centre": tuple(centres[1].tolist())} if carried else {}
     shapes: dict[str, dict[str, Any]] = {
@@ -120,15 +124,22 @@ def protocol(
     for k, (name, step) in enumerate(steps.items()):
         if step.motion not in found:
             progress(f"designing {step.motion}", k / len(steps))
-            found[step.motion] = excite(
-                robot,
-                friction,
-                rotor=rotor,
-                elements=elements,
-                obstacles=obstacles,
-                **common,
-                **shapes[step.motion],
-            )
+            others = {each.carries for each in steps.values() if each.motion == step.motion}
+            for reserve in RESERVES:
+                plan = excite(
+                    robot,
+                    friction,
+                    rotor=rotor,
+                    elements=elements,
+                    obstacles=obstacles,
+                    margin=min(bounds.margin + reserve, 0.99),
+                    **common,
+                    **shapes[step.motion],
+                )
+                bodies = (build_body(each, mass, centres) for each in others)
+                if all(prove_limits(plan, limits, each - designed) for each in bodies):
+                    break
+            found[step.motion] = plan
         plan = found[step.motion]
         body = build_body(step.carries, mass, centres)
         recordings[name] = Recording(base, plan, sigma, body)
@@ -139,7 +150,7 @@ def protocol(
                 plan,
                 measure_length(plan),
                 describe_setup(step, mass, planning.lengths),
-                prove_limits(plan, body - build_body(1 if carried else None, mass, centres)),
+                prove_limits(plan, limits, body - designed),
                 tuple(step.expect(recordings, planning.damping)),
             )
         )
@@ -191,8 +202,8 @@ def build_body(carries: int | None, mass: float, centres: Sequence[Array]) -> Ar
     return from_com(mass, centres[carries], np.zeros((3, 3)))
 
 
-def prove_limits(plan: Excitation, change: Array) -> bool:
-    """Whether a motion keeps its limits with other bodies than it was designed with.
+def prove_limits(plan: Excitation, limits: Limits, change: Array) -> bool:
+    """Whether a motion keeps limits with another body than it was designed with.
 
     Parameters
     ----------
@@ -205,7 +216,7 @@ def prove_limits(plan: Excitation, change: Array) -> bool:
     theta = task.nominal.theta.copy()
     theta[: task.nominal.idim.inertial][-BODY:] += change
     other = replace(task.nominal, theta=theta)
-    proof = certify_trajectory(plan.trajectory, task.limits, other, None, task.names, task.step)
+    proof = certify_trajectory(plan.trajectory, limits, other, None, task.names, task.step)
     return plan.design.certificate.ok and proof.ok
 
 
