@@ -276,3 +276,55 @@ def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, cap
         assert kept.robot.file.endswith("arm.toml")
     assert run(["protocol", str(file), "--questions", "colour"]) == 2
     assert "--questions" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_what_the_library_fits_to_the_runs_errs_as_expected():
+    """From prepared logs: drives and bodies by wls, a load by held poses, friction by two fits."""
+    given = {**OPTIONS, "rate": 500.0, "sweeping": 30.0, "period": 10.0, "iterations": 60}
+    runs = {each.name: each for each in di.protocol(ROBOT, **given).runs}
+    base = base_parameters(build_idim(ROBOT))
+    truth = base.matrix @ toy.true_parameters(base.idim, ROBOT.nominal)
+
+    def record(name, robot, seed, friction="coulomb-viscous", holds=0.0, **own):
+        design = runs[name].excitation
+        at = design.trajectory.reference(500.0, design.periods)
+        moves = np.any(at.dq != 0.0, axis=1)
+        last = np.maximum.accumulate(np.where(moves, np.arange(len(moves)), 0))
+        tau = torque(robot, (at.q, at.dq, at.ddq), friction, **own)
+        tau = tau + holds * np.sign(at.dq[last]) * ~moves[:, None]
+        rng = np.random.default_rng(seed)
+        q = at.q + 1e-6 * rng.normal(size=tau.shape)
+        return di.read_arrays(q, tau + SIGMA * rng.normal(size=tau.shape), rate=500.0)
+
+    def prepare(*args, rests=None, **own):
+        return di.prepare(record(*args, **own), bandwidth=10.0, rests=rests)
+
+    expected = np.array([each.std for each in runs["series"].told[0].entries])
+    errors = []
+    for seed in range(8):
+        logs = [prepare(name, ROBOT, 10 * seed + k) for k, name in enumerate(("sweeps", "series"))]
+        errors.append(di.identify(di.Problem(ROBOT, logs), "wls").estimate.beta - truth)
+    scaled = np.array(errors) / expected
+    print(f"rms {np.sqrt(np.mean(scaled**2)):.2f}, within {np.mean(np.abs(scaled) < 1.96):.3f}")
+    assert 0.8 < np.sqrt(np.mean(scaled**2)) < 1.25
+    assert 0.9 < np.mean(np.abs(scaled) < 1.96) < 0.99
+    # a load, in poses that friction of its own holds; then the gain of its known mass
+    fit = di.identify(di.Problem(ROBOT, logs))
+    std = runs["rests"].told[0].entries[0].std
+    for seed in range(3):
+        held = prepare("rests", carrying(LENGTHS[0]), 90 + seed, holds=2.0, rests=1.0)
+        weighed, known = di.payload(fit, held), di.payload(fit, held, mass=MASS)
+        assert abs(weighed.mass - MASS) < 4.0 * std
+        assert abs(known.load.gains.values[0] - 1.0) < 4.0 * std / MASS
+    # friction under load, of both drives that gravity loads
+    share = {"fl1": 0.12, "fl2": 0.08, "fl3": 0.15}
+    fc = [base.names.index(f"fc{k}") for k in (2, 3)]
+    near, far = (
+        di.identify(
+            di.Problem(ROBOT, prepare(name, carrying(length), 50, friction="load", **share)), "wls"
+        ).estimate.beta[fc]
+        for name, length in zip(("near", "far"), LENGTHS, strict=True)
+    )
+    more = np.array([each.value for each in runs["far"].told[2].entries])[1:]
+    np.testing.assert_allclose((far - near) / more, [0.08, 0.15], rtol=0.2)
