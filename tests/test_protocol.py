@@ -171,30 +171,54 @@ def test_errors_of_a_load_and_of_the_gain_are_as_predicted():
     assert told("loaded", "known")[0] < told("rests", "known")[0]
 
 
+STILL = {f"{symbol}{k}": 0.0 for symbol in ("Ia", "fv", "fc") for k in (1, 2, 3)}
+"""Drives as the robot's file has them, which says nothing of them."""
+
+
+def follow_quickly(late=0.0, step=1e-4):
+    """The quick series later, and its torque with the derivative, of drives without any loss."""
+    design = plan().motions["quick"]
+    period = design.trajectory.family.period
+    times = np.arange(round(design.periods * period * RATE)) / RATE - late
+    found = [
+        [design.trajectory.at(np.mod(times + d, period), order) for order in range(3)]
+        for d in (-step, 0.0, step)
+    ]
+    before, tau, after = (torque(ROBOT, each, **STILL) for each in found)
+    return found[1], tau, (after - before) / (2.0 * step)
+
+
 def test_errors_of_delays_are_as_predicted():
     base = base_parameters(build_idim(ROBOT))
     late = np.array([1e-3, 3e-3, 2e-3])
-    trajectory, step = plan().motions["quick"].trajectory, 1e-4
-    periods = plan().motions["quick"].periods
-    t = np.arange(round(periods * trajectory.family.period * RATE)) / RATE
-
-    def at(times):
-        times = np.mod(times, trajectory.family.period)
-        return [trajectory.at(times, order) for order in range(3)]
-
-    smooth = {"fc1": 0.0, "fc2": 0.0, "fc3": 0.0}
-    before, after = (torque(ROBOT, at(t + d), **smooth) for d in (-step, step))
-    slope = (after - before) / (2.0 * step)
-    tau = np.column_stack([torque(ROBOT, at(t - d), **smooth)[:, j] for j, d in enumerate(late)])
-    parts = [base.idim.regressor(*at(t))[:, :, base.kept], -slope[:, :, None] * np.eye(3)]
-    X, y = [np.concatenate(parts, axis=2)], [tau]
+    at, _, slope = follow_quickly()
+    tau = np.column_stack([follow_quickly(own)[1][:, j] for j, own in enumerate(late)])
+    known = base.idim.regressor(*at)[:, :, base.kept]
+    X, y = [np.concatenate([known, -slope[:, :, None] * np.eye(3)], axis=2)], [tau]
     for motion in (follow("sweeps"), follow("series")):
         known = base.idim.regressor(*motion)[:, :, base.kept]
         X.append(np.concatenate([known, np.zeros((len(known), 3, 3))], axis=2))
-        y.append(torque(ROBOT, motion, **smooth))
+        y.append(torque(ROBOT, motion, **STILL))
     errors = 1e3 * (fit_noise(np.concatenate(X), np.concatenate(y))[:, -3:] - late)
-    # the file has no rotors and no dampers: the torque that they take makes delays better known
-    assert np.all(np.std(errors, axis=0) < 1.3 * told("quick", "delay"))
+    # a delay is not quite what its derivative makes of it
+    assert_as_predicted(errors - errors.mean(axis=0), told("quick", "delay"))
+    assert np.all(np.abs(errors.mean(axis=0)) < 0.2)
+
+
+def test_errors_of_a_controllers_gains_are_as_predicted():
+    _, tau, slope = follow_quickly()
+    tau = tau - tau.mean(axis=0)  # the steady error has an offset beside it
+    kp, damping = np.array([400.0, 300.0, 100.0]), plan().planning.damping
+    waves = np.fft.rfft(tau, axis=0)
+    omega = 2.0 * np.pi * np.fft.rfftfreq(len(tau), 1.0 / RATE)[:, None]
+    error = np.fft.irfft(waves / (1.0 + 1j * omega * damping), len(tau), axis=0) / kp
+    speed = (tau / kp - error) / damping
+    for j, scale in enumerate(kp):
+        X = np.column_stack([error[:, j], speed[:, j], -slope[:, j]])
+        found = fit_noise(X, tau[:, j])
+        errors = found - [scale, scale * damping, 0.0]
+        errors *= [100.0 / scale, 100.0 / (scale * damping), 1e3]
+        assert_as_predicted(errors, told("quick", "gains of the controller")[j::3])
 
 
 def test_every_question_has_its_runs_and_every_run_is_told():
@@ -257,21 +281,24 @@ def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, cap
     file, out = tmp_path / "arm.toml", tmp_path / "plan"
     limits = "lower = -2\nupper = 2\nvelocity = 2\neffort = 60\n"
     file.write_text(toy.ARM.replace("[[joint]]\n", f"[[joint]]\n{limits}"), "utf-8")
-    flags = (
-        "--no-collision --floor false --starts 1 --iterations 2 --sweeping 8 --period 4 --rate 100"
-    )
-    call = ["protocol", str(file), "--questions", "drives", *flags.split()]
+    excitation = "rate = 100\ncollision = false\nfloor = false\nstarts = 1\niterations = 2\n"
+    study = tmp_path / "arm-study.toml"
+    text = f'[robot]\nfile = "arm.toml"\n[excitation]\nduration = 7.0\n{excitation}'
+    study.write_text(text, "utf-8")
+    call = ["protocol", "--study", str(study), "--questions", "drives", "--sweeping", "8"]
+    call += ["--period", "4"]
     assert run([*call, "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "dynident.protocol/1"
+    assert (document["rate"], document["seconds"]) == (100.0, 8.0 + 2 * 3 * 4.0)
     assert json.loads((out / "protocol.json").read_text()) == document
     assert "What to record" in (out / "protocol.html").read_text("utf-8")
     for motion in ("sweeps", "series"):
         assert (out / "motions" / motion / "trajectory.csv").is_file()
     for said in document["runs"]:
-        study = tomllib.loads((out / said["folder"] / "study.toml").read_text())
-        assert study["robot"]["friction"] == "coulomb-viscous"
-        assert study["log"] == [{"files": ["log.csv"]}]
+        own = tomllib.loads((out / said["folder"] / "study.toml").read_text())
+        assert own["robot"]["friction"] == "coulomb-viscous"
+        assert own["log"] == [{"files": ["log.csv"]}]
         kept = read_study(out / said["folder"] / "study.toml", use=None)
         assert kept.robot.file.endswith("arm.toml")
     assert run(["protocol", str(file), "--questions", "colour"]) == 2
