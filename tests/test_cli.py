@@ -324,6 +324,7 @@ def test_help_and_version(capfd):
         "init",
         "select",
         "excite",
+        "protocol",
         "base",
     ]
     expected += ["validate", "diff"]

@@ -70,7 +70,7 @@ def predict_std(M: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Recording:
+class FutureLog:
     """A run as it will be recorded.
 
     Attributes
@@ -168,7 +168,7 @@ class Recording:
         return np.asarray((after - before) / (2.0 * h))
 
 
-def compare_loads(runs: Sequence[Recording]) -> Array:
+def compare_loads(runs: Sequence[FutureLog]) -> Array:
     """Information of friction under load in runs along one motion, shape (n, n).
 
     Of what they differ by alone: all else of friction may be whatever it is at each instant, as
@@ -180,7 +180,7 @@ def compare_loads(runs: Sequence[Recording]) -> Array:
     return sum_information([n], [Rows((each,), runs[0].weights) for each in apart])
 
 
-def stand(run: Recording) -> Rows:
+def stand(run: FutureLog) -> Rows:
     """Rows of the poses that a run holds: base parameters, ten of a load, holding friction.
 
     Each rest has the sign of the speed by which the joint came; what holds it there is unknown
@@ -197,7 +197,7 @@ def stand(run: Recording) -> Rows:
     return Rows((columns[:, :, run.base.kept], columns[:, :, run.last], held), weights)
 
 
-def control(run: Recording, damping: float) -> Rows:
+def control(run: FutureLog, damping: float) -> Rows:
     """Rows of a controller along a periodic run: relative kp and kd of each joint, its delay.
 
     What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e.

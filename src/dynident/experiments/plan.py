@@ -34,7 +34,7 @@ LAPSE = "without changing the setup and without warming up"
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """A step of a protocol, as it is designed.
 
     Attributes
@@ -81,7 +81,7 @@ class Protocol:
         Of the torques' noise, as it is taken [Nm or N].
     mass : float
         Known mass, 0 where none is used [kg].
-    runs : tuple of Run
+    runs : tuple of PlannedRun
     warnings : tuple of str
     """
 
@@ -89,7 +89,7 @@ class Protocol:
     planning: Planning
     sigma: Array
     mass: float
-    runs: tuple[Run, ...]
+    runs: tuple[PlannedRun, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -107,7 +107,7 @@ class Protocol:
         """Of the runs' logs and studies, by name, numbered in order."""
         return {run.name: f"{k:02}-{run.name}" for k, run in enumerate(self.runs, 1)}
 
-    def list_commands(self, run: Run) -> list[str]:
+    def list_commands(self, run: PlannedRun) -> list[str]:
         """What follows from a run, in the protocol's folder."""
         return [words.format(**self.folders, mass=f"{self.mass:g}") for words in run.step.then]
 
@@ -181,7 +181,7 @@ def list_columns(told: Told) -> list[tuple[str, list[str]]]:
     return [column for column in found if any(cell not in ("-", "") for cell in column[1])]
 
 
-def list_facts(found: Protocol, run: Run) -> list[tuple[str, str]]:
+def list_facts(found: Protocol, run: PlannedRun) -> list[tuple[str, str]]:
     """How a run is made."""
     again = f", {run.excitation.periods} periods" if run.excitation.periods > 1 else ""
     kept = "proved to keep the limits" if run.kept else "NOT proved to keep the limits"
@@ -265,7 +265,7 @@ def number_runs(found: Protocol, question: str) -> Iterator[str]:
     return (str(1 + names.index(name)) for name in QUESTIONS[question].steps)
 
 
-def list_parts(found: Protocol, run: Run) -> Iterator[str]:
+def list_parts(found: Protocol, run: PlannedRun) -> Iterator[str]:
     """Elements of a run's section."""
     yield render_facts(list_facts(found, run))
     for told in run.told:

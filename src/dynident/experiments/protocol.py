@@ -28,8 +28,8 @@ from dynident.excitation.limits import Limits, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
-from dynident.experiments.expected import BODY, Recording
-from dynident.experiments.plan import Protocol, Run
+from dynident.experiments.expected import BODY, FutureLog
+from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
 from dynident.experiments.steps import QUESTIONS, STEPS, Step
 from dynident.friction import DEFAULT_FRICTION
@@ -119,7 +119,7 @@ def protocol(
         "rests": {"trajectory": "rests", **HELD},
     }
     found: dict[str, Excitation] = {}
-    recordings: dict[str, Recording] = {}
+    recordings: dict[str, FutureLog] = {}
     runs = []
     for k, (name, step) in enumerate(steps.items()):
         if step.motion not in found:
@@ -142,9 +142,9 @@ def protocol(
             found[step.motion] = plan
         plan = found[step.motion]
         body = build_body(step.carries, mass, centres)
-        recordings[name] = Recording(base, plan, sigma, body)
+        recordings[name] = FutureLog(base, plan, sigma, body)
         runs.append(
-            Run(
+            PlannedRun(
                 name,
                 step,
                 plan,

@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics.units import find_parameter_unit
 from dynident.experiments.expected import (
     BODY,
-    Recording,
+    FutureLog,
     Rows,
     compare_loads,
     control,
@@ -71,13 +71,13 @@ class Step(NamedTuple):
     motion: str
     carries: int | None
     gains: str
-    expect: Callable[[Mapping[str, Recording], float], Sequence[Told]]
+    expect: Callable[[Mapping[str, FutureLog], float], Sequence[Told]]
     untold: tuple[str, ...]
     then: tuple[str, ...]
     prepare: Mapping[str, Any] = {}
 
 
-def list_base(run: Recording, std: Array, only: Array | None = None) -> tuple[Expected, ...]:
+def list_base(run: FutureLog, std: Array, only: Array | None = None) -> tuple[Expected, ...]:
     """Base parameters, all or some, with their standard deviations."""
     base = run.base
     chosen = np.arange(base.count) if only is None else only
@@ -93,19 +93,19 @@ def list_base(run: Recording, std: Array, only: Array | None = None) -> tuple[Ex
     )
 
 
-def inform(runs: Sequence[Recording]) -> Array:
+def inform(runs: Sequence[FutureLog]) -> Array:
     """What runs without an unknown load tell of the base parameters."""
     return sum_information(
         [runs[0].base.count], [Rows((each.known,), each.weights) for each in runs]
     )
 
 
-def find_empty(runs: Mapping[str, Recording]) -> list[Recording]:
+def find_empty(runs: Mapping[str, FutureLog]) -> list[FutureLog]:
     """The runs of the model of the robot alone."""
     return [runs[name] for name in ("sweeps", "series")]
 
 
-def expect_drives(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_drives(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Friction and offsets, by the sweeps alone."""
     run = runs["sweeps"]
     rubs = np.flatnonzero(run.base.kept >= run.base.idim.inertial)
@@ -114,20 +114,20 @@ def expect_drives(runs: Mapping[str, Recording], damping: float) -> list[Told]:
     return [Told("by this run alone", list_base(run, predict_std(inform([run])), chosen))]
 
 
-def expect_bodies(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_bodies(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """All base parameters, rotors among them."""
     every = find_empty(runs)
     return [Told("by this run and the sweeps", list_base(every[0], predict_std(inform(every))))]
 
 
-def expect_other_gains(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_other_gains(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """The differences of two fits that noise alone makes."""
     run = runs["series"]
     std = np.sqrt(2.0) * predict_std(inform([run]))
     return [Told("difference of both fits that noise alone makes", list_base(run, std))]
 
 
-def expect_delay(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Delays of the log, then gains and delay of the loop."""
     run, names = runs["quick"], runs["quick"].base.idim.robot.joint_names
     n = len(names)
@@ -163,7 +163,7 @@ def list_load_friction(M: Array, n: int, title: str) -> Told:
     return Told(title, tuple(Expected(f"fl{k}", "", np.nan, s) for k, s in enumerate(std, 1)))
 
 
-def expect_near(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_near(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Friction under load by one mass at one length, twice: with other friction free and not."""
     near, n = runs["near"], runs["near"].base.idim.robot.n
     rows = Rows((near.known, near.loaded), near.weights)
@@ -174,7 +174,7 @@ def expect_near(runs: Mapping[str, Recording], damping: float) -> list[Told]:
     ]
 
 
-def expect_far(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Friction under load by both lengths, and without the mass; and by which load they differ."""
     both, robot = [runs["near"], runs["far"]], runs["far"].base.idim.robot
     more = np.subtract(*(np.abs(each.loads).mean(axis=0) for each in both[::-1]))
@@ -195,7 +195,7 @@ def expect_far(runs: Mapping[str, Recording], damping: float) -> list[Told]:
 
 
 def expect_load(
-    runs: Mapping[str, Recording], carried: Sequence[Rows], chosen: Sequence[int], title: str
+    runs: Mapping[str, FutureLog], carried: Sequence[Rows], chosen: Sequence[int], title: str
 ) -> list[Told]:
     """Parameters of a load, and the drives' gain where its mass is known.
 
@@ -219,12 +219,12 @@ def expect_load(
     ]
 
 
-def expect_rests(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_rests(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Mass and first moments of a load."""
     return expect_load(runs, [stand(runs["rests"])], range(4), "of the load, by these poses")
 
 
-def expect_loaded(runs: Mapping[str, Recording], damping: float) -> list[Told]:
+def expect_loaded(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """All ten of a load."""
     run = runs["loaded"]
     moving = Rows((run.known, run.carried, None), run.weights)
@@ -340,8 +340,7 @@ STEPS: dict[str, Step] = {
         ),
         (
             "dynident identify {rests}/study.toml --method static -o {rests}/out",
-            "in Python: di.payload(fit, di.prepare(log, 10.0, rests=1.0), mass={mass}) of the fit "
-            "to {series}, with the mass to know the gain and without it to weigh",
+            "in Python: di.payload(fit, di.prepare(log, 10.0, rests=1.0), mass={mass})",
         ),
         {"rests": 1.0},
     ),
