@@ -169,6 +169,13 @@ def test_errors_of_a_load_and_of_the_gain_are_as_predicted():
     # a known mass weighs the drives' gain as well as a known gain weighs the mass
     assert told("rests", "known")[0] == pytest.approx(100.0 * std[0] / MASS)
     assert told("loaded", "known")[0] < told("rests", "known")[0]
+    # a body that is known whole is a single column
+    body = from_com(MASS, LENGTHS[0] * find_arm(ROBOT), np.zeros((3, 3)))
+    held_body = (stand[:, :, 20:30] @ body)[:, :, None]
+    parts[:2] = [np.delete(each, range(base.count, base.count + 3), axis=2) for each in parts[:2]]
+    parts[2] = np.concatenate([stand[:, :, base.kept], held_body, held], axis=2)
+    errors = fit_noise(np.concatenate(parts), np.concatenate(tau))[:, [base.count]] - 1.0
+    assert_as_predicted(100.0 * errors, told("rests", "known")[1:])
 
 
 STILL = {f"{symbol}{k}": 0.0 for symbol in ("Ia", "fv", "fc") for k in (1, 2, 3)}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dynident.core.arrays import Array
 from dynident.dynamics.units import find_parameter_unit
@@ -209,13 +210,20 @@ def expect_load(
     n = empty[0].base.idim.robot.n
     parts = [Rows((each.known, None, None), each.weights) for each in empty]
     p = empty[0].base.count
-    std = predict_std(sum_information([p, BODY, n], [*parts, *carried]))[p : p + BODY]
+    M = sum_information([p, BODY, n], [*parts, *carried])
+    std = predict_std(M)[p : p + BODY]
     units = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
     found = tuple(Expected(LOAD[k], units[k], body[k], std[k]) for k in chosen)
-    gain = Expected("gain", "%", np.nan, 100.0 * std[0] / body[0])
+    # a body that is known is one column: what all of its torques are multiplied by
+    whole = block_diag(np.eye(p), body[:, None], np.eye(n))
+    by_body = predict_std(whole.T @ M @ whole)[p]
+    gains = (("by the mass", std[0] / body[0]), ("by the mass and its place", by_body))
     return [
         Told(title, found),
-        Told("of torques over logged ones, where the mass is known", (gain,)),
+        Told(
+            "gain, of torques over logged ones, where these are known",
+            tuple(Expected(name, "%", np.nan, 100.0 * share) for name, share in gains),
+        ),
     ]
 
 
