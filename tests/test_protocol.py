@@ -10,11 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 import toy
+from commands import ask, tell
 from scipy.stats import chi2
 from test_excitation import limited
 
 import dynident as di
-from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
@@ -294,8 +294,7 @@ def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, cap
     study.write_text(text, "utf-8")
     call = ["protocol", "--study", str(study), "--questions", "drives", "--sweeping", "8"]
     call += ["--period", "4"]
-    assert run([*call, "-o", str(out), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = ask(capsys, [*call, "-o", str(out)])
     assert document["schema"] == "dynident.protocol/1"
     assert (document["rate"], document["seconds"]) == (100.0, 8.0 + 2 * 3 * 4.0)
     assert json.loads((out / "protocol.json").read_text()) == document
@@ -308,8 +307,11 @@ def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, cap
         assert own["log"] == [{"files": ["log.csv"]}]
         kept = read_study(out / said["folder"] / "study.toml", use=None)
         assert kept.robot.file.endswith("arm.toml")
-    assert run(["protocol", str(file), "--questions", "colour"]) == 2
-    assert "--questions" in capsys.readouterr().err
+    assert "--questions" in tell(capsys, ["protocol", str(file), "--questions", "colour"], 2).err
+    # a study among the files is no output
+    own = ["protocol", "--study", str(out / "01-sweeps" / "study.toml"), *call[3:], "-o", str(out)]
+    given = [*own, "--no-collision", "--floor", "false", "--starts", "1", "--iterations", "1"]
+    assert "study.toml" in tell(capsys, [*given, "--rate", "100"], 2).err
 
 
 @pytest.mark.long

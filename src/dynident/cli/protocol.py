@@ -64,7 +64,9 @@ def protocol(
             files = render_protocol_files(found)
             prepare = {found.folders[run.name]: run.step.prepare for run in found.runs}
             files |= render_run_studies(chosen, output, prepare)
-            write_files({output / name: text.encode() for name, text in files.items()})
+            written = {output / name: text.encode() for name, text in files.items()}
+            refuse_outputs(list(written), inputs)
+            write_files(written)
     if json:
         print_json(found.to_dict())
     else:

@@ -157,28 +157,19 @@ class Protocol:
 
 
 def list_columns(told: Told) -> list[tuple[str, list[str]]]:
-    """Values and half intervals; none of what a title says is no estimate."""
-    entries = told.entries
+    """Values, half intervals, these over the values, and units, where there are any."""
+    values = np.array([each.value for each in told.entries])
+    half = NORMAL * np.array([each.std for each in told.entries])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = 100.0 * half / np.abs(values)
+    words = ["not told" if np.isinf(each) else format_number(each, 2) for each in half]
     found = [
-        (
-            "value",
-            [format_number(each.value) if np.isfinite(each.value) else "-" for each in entries],
-        )
+        ("value", [format_number(each) if np.isfinite(each) else "-" for each in values]),
+        ("± 95 %", words),
+        ("± %", [f"{each:.2g}" if np.isfinite(each) else "-" for each in shares]),
+        ("unit", [each.unit for each in told.entries]),
     ]
-    with np.errstate(divide="ignore"):
-        shares = [100.0 * NORMAL * each.std / abs(each.value) for each in entries]
-    found.append(
-        (
-            "± 95 %",
-            [
-                "not told" if np.isinf(each.std) else format_number(NORMAL * each.std, 2)
-                for each in entries
-            ],
-        )
-    )
-    found.append(("± %", [f"{share:.2g}" if np.isfinite(share) else "-" for share in shares]))
-    found.append(("unit", [each.unit for each in entries]))
-    return [column for column in found if any(cell not in ("-", "") for cell in column[1])]
+    return [column for column in found if not {*column[1]} <= {"-", ""}]
 
 
 def list_facts(found: Protocol, run: PlannedRun) -> list[tuple[str, str]]:

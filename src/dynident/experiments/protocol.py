@@ -172,7 +172,7 @@ def find_arm(robot: Robot) -> Array:
     far = next(
         each for each, size in zip(across, least, strict=True) if np.linalg.norm(each) > size
     )
-    return np.round(far / np.linalg.norm(far), 9)
+    return np.asarray(np.round(far / np.linalg.norm(far), 9))
 
 
 def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
