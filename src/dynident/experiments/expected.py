@@ -92,17 +92,18 @@ class FutureLog:
     @cached_property
     def times(self) -> Array:
         """Instants at which something moves, in the middle of equal stretches [s]."""
-        return self._grid[0][self.moves]
+        return self.grid[0][self.moves]
 
     @cached_property
-    def _grid(self) -> tuple[Array, Array]:
+    def grid(self) -> tuple[Array, Array]:
+        """Middles of equal stretches, and how long these are [s]."""
         family = self.excitation.trajectory.family
         return build_quadrature(family, FINE * family.quickest)
 
     @cached_property
     def moves(self) -> Booleans:
         """Whether something moves, of all stretches."""
-        return np.asarray(np.any(self.excitation.trajectory.at(self._grid[0], 1) != 0.0, axis=1))
+        return np.asarray(np.any(self.excitation.trajectory.at(self.grid[0], 1) != 0.0, axis=1))
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Positions, speeds and accelerations, shapes (times, n)."""
@@ -112,7 +113,7 @@ class FutureLog:
     @cached_property
     def weights(self) -> Array:
         """Samples that an instant stands for, over their variance, shape (instants, n)."""
-        seconds = self._grid[1][self.moves] * self.excitation.periods * self.excitation.rate
+        seconds = self.grid[1][self.moves] * self.excitation.periods * self.excitation.rate
         return np.asarray(seconds[:, None] / self.sigma**2)
 
     @cached_property
@@ -186,7 +187,7 @@ def stand(run: FutureLog) -> Rows:
     Each rest has the sign of the speed by which the joint came; what holds it there is unknown
     beside Coulomb friction, as in the method ``static``.
     """
-    grid, duration = run._grid
+    grid, duration = run.grid
     dq = run.at(grid)[1]
     before = np.maximum.accumulate(np.where(run.moves, np.arange(len(grid)), 0))
     came = np.sign(dq[before] @ run.turns.T)[~run.moves]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.excitation.excite import Excitation
 from dynident.experiments.page import render_excitation_files
 from dynident.experiments.planning import Planning
 from dynident.experiments.steps import QUESTIONS, Step, Told
-from dynident.fit.json import replace_nonfinite, to_json
 from dynident.plots.document import (
     Part,
     Statement,
