@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -161,6 +162,14 @@ class Suspicion:
     def mend(self) -> str:
         """What to do, in words."""
         return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
+
+
+class Told(NamedTuple):
+    """A suspicion that more than the log speaks for, with joints' mean errors before and after."""
+
+    suspicion: Suspicion
+    before: float
+    after: float
 
 
 @dataclass(frozen=True, eq=False)
