@@ -139,13 +139,10 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
     )
 
 
-def add_point_mass(robot: Robot, mass: float, centre: Array, link: str | None = None) -> Robot:
-    """The robot with a point mass [kg] on a link, its last by default, in its joint frame [m]."""
-    if link is not None and link not in robot.links:
-        raise InputError(f"{robot.name}: there is no link {link!r} that could carry the load")
-    index = robot.links.index(link) if link is not None else len(robot.links) - 1
+def add_point_mass(robot: Robot, mass: float, centre: Array) -> Robot:
+    """The robot with a point mass [kg] on its last link, in that one's joint frame [m]."""
     nominal = robot.nominal.copy()
-    nominal[index] += from_com(mass, centre, np.zeros((3, 3)))
+    nominal[-1] += from_com(mass, centre, np.zeros((3, 3)))
     return replace(robot, nominal=nominal)
 
 
