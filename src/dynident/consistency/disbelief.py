@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, invert_criterion
 from dynident.core.inertia import to_pseudo_inertia
 
 FAR = 1.7
@@ -43,10 +43,9 @@ def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tupl
     if point.theta is None or not space.standard or prior.empty:
         return ()
     belief, found = prior.belief, []
-    R = np.linalg.qr(point.A, mode="r")
-    inverse = np.linalg.solve(R, np.eye(len(R)))
     rows, target = prior.rows(len(space.unit))
-    away, scaled = rows @ point.theta - target, (rows * space.unit) @ inverse
+    away = rows @ point.theta - target
+    scaled = (rows * space.unit) @ invert_criterion(point)
     for i, k in enumerate(belief.bodies):
         own = slice(10 * i, 10 * i + 10)
         spread = scaled[own] @ scaled[own].T

@@ -52,7 +52,7 @@ class Folds:
             )
             for block in blocks
         )
-        pull, target = admitted.pull
+        pull, target = admitted.pull()
         known = np.hstack([pull, np.zeros((len(pull), further)), target[:, None]])
         return cls(rows, known)
 

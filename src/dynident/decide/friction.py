@@ -22,9 +22,8 @@ from dynident.decide.laws import (
     Column,
     Law,
     Menu,
-    add_load,
-    add_memory,
     build_menu,
+    extend_law,
     list_columns,
 )
 from dynident.decide.prior import choose_weight, weigh_prior
@@ -44,10 +43,8 @@ from dynident.regression.blocks import factor_blocks
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
-SURELY = 2.0
-"""Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
-
-
+SURE = {1: 2.0, 2: 1.0}
+"""Standard errors by which `FURTHER` parts have to pay: load is extrapolated to other loads."""
 TOGETHER = 0.97
 """Share of the squared error of all joints that load or bristles on all of them may leave."""
 
@@ -190,7 +187,7 @@ def extend_all_laws(
     standing : set of int
         Columns of the model with the laws.
     """
-    for further, part, sure in ((add_load, 1, SURELY), (add_memory, 2, 1.0)):
+    for part, sure in SURE.items():
         lacking = [
             (j, column, wide.find(column))
             for j, law in enumerate(laws)
@@ -209,7 +206,7 @@ def extend_all_laws(
             continue
         members = [lacking[k] for k in change.select(*all_of)]
         joints = {j for j, *_ in members}
-        laws = [further(law) if j in joints else law for j, law in enumerate(laws)]
+        laws = [extend_law(law, part) if j in joints else law for j, law in enumerate(laws)]
         standing = standing | {place for *_, place in members}
     return laws, standing
 
@@ -234,8 +231,8 @@ def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
         best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
         if best is not None and left.pays(best[1]):
             law, left = best
-    for further, sure in ((add_load, SURELY), (add_memory, 1.0)):
-        for more, other in measure([further(law)]):
+    for part, sure in SURE.items():
+        for more, other in measure([extend_law(law, part)]):
             if left.pays(other, sure):
                 law, left = more, other
     return law
