@@ -1072,7 +1072,7 @@ def test_the_information_of_a_sensor_has_the_slopes_of_differences(panda, link):
     rng = np.random.default_rng(21)
     experiment, motion = sensed(panda, link, rng, 12)
     smooth = replace(experiment, width=np.full(panda.n, 0.1))
-    G = rng.normal(size=(len(smooth.names), smooth.count))
+    G = rng.normal(size=(len(smooth.names),) * 2)
     G += G.T
     pulls = smooth.pull(motion, G)
     signals = motion.q, motion.dq, motion.ddq
