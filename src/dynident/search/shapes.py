@@ -104,7 +104,8 @@ def estimate_with_shapes(
     walk = Walk.start(theta)
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
-        here = linearise_problem(found.problem, walk.theta, held)
+        here = found.problem.linearised(walk.theta)
+        here = here.only([k for k, name in enumerate(here.base.names) if name not in held])
         rough = quickly(here, sigma)
         new, sigma = expand_to_full_set(here, rough), rough.sigma
         beyond = find_shapes_beyond_bounds(here, walk.theta, new)
@@ -188,7 +189,8 @@ def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Arra
     each : ndarray, shape (base parameters,)
         Of each shape; zero of all others.
     """
-    step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *list_free_shapes(here)])
+    about = [*here.idim.about, *(here.idim.shape if here.idim.free else ())]
+    step = estimate.beta - here.base.matrix @ np.array(about)
     shapes = here.base.kept >= here.idim.plain
     matters = shapes.copy()
     if here.idim.loaded:
@@ -197,17 +199,6 @@ def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Arra
     norms = np.linalg.norm(A, axis=0)
     change = float(np.linalg.norm(A[:, matters] @ step[matters]))
     return change, np.asarray(np.where(shapes, norms * np.abs(step), 0.0))
-
-
-def list_free_shapes(problem: Problem) -> tuple[float, ...]:
-    """Values about which shapes are linearised, where they are parameters."""
-    return problem.idim.shape if problem.idim.free else ()
-
-
-def linearise_problem(problem: Problem, theta: Array, held: dict[str, str]) -> Problem:
-    """A problem linearised about a full set, without the shapes that are held."""
-    full = problem.linearised(theta)
-    return full.only([k for k, name in enumerate(full.base.names) if name not in held])
 
 
 def expand_to_full_set(problem: Problem, estimate: Rough | Estimate) -> Array:
@@ -359,7 +350,10 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     # columns of any sign, then positive ones, then shapes: one triangle solves for all
     order = np.argsort(positive + 2 * free, kind="stable")
     split, known = int(np.sum(~positive & ~free)), int(np.sum(~free))
-    factors = reorder_columns(problem.factors, order)
+    columns = [*order, problem.factors.parameters]
+    factors = Factors(  # triangular no more
+        tuple(replace(own, factor=own.factor[:, columns]) for own in problem.factors.groups)
+    )
     x = base.shift[order]
     sigma = factors.ones if sigma is None else sigma
     past: tuple[tuple[Array, Array], ...] = ()
@@ -381,13 +375,6 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     mean = np.maximum(squares[used] / counts[used], np.finfo(float).tiny)
     cost = float(0.5 * np.sum(counts[used] * np.log(mean)))
     return Projected(problem, beta, sigma, cost)
-
-
-def reorder_columns(factors: Factors, order: Integers) -> Factors:
-    """Factors of the same rows with the columns of X in another order; triangular no more."""
-    columns = [*order, factors.parameters]
-    groups = (replace(group, factor=group.factor[:, columns]) for group in factors.groups)
-    return Factors(tuple(groups))
 
 
 def solve_partly_positive(R: Array, right: Array, split: int) -> Array:

@@ -234,11 +234,7 @@ def sensitive_rollout(
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
         out = Outputs(
-            np.empty((rows, len(state.q))),
-            np.empty((rows, dof)),
-            np.empty((rows, dof)),
-            np.empty((rows, n)),
-            np.empty((rows, n)),
+            *(np.empty((rows, width)) for width in (len(state.q), dof, dof, n, n)),
             *(np.empty((rows * (c > 0 and s in wanted), n, c)) for s in SENSITIVITIES),
         )
         table, ends = (scheme.a, scheme.b, scheme.c), (start, stop, Bundle(out))
@@ -324,15 +320,9 @@ def roll_out_mounted(
         add_mount_joints(loop, model.idim, m), every, chosen, wanted, others
     ):
         motion = part.motion
-        seen = Motion(
-            motion.rate,
-            motion.q[:, m:],
-            motion.dq[:, m:],
-            motion.ddq[:, m:],
-            motion.tau[:, m:],
-            motion.measured[:, m:],
-            np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
-        )
+        signals = (motion.q, motion.dq, motion.ddq, motion.tau, motion.measured)
+        base = np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1)
+        seen = Motion(motion.rate, *(each[:, m:] for each in signals), mount=base)
         by = (getattr(part, f"by_{name}")[:, m:, order] for name in SENSITIVITIES)
         yield Stretch(part.start, seen, *by)
 
