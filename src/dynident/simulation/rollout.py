@@ -320,9 +320,10 @@ def roll_out_mounted(
         add_mount_joints(loop, model.idim, m), every, chosen, wanted, others
     ):
         motion = part.motion
-        signals = (motion.q, motion.dq, motion.ddq, motion.tau, motion.measured)
-        base = np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1)
-        seen = Motion(motion.rate, *(each[:, m:] for each in signals), mount=base)
+        seen = Motion(
+            motion.rate, motion.q[:, m:], motion.dq[:, m:], motion.ddq[:, m:], motion.tau[:, m:],
+            motion.measured[:, m:], np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
+        )  # fmt: skip
         by = (getattr(part, f"by_{name}")[:, m:, order] for name in SENSITIVITIES)
         yield Stretch(part.start, seen, *by)
 
