@@ -269,15 +269,10 @@ class Repeated:
         self.form = Form(self.R, self.Q.T @ b, cones, x)
 
     def minimisers(self, changes: Array, workers: int | None = None) -> Array:
-        """The answers after changes of b.
+        """The answers after changes of b, shape (count, rows).
 
         All but small problems are shared between threads: the solver works without the interpreter.
-
-        Parameters
-        ----------
-        changes : ndarray, shape (count, rows)
-        workers : int, optional
-            As many as there are processors, by default; they never change the answers.
+        There are as many workers as processors by default; they never change the answers.
         """
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:

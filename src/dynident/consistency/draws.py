@@ -104,13 +104,7 @@ def tighten_cones(cones: Sequence[Cone], room: float) -> list[Cone]:
 
 
 def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
-    """The point nearest to x that has room within the cones.
-
-    Parameters
-    ----------
-    weight : ndarray, shape (unknowns,)
-        Of each unknown's change.
-    """
+    """The point nearest to x that has room within the cones, by weights of unknowns' changes."""
     return solve_cone_problem(np.diag(weight), weight * x, tighten_cones(cones, ROOM)).x
 
 

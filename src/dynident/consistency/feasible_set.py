@@ -257,13 +257,8 @@ def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Ar
     """Which share of what is known of each body the log tells, and not the prior.
 
     One less the posterior variance over that of the prior, constraints aside: 0 where the log
-    says nothing, 1 where the prior does not matter.
-
-    Returns
-    -------
-    ndarray, shape (bodies, 3), or None
-        Of mass, first moment and inertia; NaN for bodies of which nothing was believed, or not
-        all. None without a prior.
+    says nothing, 1 where the prior does not matter. Of mass, first moment and inertia, shape
+    (bodies, 3); NaN for bodies of which nothing was believed, or not all. None without a prior.
     """
     spreads = list_prior_spreads(admitted)
     if spreads is None:

@@ -42,12 +42,7 @@ class Belief:
 
 
 def build_belief(phis: Array, links: Sequence[str]) -> Belief:
-    """Belief in given inertial parameters; bodies without mass are left out.
-
-    Parameters
-    ----------
-    phis : ndarray, shape (bodies, 10)
-    """
+    """Belief in inertial parameters, shape (bodies, 10); bodies without mass are left out."""
     bodies, centres, all_inflated, doubtful = [], [], [], []
     for k, phi in enumerate(phis):
         if phi[0] <= 0.0:

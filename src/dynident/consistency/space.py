@@ -120,12 +120,7 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
 
     A link's own mass (or 1 kg) and `LENGTH` for its inertial parameters, so that its
     scaled pseudo-inertia is a congruence of the true one; for a drive's parameter the
-    value that would explain all of the torque.
-
-    Parameters
-    ----------
-    A, b : ndarray, shapes (rows, base parameters) and (rows,)
-        Weighted rows.
+    value that would explain all of the torque, by weighted rows A and b.
     """
     idim = base.idim
     columns = A @ base.matrix

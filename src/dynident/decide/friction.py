@@ -180,12 +180,8 @@ def extend_all_laws(
 ) -> tuple[list[Law], set[int]]:
     """Load and bristles on all joints that lack them, where that pays of all together.
 
-    A robot's drives are built alike: what no joint shows clearly by itself, all may.
-
-    Parameters
-    ----------
-    standing : set of int
-        Columns of the model with the laws.
+    A robot's drives are built alike: what no joint shows clearly by itself, all may. Columns of the
+    model with the laws are `standing`.
     """
     for part, sure in SURE.items():
         lacking = [
@@ -328,12 +324,7 @@ class Wide:
 def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) -> Wide:
     """A model with all that a joint's drives may have, about a full set of a problem's.
 
-    Parameters
-    ----------
-    unknowns : int
-        That stand for the problem's parameters.
-    what
-        See `choose_drives`.
+    So many unknowns stand for the problem's parameters; for `what`, see `choose_drives`.
     """
     base, structure = problem.base, problem.idim.structure
     speeds = find_fastest_speeds(problem) if FRICTION in what else []

@@ -39,15 +39,8 @@ def choose_outliers(
 ) -> Decision:
     """Ranges of samples that are fitted: all but those about rows that the others contradict.
 
-    Parameters
-    ----------
-    firsts : sequence of int
-        The sample of its files at which each log begins.
-
-    Returns
-    -------
-    Decision
-        Its value is a list for each log of ranges, in samples of its files, or `KEPT`.
+    The value is a list for each log of ranges, in samples of its files, of which the log begins at
+    the one in `firsts`; or `KEPT`.
     """
     usual = Decision(
         OUTLIERS, KEPT, 0.0, "leaving out rows that the others contradict is not clearly better"

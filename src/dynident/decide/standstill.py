@@ -25,12 +25,8 @@ LEAST = 3
 def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
     """The speed below which rows are no longer fitted: zero where leaving them out does not pay.
 
-    All rows are predicted, those at standstill too, whatever was fitted.
-
-    Returns
-    -------
-    Decision
-        Its value is a list of speeds, one a joint [rad/s or m/s].
+    All rows are predicted, those at standstill too, whatever was fitted. The value is a list of
+    speeds, one a joint [rad/s or m/s].
     """
     fastest = find_fastest_joints(problem)
     gates = [tuple(float(f"{share * speed:.2g}") for speed in fastest) for share in SHARES]

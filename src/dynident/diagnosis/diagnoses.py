@@ -301,16 +301,8 @@ def place_columns(s: Scene, places: Integers, motion: tuple[Array, Array, Array]
 def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]:
     """What of some columns stands in a scene's torques beyond a model, and their rows.
 
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-    columns : ndarray, shape (instants, n, k)
-
-    Returns
-    -------
-    size : ndarray, shape (k,)
-    rows : ndarray, shape (instants n, k)
-        The columns, each joint counted in its torque.
+    The columns have the shape (instants, n, k); of the rows, (instants n, k), each joint is counted
+    in its torque.
     """
     known, size = s.motion.predict(beta), compute_column_rms(s.tau)
     # next to no torque would count for all

@@ -166,11 +166,7 @@ def sum_column_products(
 ) -> tuple[Array, Array, Array]:
     """Products of columns with the regressor, each other and the torque, joints weighed.
 
-    Returns
-    -------
-    products : ndarray, shape (p, k)
-    blind : ndarray, shape (k, k)
-    cross : ndarray, shape (k,)
+    Shapes (p, k), (k, k) and (k,).
     """
     count, p = len(columns), s.base.count
     products, blind, cross = np.zeros((p, count)), np.zeros((count, count)), np.zeros(count)
@@ -348,10 +344,7 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
 def build_delay_family(groups: Array) -> Family:
     """Torques that are late [s], by one time for each group of joints.
 
-    Parameters
-    ----------
-    groups : ndarray, shape (n, k)
-        1 where a joint is of a group.
+    The groups have the shape (n, k), 1 where a joint is of one.
     """
     n, count = groups.shape
 

@@ -526,10 +526,7 @@ def describe_broken_limits(task: Task, place: Array) -> str:
 def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     """The search as a smooth program in the coefficients, row by row of C.
 
-    Parameters
-    ----------
-    hard : ndarray
-        Instants at which torques and distances are looked at [s].
+    Torques and distances are looked at at the instants `hard` [s].
     """
     family, n = task.family, len(task.names)
     times = family.grid(task.step)

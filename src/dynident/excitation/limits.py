@@ -60,13 +60,7 @@ class Limits:
         return -most, most
 
     def within(self, shares: Array) -> Limits:
-        """Narrower ones.
-
-        Parameters
-        ----------
-        shares : ndarray, shape (4, n)
-            Of ranges, speeds, accelerations and jerks.
-        """
+        """Narrower ones, by shares of ranges, speeds, accelerations and jerks, shape (4, n)."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return replace(
             self,

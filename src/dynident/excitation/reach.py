@@ -32,14 +32,10 @@ def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozense
 def bound_tilts(robot: Robot, body: int, normal: Array) -> Array:
     """How much of a body's reach is along a direction of the base frame, joint by joint.
 
-    Turning about an axis along the direction moves nothing along it. An axis leans from it by no
-    more than all axes up to it lean from those before them, which no motion changes.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Sine of the largest angle between each turning joint's axis and the direction; 1 for
-        sliding ones, and for those that do not move the body.
+    The sine of the largest angle between each turning joint's axis and the direction, shape (n,); 1
+    for sliding ones, and for those that do not move the body. Turning about an axis along the
+    direction moves nothing along it. An axis leans from it by no more than all axes up to it lean
+    from those before them, which no motion changes.
     """
     found, along, lean = np.ones(robot.n), normal, 0.0
     for k in reversed(list_carriers(robot, body)):

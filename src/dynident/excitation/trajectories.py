@@ -261,14 +261,10 @@ def fourier(
 
 
 def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
-    """Quintic polynomial between rest and the state of another part at an instant.
+    """Quintic polynomial between rest and the state of another part at an instant [s].
 
-    The rest is where a steady change of speed over the time of the ramp leads.
-
-    Parameters
-    ----------
-    at : float
-        The instant [s]: equal to `start` or to `stop`.
+    The instant is `start` or `stop`; the rest is where a steady change of speed over the time of
+    the ramp leads.
     """
     when = np.array([at])
     position, speed, bend = (main.values(when, order)[0] for order in range(3))
@@ -282,10 +278,7 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
 def build_quintic_pieces(x: Array, states: Array) -> PPoly:
     """Polynomials of fifth order through states at knots.
 
-    Parameters
-    ----------
-    states : ndarray, shape (knots, 3, functions)
-        Values and their first two derivatives.
+    Values and their first two derivatives, shape (knots, 3, functions).
     """
     from scipy.interpolate import BPoly, PPoly  # a tenth of a second that few runs need
 

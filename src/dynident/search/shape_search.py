@@ -86,11 +86,7 @@ def search_start_shapes(
 ) -> tuple[Problem, str]:
     """A problem with the shapes that a search begins at, within the ranges that were given.
 
-    Returns
-    -------
-    problem : Problem
-    words : str
-        How the shapes were searched; empty where they were not.
+    And in words how they were searched; empty where they were not.
     """
     if not problem.idim.shape_parameters:
         return problem, ""

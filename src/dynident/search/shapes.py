@@ -182,12 +182,8 @@ class Walk:
 def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Array]:
     """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
-    Returns
-    -------
-    all : float
-        Of the shapes and, where there are loads, of the bodies.
-    each : ndarray, shape (base parameters,)
-        Of each shape; zero of all others.
+    Of the shapes and, where there are loads, of the bodies; and of each shape, shape (base
+    parameters,), zero of all others.
     """
     about = [*here.idim.about, *(here.idim.shape if here.idim.free else ())]
     step = estimate.beta - here.base.matrix @ np.array(about)
@@ -243,16 +239,9 @@ def find_bound_side(shape: ShapeParameter, value: float) -> int:
 def convert_from_linearised(
     problem: Problem, estimate: Estimate, theta: Array, held: dict[str, str]
 ) -> Estimate:
-    """An estimate of a linearised model as one of the model at its shapes.
+    """An estimate of a linearised problem as one of the model at its shapes.
 
-    Parameters
-    ----------
-    problem : Problem
-        The linearised one.
-    theta : ndarray
-        Its full set.
-    held : dict of str to str
-        Shapes that were not estimated, and why.
+    Theta is the full set, `held` why some of the shapes were not estimated.
     """
     idim, base = problem.idim, problem.base
     own = base.kept < idim.plain
@@ -336,12 +325,8 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     """The best linear parameters at the shapes about which a problem is linearised.
 
     Friction is kept positive, whatever the method: without, the best shape is often one that
-    imitates something else with a negative parameter, where no method recovers from it.
-
-    Parameters
-    ----------
-    sigma : ndarray, shape (groups,), optional
-        To start from.
+    imitates something else with a negative parameter, where no method recovers from it. Sigmas
+    start from those that are given.
     """
     base = problem.base
     free = base.kept >= problem.idim.plain
@@ -517,10 +502,7 @@ def fit_at_usual_shapes(problem: Problem) -> Projected:
 def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
     """Full sets to start from: with shapes that fit each drive alone, and with the usual ones.
 
-    Parameters
-    ----------
-    first : Projected
-        At the usual shapes.
+    The problem is given as it is fitted at the usual shapes.
     """
     idim = first.problem.idim
     usual, screened = first.theta, first.theta
@@ -632,15 +614,10 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
 def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds.
 
-    What Gauss-Newton leaves out of the curvature, large where errors are, is added for each shape
+    What Gauss-Newton leaves out of the curvature, large where errors are, is learnt for each shape
     as gradients at the places that were tried tell it (a secant, as Dennis, Gay and Welsch 1981,
     but of a diagonal: drives hardly depend on each other). Without, a single drive whose steps
     are too long has all others damped.
-
-    Parameters
-    ----------
-    learn : bool
-        Whether to add it.
     """
     here, damping = start, DAMPING
     bend = np.zeros(int(np.sum(here.free)))

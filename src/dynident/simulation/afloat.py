@@ -57,10 +57,7 @@ class BaseSensors:
 def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:
     """The contacts of a robot as feet: a point each, or the corners of a sole.
 
-    Parameters
-    ----------
-    sole : tuple of float, optional
-        Half length and half width of contacts that bear moments [m].
+    The sole is half the length and half the width of contacts that bear moments [m].
     """
     for contact in robot.contacts:
         if contact.surface and sole is None:
@@ -82,17 +79,9 @@ def record_floating(
 ) -> Recording:
     """Have a robot move on its contacts, and log it.
 
-    Parameters
-    ----------
-    loop : Loop
-        As `simulate_floating` takes it.
-    theta : ndarray, shape (standard parameters,)
-    sole : tuple of float, optional
-        Of contacts that bear moments, half length and half width [m].
-    sensors : Sensors
-        Of the joints; what they see is added to the motion, and no controller sees it.
-    progress : callable
-        Called with "simulation" and the share that is done.
+    The loop is as `simulate_floating` takes it, the sole of contacts that bear moments, half length
+    and half width [m]. What the joints' sensors see is added to the motion, and no controller sees
+    it. `progress` is called with "simulation" and the share that is done.
     """
     robot, reference = loop.idim.robot, loop.reference
     if sensors.jitter > 0.0:

@@ -127,13 +127,8 @@ def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
     """Have what a rollout needs compiled in processes of their own, unless that has been done.
 
     It takes half a minute. That a method simulates is known when a study is read: what is done
-    until its first rollout, and the other processors, are time for it.
-
-    Parameters
-    ----------
-    parts : tuple of int
-        0 is a rollout from its beginning, which who rolls out compiles anyway; 1 its longest
-        functions.
+    until its first rollout, and the other processors, are time for it. Part 0 is a rollout from its
+    beginning, which who rolls out compiles anyway; part 1 its longest functions.
     """
     if not is_compiled(advance_rollout):
         compile_beside("dynident.simulation.rehearsal", parts)

@@ -51,10 +51,7 @@ class LinearPlant:
 def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     """The robot of a loop about its start, at rest.
 
-    Parameters
-    ----------
-    steep : bool
-        With the slope that Coulomb friction has at standstill, or that beyond it.
+    With the `steep` slope that Coulomb friction has at standstill, or that beyond it.
     """
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
