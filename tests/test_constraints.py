@@ -165,7 +165,7 @@ def test_a_drive_that_never_moves_has_the_unit_of_the_others():
     still = [k for k, name in enumerate(base.names) if name.startswith("fv3")]
     A[:, still] = 0.0
     space = build_standard_space(base, A, system.b)
-    units = dict(zip(space.names, space.unit, strict=True))
+    units = dict(zip(space.idim.names, space.unit, strict=True))
     assert units["fv3"] == min(units["fv1"], units["fv2"])
 
 

@@ -57,11 +57,6 @@ class Space:
             return np.asarray(self.base.matrix * self.unit)
         return np.diag(self.unit)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the unknowns."""
-        return self.idim.names if self.standard else self.base.names
-
     def value(self, x: Array) -> Array:
         """Parameters in SI units."""
         return np.asarray(self.unit * x)

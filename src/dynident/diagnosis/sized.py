@@ -25,6 +25,7 @@ from dynident.diagnosis.suspicion import (
     make_mendable_suspicion,
 )
 from dynident.filters.blocks import low_pass_signals
+from dynident.filters.filters import interpolate_rows
 from dynident.instants.motion import BASE, WRENCHES
 from dynident.recording.mend import (
     Mending,
@@ -375,7 +376,8 @@ def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
 
     Those with all joints late, shape (m,), and with one of them late, shape (n, m).
     """
-    problem, moved = s.problem, [s.delayed(time) for time in times]
+    problem = s.problem
+    moved = [interpolate_rows(s.torque, np.asarray(s.instant + t * s.rate)) for t in times]
     weights, total = problem.scale, problem.system.b
     squares = weights * problem.squares
     projected: Array = np.repeat(total[:, None], len(times), axis=1)

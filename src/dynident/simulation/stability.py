@@ -258,10 +258,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     else:
         queue = 2 * n + n * m
         closed[queue : queue + n, : 2 * n], closed[queue : queue + n, rest] = feed, read_z
-        for k in range(1, late):
-            closed[queue + k * n : queue + (k + 1) * n, queue + (k - 1) * n : queue + k * n] = (
-                np.eye(n)
-            )
+        closed[queue + n :, queue : size - n] = np.eye((late - 1) * n)
         closed[: 2 * n, size - n :] = act
     if not np.all(np.isfinite(closed)):
         return np.inf, name_fastest_joint(loop, np.tile(~np.isfinite(closed[:n]).all(axis=1), 2))
