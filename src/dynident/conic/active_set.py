@@ -86,11 +86,8 @@ def certify_answer(
 class Linearised:
     """Active constraints around a point: ``c + C dx = 0``, and their curvature.
 
-    Attributes
-    ----------
-    F : ndarray, shape (f, unknowns)
-        ``||F dx||^2`` is what the turning of the null directions adds to the criterion
-        ``||A x - b||^2``.
+    ``||F dx||^2`` is what the turning of the null directions adds to the criterion
+    ``||A x - b||^2``.
     """
 
     c: Array

@@ -20,10 +20,8 @@ mass is far off, and where only its moments are."""
 class Disbelief:
     """A link that is not that of the robot file.
 
-    Attributes
-    ----------
-    mass, most : float
-        Its mass over that of the file, and that of its moments (a direction's) which is farthest.
+    Its mass is so many times that of the file, and that of its moments (a direction's) which is
+    farthest, `most`.
     """
 
     body: int

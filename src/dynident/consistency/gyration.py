@@ -43,7 +43,6 @@ class Gyration:
 
     Attributes
     ----------
-    link : str
     radius : float
         [m]; 0 asks for a positive definite pseudo-inertia and no more.
     source : str

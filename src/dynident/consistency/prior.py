@@ -155,13 +155,7 @@ METRICS: dict[str, Metric] = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Belief, metric and weight.
-
-    Attributes
-    ----------
-    metric : str
-        Name in `METRICS`.
-    """
+    """Belief, metric (by its name in `METRICS`) and weight."""
 
     belief: Belief
     metric: str = "pullback"

@@ -44,10 +44,7 @@ class Law:
 class Menu:
     """All laws that one joint may have, and the wide model of their parts.
 
-    Attributes
-    ----------
-    tiers : tuple of tuple of Law
-        The usual law; laws of the speed with more and more parameters.
+    The first tier is the usual law; laws of the speed with more and more parameters follow.
     """
 
     parts: tuple[str, ...]

@@ -356,7 +356,7 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     """
     s = case.scene
     idim, kept = s.base.idim, np.array(s.base.kept)
-    own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
+    own = [k for k, c in enumerate(idim.drive_columns, idim.inertial) if c.friction is not None]
     places = np.flatnonzero(np.isin(kept, own))
     if not s.beside or not len(places):
         return

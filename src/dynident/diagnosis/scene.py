@@ -63,7 +63,6 @@ class Scene:
         Share of each group's torque that any model leaves, as far as the drives' limits tell.
     logged_torque : ndarray, shape (kept samples, n), or None
         Of joints whose torques something was added to: errors stay shares of these.
-    others : Others
     """
 
     motion: MotionAt

@@ -27,13 +27,7 @@ STILL = "still"
 
 @dataclass(frozen=True)
 class Sign:
-    """Something that a signal shows by itself.
-
-    Attributes
-    ----------
-    size : float
-        Share of the signal that is wrong; one where that has no size.
-    """
+    """Something that a signal shows by itself, and the share of it that is wrong; 1 of no size."""
 
     kind: str
     what: str

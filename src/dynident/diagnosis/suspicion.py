@@ -206,11 +206,6 @@ class Case:
         """Of the joints."""
         return self.robot.joint_names
 
-    def rubs(self, parameter: int) -> bool:
-        """Whether a standard parameter is one of friction."""
-        idim = self.scene.base.idim
-        return idim.drive_columns[parameter - idim.inertial].friction is not None
-
     @cached_property
     def of_others(self) -> Array:
         """The best consistent model of the logs beside it."""

@@ -75,10 +75,7 @@ class TrackingCase:
 class Otherwise(NamedTuple):
     """A suspicion, and the log, or all logs, as they would be read then.
 
-    Attributes
-    ----------
-    by_file : bool
-        Whether the file's bodies alone tell it, and so have to explain something of the log.
+    What the file's bodies alone tell, `by_file`, has to explain something of the log.
     """
 
     suspicion: Suspicion

@@ -126,13 +126,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Clock:
-    """How long may be searched, and proved.
-
-    Attributes
-    ----------
-    begun : float
-        Reading of the monotonic clock [s].
-    """
+    """How long may be searched and proved, begun at a reading of the monotonic clock [s]."""
 
     begun: float = 0.0
     seconds: float = np.inf

@@ -32,7 +32,6 @@ class Hand:
 
     Attributes
     ----------
-    tree : Tree
     family : Family
         Splines fine enough to follow the curve.
     """

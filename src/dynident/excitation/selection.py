@@ -199,13 +199,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Offer:
-    """A block on offer.
-
-    Attributes
-    ----------
-    factor : ndarray, shape (at most base parameters, base parameters)
-        Of its weighted rows.
-    """
+    """A block on offer, with the factor of its weighted rows, as wide as the base parameters."""
 
     block: Block
     factor: Array

@@ -104,13 +104,7 @@ class Harmonics(Part):
 
 @dataclass(frozen=True)
 class Pieces(Part):
-    """Polynomials between knots.
-
-    Attributes
-    ----------
-    polynomial : PPoly
-        Its coefficients have shape (degree + 1, pieces, functions).
-    """
+    """Polynomials between knots, of coefficients of shape (degree + 1, pieces, functions)."""
 
     polynomial: PPoly
 

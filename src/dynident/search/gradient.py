@@ -78,10 +78,8 @@ class Descended:
     Attributes
     ----------
     beta : ndarray, shape (base parameters,)
-    iterations : int
     condition : float
         Largest curvature over the smallest, in units of the ranges.
-    words : str
     """
 
     beta: Array

@@ -115,13 +115,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where a search's state is kept.
-
-    Attributes
-    ----------
-    origin : Origin
-        What it has to fit.
-    """
+    """Where a search's state is kept, and what it has to fit."""
 
     path: Path
     origin: Origin

@@ -101,7 +101,7 @@ def estimate_with_shapes(
         own = [shape.name not in held for shape in found.problem.idim.shape_parameters]
         near = np.flatnonzero([True] * problem.idim.plain + own)
         theta[near] = start[near]
-    walk = Walk.start(theta)
+    walk = Walk(theta, np.zeros(len(theta)), np.ones(len(theta)))
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
         here = found.problem.linearised(walk.theta)
@@ -148,11 +148,6 @@ class Walk:
     step: Array
     shares: Array
     past: tuple[tuple[Array, Array], ...] = ()
-
-    @classmethod
-    def start(cls, theta: Array) -> Walk:
-        """Nothing has been seen of the steps yet."""
-        return cls(theta, np.zeros(len(theta)), np.ones(len(theta)))
 
     def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
         """Towards the full set that came out under these sigmas."""
@@ -532,12 +527,8 @@ def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
 class Seen:
     """What one friction sees, and the torque that is left for it where its joint has rows.
 
-    Filters are left out: it is for a start.
-
-    Attributes
-    ----------
-    stretches : tuple of (Signals, ndarray of int, float)
-        Stretches of a motion, which of their samples have rows, and their rate [Hz].
+    Filters are left out: it is for a start. Stretches of a motion come with their samples that have
+    rows, and their rate [Hz].
     """
 
     model: FrictionModel

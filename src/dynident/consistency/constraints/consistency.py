@@ -82,10 +82,7 @@ class MassInertia:
 class PositiveDrives:
     """Rotor inertias and friction parameters positive (ardiani2024, eq. 19).
 
-    Attributes
-    ----------
-    floor : float
-        In units of the parameter that would explain all of the torque.
+    The floor is in units of the parameter that would explain all of the torque.
     """
 
     floor: float = FLOOR
