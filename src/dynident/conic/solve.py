@@ -251,16 +251,11 @@ def finish_solution(
 
 
 class Repeated:
-    """The same cones around an answer, with one right-hand side after another.
+    """The same cones around an answer x, with one right-hand side after another.
 
     For replicates, which need no certificate of their own: the matrices are built once, and
     one solution of moderate accuracy is taken as it is. Each is solved from the beginning, so
     that it is the same whatever was solved before it, and by whom.
-
-    Parameters
-    ----------
-    x : ndarray, shape (unknowns,)
-        The answer.
     """
 
     def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:

@@ -114,14 +114,8 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     With the prior's rows P and the regrouping M, both of scaled unknowns: ``M dx ~ N(0, C)``, the
     lift of which is least in P, and along ``M dx = 0`` the prior itself, about where it would
     have the set. Directions that P does not see are not spread. Of a metric that is not quadratic
-    its model at the estimate.
-
-    Parameters
-    ----------
-    admitted : FeasibleSet
-        Of standard parameters.
-    theta : ndarray, shape (standard parameters,)
-        Near the estimate, or it.
+    its model at the estimate. The unknowns are standard parameters, theta is near the estimate, or
+    it.
     """
     space, prior = admitted.space, admitted.prior
     unit, count = space.unit, len(space.unit)

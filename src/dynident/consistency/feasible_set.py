@@ -65,13 +65,7 @@ class FeasibleSet:
     open: Array
 
     def solve(self, system: System, warm: FeasiblePoint | None = None) -> FeasiblePoint:
-        """The admitted parameters that fit a system best.
-
-        Parameters
-        ----------
-        warm : FeasiblePoint, optional
-            Answer to a system nearby.
-        """
+        """The admitted parameters that fit a system best, by those of one nearby where it is known."""
         point = self._quadratic(system, None, warm)
         if self.prior.fixed or self.prior.empty:
             return point
@@ -202,12 +196,8 @@ def build_feasible_set(
 ) -> FeasibleSet:
     """The admissible set of a problem.
 
-    Parameters
-    ----------
-    system : System
-        Weighted rows that scale the unknowns and tell which directions are open.
-    gyrations : tuple of Gyration, optional
-        Least radii of gyration, those that are known of the robot by default.
+    Weighted rows scale the unknowns and tell which directions are open; the least radii of gyration
+    are those that are known of the robot by default.
     """
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space

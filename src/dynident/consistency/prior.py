@@ -186,10 +186,7 @@ class Prior:
     def rows(self, parameters: int, theta: Array | None = None) -> tuple[Array, Array]:
         """Rows and target over the standard parameters, in SI units.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (parameters,), optional
-            Where a metric that is not fixed takes its model; the centre by default.
+        A metric that is not fixed takes its model at theta, by default at the centre.
         """
         bodies = () if self.empty else self.belief.bodies
         rows, target = np.zeros((10 * len(bodies), parameters)), np.zeros(10 * len(bodies))

@@ -349,14 +349,9 @@ def take_scene(
     sets: Sequence[tuple[str, ...]] = (),
     most: int = limit.MOST,
 ) -> Scene:
-    """Low-pass a log's signals alike, and keep some of its instants.
+    """Low-pass a log's signals alike, and keep some of its instants, as many as `most`.
 
-    Parameters
-    ----------
-    sets : sequence of tuple of str
-        Unmeasured contacts that bear somewhere in any of the logs.
-    most : int
-        How many instants.
+    Sets are unmeasured contacts that bear somewhere in any of the logs.
     """
     log = generalise_samples(base.idim, samples)
     robot, tree, n = base.idim.robot, base.idim.tree, base.idim.robot.n

@@ -207,25 +207,9 @@ def fourier(
 ) -> Family:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
 
-    A period starts and ends at rest; or, with a ramp, quintic polynomials lead from rest
-    into it and out of it.
-
-    Parameters
-    ----------
-    duration : float
-        Of a period: the fundamental is its inverse [s].
-    harmonics : int
-        Multiples of the fundamental.
-    avoid : sequence of (low, high)
-        Bands around resonances that no harmonic enters [Hz].
-    ramp : float
-        Time of the ramps before the first and after the last period [s]; 0 for rest at the
-        ends of each period.
-
-    Raises
-    ------
-    InputError
-        When too few harmonics are left.
+    A period, of which the fundamental is the inverse, starts and ends at rest; or, with a ramp [s],
+    quintic polynomials lead from rest into the first one and out of the last. No harmonic enters
+    the bands around resonances that are to be avoided [Hz]; enough of them have to be left.
     """
     numbers = np.arange(1, harmonics + 1)
     hz = numbers / duration
@@ -282,14 +266,7 @@ def build_quintic_pieces(x: Array, states: Array) -> PPoly:
 def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
     """Quintic B-splines from rest to rest.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    intervals : int
-        Between equidistant knots.
-    knots : array_like, optional
-        Increasing instants inside of the duration instead [s].
+    Between equidistant knots, or at increasing instants inside of the duration [s].
     """
     from scipy.interpolate import BSpline, PPoly
 
@@ -319,20 +296,8 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
 def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
-    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
-
-    Parameters
-    ----------
-    duration : float
-        Of all moves [s].
-    points : int
-        That are searched, the first and the last among them.
-    smoothing : float
-        From just above 0 to 1.
-
-    Raises
-    ------
-    InputError
+    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps, from just
+    above 0 to 1. The first and the last point are searched as the others.
     """
     from scipy.interpolate import PPoly
 
@@ -357,19 +322,8 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
 def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
-    At the points they have no acceleration.
-
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, which are at rest.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+    At the points they have no acceleration. They are equidistant in time, the first and the last
+    among them, which are at rest.
     """
     if points < 2:
         raise InputError("excitation: quintic needs two or more points")
@@ -385,17 +339,7 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
 def cartesian(duration: float = 10.0, points: int = 8) -> Family:
     """Splines for random motions of the hand through points in space: see `excitation.hand`.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, where it is at rest.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+    These are equidistant in time, the first and the last among them, where it is at rest.
     """
     if points < 2:
         raise InputError("excitation: cartesian needs two or more points")

@@ -156,16 +156,9 @@ def run_search(
 ) -> tuple[P, str]:
     """Where a search ends, and why there.
 
-    Parameters
-    ----------
-    options : str
-        What the answer depends on beside the task, the number of steps aside.
-    rng : Generator
-        Of `begin` and `step` alone: it is part of the state.
-    kind : type
-        Of the places.
-    begin, step : callable
-        The first place, and the one after another.
+    From the first place, that of `begin`, each `step` leads to another one of the same kind. The
+    options are what the answer depends on beside the task, the number of steps aside; the generator
+    is of `begin` and `step` alone: it is part of the state.
     """
     shelf, place = None, None
     if run.keeping.search_state is not None:

@@ -416,10 +416,7 @@ def advance_floating(  # type: ignore[no-untyped-def]
 ):
     """Roll on from sample `start` to `stop`, in `steps` a sample where the tolerance lets.
 
-    Returns
-    -------
-    (status, sample, velocity)
-        DONE, or why not, when, and at which velocity.
+    Returns status, sample and velocity: DONE, or why not, when, and at which velocity.
     """
     q, dq, z, memory = state.q, state.dq, state.z, state.memory
     SQ, SV, SM = state.SQ, state.SV, state.SM
