@@ -65,7 +65,7 @@ class FeasibleSet:
     open: Array
 
     def solve(self, system: System, warm: FeasiblePoint | None = None) -> FeasiblePoint:
-        """The admitted parameters that fit a system best, by those of one nearby where it is known."""
+        """The admitted parameters that fit a system best; those of one nearby make it quicker."""
         point = self._quadratic(system, None, warm)
         if self.prior.fixed or self.prior.empty:
             return point
