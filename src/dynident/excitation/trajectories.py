@@ -209,7 +209,12 @@ def fourier(
 
     A period, of which the fundamental is the inverse, starts and ends at rest; or, with a ramp [s],
     quintic polynomials lead from rest into the first one and out of the last. No harmonic enters
-    the bands around resonances that are to be avoided [Hz]; enough of them have to be left.
+    the bands around resonances that are to be avoided [Hz].
+
+    Raises
+    ------
+    InputError
+        When too few harmonics are left.
     """
     numbers = np.arange(1, harmonics + 1)
     hz = numbers / duration
@@ -298,6 +303,11 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
 
     The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps, from just
     above 0 to 1. The first and the last point are searched as the others.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points, or another smoothing.
     """
     from scipy.interpolate import PPoly
 
@@ -324,6 +334,11 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
 
     At the points they have no acceleration. They are equidistant in time, the first and the last
     among them, which are at rest.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points.
     """
     if points < 2:
         raise InputError("excitation: quintic needs two or more points")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -34,6 +34,11 @@ class Keeping(Options):
     ] = None
 
 
+def leave_sets(sets: Array) -> Array:
+    """Of a search without bounds of its own."""
+    return sets
+
+
 @dataclass(frozen=True, eq=False)
 class Searchable:
     """Numbers between bounds, and a criterion that counts as chi-squared.
@@ -61,7 +66,7 @@ class Searchable:
     begin: Array
     triangle: Array
     cost: Callable[[Array], Array]
-    within: Callable[[Array], Array] = field(default=lambda sets: sets)
+    within: Callable[[Array], Array] = leave_sets
 
 
 @dataclass(frozen=True)
