@@ -129,8 +129,7 @@ class Fitting(Options):
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
         "axes along which the base is mounted on springs and dampers, which are fitted too, links "
-        "being "
-        "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
+        "being fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
     hindered: Annotated[
         Literal["left-out", "fitted"],
