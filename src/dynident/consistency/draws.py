@@ -65,13 +65,9 @@ class Normal:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Points within the cones, and how they were had.
+    """Points within the cones, shape (count, unknowns), and how they were had.
 
-    Attributes
-    ----------
-    x : ndarray, shape (count, unknowns)
-    share : float
-        Of the normal distribution that lies within the cones, as `TRIALS` draws of it tell.
+    The share of the normal distribution that lies within the cones is as `TRIALS` draws of it tell.
     """
 
     x: Array

@@ -83,12 +83,7 @@ def compute_gain_percent(before: Array, after: Array) -> float:
 class Left:
     """Squared errors of the rows that were left out, in units of each group's sigma.
 
-    Attributes
-    ----------
-    squares : ndarray, shape (blocks,)
-        Of all rows.
-    own : float
-        Of those that a decision is about.
+    Of all rows, shape (blocks,), and of those that a decision is about, in one number.
     """
 
     squares: Array

@@ -123,14 +123,9 @@ def choose_columns(
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """The friction of each joint.
+    """The friction of each joint, and the columns of the model with it.
 
-    Attributes
-    ----------
-    standing : frozenset of int
-        The columns of the model with it.
-    errors : ndarray, shape (blocks, groups)
-        Squared, of the rows that were left out.
+    The errors are squared, of the rows that were left out, shape (blocks, groups).
     """
 
     decision: Decision

@@ -30,10 +30,7 @@ INSIDE = 0.95
 class Hand:
     """Draws motions of the last link's frame, and finds the joints' motions.
 
-    Attributes
-    ----------
-    family : Family
-        Splines fine enough to follow the curve.
+    The family are splines fine enough to follow the curve.
     """
 
     tree: Tree

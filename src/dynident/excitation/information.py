@@ -30,14 +30,7 @@ from dynident.friction.model import Signals
 
 @dataclass(frozen=True)
 class WeightedMotion:
-    """Instants of a motion, each for a stretch of time.
-
-    Attributes
-    ----------
-    q, dq, ddq : ndarray, shape (instants, n)
-    duration : ndarray, shape (instants,)
-        Of the stretches [s].
-    """
+    """Instants of a motion, shape (instants, n), each for a stretch of time [s]."""
 
     q: Array
     dq: Array

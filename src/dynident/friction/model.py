@@ -84,12 +84,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Trace:
-    """States of a friction model along a motion.
+    """States of a friction model along a motion, shape (samples, states).
 
-    Attributes
-    ----------
-    z : ndarray, shape (samples, states)
-    by_shape : ndarray, shape (samples, states, shapes)
+    And their derivatives, shape (samples, states, shapes).
     """
 
     z: Array

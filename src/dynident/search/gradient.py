@@ -75,11 +75,7 @@ def gradient(
 class Descended:
     """Where a descent ended.
 
-    Attributes
-    ----------
-    beta : ndarray, shape (base parameters,)
-    condition : float
-        Largest curvature over the smallest, in units of the ranges.
+    The condition is the largest curvature over the smallest, in units of the ranges.
     """
 
     beta: Array

@@ -101,15 +101,7 @@ P = TypeVar("P", bound=Place)
 
 @dataclass(frozen=True)
 class Run:
-    """How a search is run.
-
-    Attributes
-    ----------
-    most : int
-        Steps.
-    patience : int
-        Steps without a gain that are the last.
-    """
+    """How a search is run: its steps at most, and how many without a gain are the last."""
 
     most: int
     patience: int

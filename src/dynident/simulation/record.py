@@ -16,14 +16,9 @@ from dynident.simulation.sensors import Sensors, logged, position_noise
 
 @dataclass(frozen=True)
 class Recorded:
-    """A simulated motion and its log.
+    """What was logged of a simulated motion, and what was the case.
 
-    Attributes
-    ----------
-    recording : Recording
-        What was logged: positions and torques as the sensors give them, with the reference.
-    motion : Motion
-        What was the case.
+    The log has positions and torques as the sensors give them, with the reference.
     """
 
     recording: Recording
