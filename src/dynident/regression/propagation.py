@@ -17,7 +17,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import map_wrench_to_joints
+from dynident.dynamics.contacts import evaluate_levers, map_wrench_to_joints
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import (
     count_filter_edge,
@@ -266,20 +266,10 @@ class Propagation:
         """``J_l^T`` times the noise of each measured component, shape (samples, m, dof)."""
         idim = self.problem.idim
         found = [np.zeros((len(where), 0, idim.tree.dof))]
-        if wrench is not None:
-            for contact in idim.robot.contacts:
-                if contact.name not in log.wrenches:
-                    continue
-                zero = np.zeros((len(where), contact.components))
-                none = map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], zero)
-                for i in range(contact.components):
-                    unit = zero.copy()
-                    unit[:, i] = wrench[i >= 3]
-                    one = (
-                        map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], unit)
-                        - none
-                    )
-                    found.append(one[:, None])
+        for contact in () if wrench is None else idim.robot.contacts:
+            if contact.name in log.wrenches:
+                levers = evaluate_levers(idim.tree, idim.robot, contact, log.q[where])
+                found.append(np.repeat(wrench, 3)[: contact.components, None] * levers)
         return np.concatenate(found, axis=1)
 
 

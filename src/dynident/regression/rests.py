@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, find_runs
 from dynident.core.errors import InputError
 from dynident.dynamics.equations import CREEPING
 from dynident.filters.blocks import find_run_extremes
@@ -131,19 +131,13 @@ def find_rests(log: Samples) -> list[tuple[slice, Array]]:
         if log.kept is not None:
             still &= log.kept[start:stop]
         end, sides = 0, np.zeros(dq.shape[1])
-        for a, b in find_stretches(still):
+        for a, b in find_runs(still):
             if b - a >= least:
                 way = log.q[start + a] - log.q[start + end]
                 sides = find_sides(dq[end:a], way, slow, sides)
                 cut, end = max(edge, round(SETTLING * (b - a))), b
                 found.append((slice(start + a + cut, start + b - cut), sides))
     return found
-
-
-def find_stretches(inside: Booleans) -> list[tuple[int, int]]:
-    """First samples of the stretches in which something holds, and those after their last."""
-    steps = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
-    return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
 
 def find_sides(dq: Array, way: Array, slow: Array, before: Array) -> Array:
