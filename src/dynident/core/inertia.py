@@ -35,19 +35,10 @@ PSEUDO_INERTIA_BASIS = _build_pseudo_inertia_basis()
 
 
 def to_pseudo_inertia(phi: npt.ArrayLike) -> Array:
-    """Pseudo-inertia matrices of 10-vectors.
+    """Pseudo-inertia matrices (..., 4, 4) of 10-vectors (..., 10) [kg, kg m, kg m^2].
 
-    Parameters
-    ----------
-    phi : array_like, shape (..., 10)
-        Inertial parameters in the order of `INERTIAL` [kg, kg m, kg m^2].
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-        ``[[Sigma, m c], [m c^T, m]]`` with ``Sigma = 1/2 tr(I) 1 - I``
-        (ardiani2024, eq. 17). The body is physically consistent exactly when this
-        matrix is positive definite.
+    ``[[Sigma, m c], [m c^T, m]]`` with ``Sigma = 1/2 tr(I) 1 - I`` (ardiani2024, eq. 17). The body
+    is physically consistent exactly when this matrix is positive definite.
     """
     return np.tensordot(np.asarray(phi, dtype=float), PSEUDO_INERTIA_BASIS, axes=(-1, 0))
 

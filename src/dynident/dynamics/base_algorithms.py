@@ -75,16 +75,8 @@ class Basis:
 def find_basis(idim: Idim, by: str, seed: int = 0) -> Basis:
     """Base parameters by an algorithm of `ALGORITHMS`, from the regressor at random states.
 
-    Parameters
-    ----------
-    by : str
-    seed : int
-        Of the random states; of `svd` the combinations depend on it, their space does not.
-
-    Raises
-    ------
-    ComputationError
-        When the rank is not clear-cut.
+    Of `svd` the combinations depend on the seed of the states, their space does not. Refused where
+    the rank is not clear-cut.
     """
     W = draw_random_rows(idim, seed, PLAIN)
     # a triangle has the dependencies of all rows, and their lengths

@@ -134,15 +134,9 @@ def list_chain_bodies(tree: Tree, body: int) -> Integers:
 def follow_frame(
     tree: Tree, body: int, rotation: Array, translation: Array, q: Array
 ) -> FrameMotion:
-    """A frame on a body along a motion.
+    """A frame on a body of the tree along a motion q, shape (samples, nq).
 
-    Parameters
-    ----------
-    body : int
-        Its index in the tree.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the frame in the body's [m].
-    q : ndarray, shape (samples, nq)
+    Rotation (3, 3) and translation (3,) place it in the body's [m].
     """
     samples, floating = len(q), bool(tree.kind[0] == 2)
     found = FrameMotion(
@@ -168,11 +162,7 @@ def map_wrench_to_joints(
 ) -> Array:
     """``J^T f`` of a contact's wrench as it was logged, shape (samples, dof).
 
-    Parameters
-    ----------
-    q : ndarray, shape (samples, nq)
-    wrench : ndarray, shape (samples, 3 or 6)
-        In the contact's `axes` [N, Nm].
+    The wrench is in the contact's `axes`, shape (samples, 3 or 6) [N, Nm].
     """
     return apply_levers(evaluate_levers(tree, robot, contact, q), contact, wrench)
 
@@ -196,14 +186,8 @@ def build_tilt_columns(J: Array, contact: Contact, wrench: Array) -> Array:
     """What a sensor that is turned by a small angle misses, per axis, shape (samples, 3, dof).
 
     The wrench in the stated axes is ``f + r x f``, force and moment alike: ``J^T [f]_x`` per angle
-    on the side of the parameters [Nm/rad, N/rad].
-
-    Parameters
-    ----------
-    J : ndarray, shape (samples, components, dof)
-        From `evaluate_levers`.
-    wrench : ndarray, shape (samples, components)
-        As it was logged [N, Nm].
+    on the side of the parameters [Nm/rad, N/rad]. J is of `evaluate_levers`, the wrench as it was
+    logged, shape (samples, components) [N, Nm].
     """
     parts = (wrench - contact.bias[: contact.components]).reshape(len(wrench), 1, -1, 3)
     turned = np.cross(np.eye(3)[None, :, None], parts).reshape(len(wrench), 3, -1)
@@ -244,20 +228,10 @@ def fill_chain_motion(tree, quaternion, position, trigonometry, dq, ddq, chain, 
 def evaluate_seat_motion(
     tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]
 ) -> Array:
-    """Motion of a frame on a robot, in the frame's axes.
+    """Motion of a frame, the seat, on a robot, in the frame's axes, shape (samples, 9).
 
-    Parameters
-    ----------
-    seat : Contact
-        The frame.
-    motion : tuple of ndarray
-        q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof).
-
-    Returns
-    -------
-    ndarray, shape (samples, 9)
-        Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
-        gravity) [rad/s, rad/s^2, m/s^2].
+    Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+    gravity) [rad/s, rad/s^2, m/s^2].
     """
     q, dq, ddq = motion
     floating = bool(tree.kind[0] == 2)

@@ -49,17 +49,8 @@ def differentiate_regressor_sum(
 ) -> tuple[Array, Array, Array]:
     """Gradient of ``sum_jk weights_jk W_jk`` by position, speed and acceleration.
 
-    Parameters
-    ----------
-    tree : Tree
-        On a fixed base.
-    weights : ndarray, shape (samples, dof, bodies, 10)
-        Of the entries of the regressor.
-    q, dq, ddq : ndarray, shape (samples, dof)
-
-    Returns
-    -------
-    by_q, by_dq, by_ddq : ndarray, shape (samples, dof)
+    Of a tree on a fixed base; the weights are of the regressor's entries, shape (samples, dof,
+    bodies, 10), all others (samples, dof).
     """
     found = np.zeros((3, len(q), tree.dof))
     M, K, D = np.empty((3, tree.dof, tree.dof))

@@ -58,7 +58,7 @@ class States(NamedTuple):
 def solve_forward_dynamics(
     tree: Tree, phi: Array, q: Array, dq: Array, tau: Array, rotors: Array | None = None
 ) -> Array:
-    """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11).
+    """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11), (samples, dof).
 
     Parameters
     ----------
@@ -67,10 +67,6 @@ def solve_forward_dynamics(
     q, dq, tau : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
     rotors : ndarray, shape (dof, dof), optional
         Rotor inertias seen at the joints, added to the mass matrix.
-
-    Returns
-    -------
-    ndarray, shape (samples, dof)
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else rotors
@@ -88,17 +84,14 @@ def solve_forward_dynamics(
 def differentiate_dynamics(
     tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array
 ) -> tuple[Array, Array]:
-    """Derivatives of the inverse dynamics by configuration and velocity.
+    """Derivatives of the inverse dynamics by configuration and velocity, (samples, dof, dof) each.
+
+    A free-flying base is turned and moved along its own axes.
 
     Parameters
     ----------
     phi : ndarray, shape (bodies, 10)
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    by_q, by_dq : ndarray, shape (samples, dof, dof)
-        A free-flying base is turned and moved along its own axes.
     """
     K, D = np.empty((2, len(q), tree.dof, tree.dof))
     M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)

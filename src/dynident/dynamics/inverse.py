@@ -164,18 +164,15 @@ def _pass_load(B, P):  # type: ignore[no-untyped-def]
 
 
 def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torques of the rigid bodies (recursive Newton-Euler).
+    """Torques of the rigid bodies (recursive Newton-Euler), shape (samples, dof).
+
+    ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
 
     Parameters
     ----------
     phi : ndarray, shape (bodies, 10)
         Inertial parameters, which need not be consistent: the map is linear in them.
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof)
-        ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
     """
     tau = np.empty((len(q), tree.dof))
     floating = bool(tree.kind[0] == 2)
@@ -296,16 +293,9 @@ def _add_to_parent(R, p, b, parent, c):  # type: ignore[no-untyped-def]
 
 
 def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
-    """Joint-space mass matrices (composite rigid bodies as summed pseudo-inertias).
+    """Joint-space mass matrices of bodies phi (bodies, 10) at q (samples, nq), (samples, dof, dof).
 
-    Parameters
-    ----------
-    phi : ndarray, shape (bodies, 10)
-    q : ndarray, shape (samples, nq)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof, dof)
+    Composite rigid bodies as summed pseudo-inertias.
     """
     out = np.empty((len(q), tree.dof, tree.dof))
     floating = bool(tree.kind[0] == 2)

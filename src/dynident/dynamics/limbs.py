@@ -78,14 +78,8 @@ def list_felt(tree: Tree, robot: Robot) -> tuple[Felt, ...]:
 def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
     """The motion of a limb as a floating robot, as the motion of its carrier makes it.
 
-    Its base is where nobody knows, turned as its own axes are: no wrench depends on that.
-
-    Parameters
-    ----------
-    tree, robot
-        Of the carrier.
-    motion : tuple of ndarray
-        Of the carrier.
+    Its base is where nobody knows, turned as its own axes are: no wrench depends on that. The tree
+    and the robot are the carrier's.
     """
     assert limb.seat is not None
     felt = evaluate_seat_motion(tree, robot, limb.seat, motion)

@@ -149,16 +149,10 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
 
 
 def evaluate_regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
-    """Regressor of the inertial parameters.
+    """Regressor of the inertial parameters, shape (samples, dof, 10 bodies).
 
-    Parameters
-    ----------
-    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof, 10 bodies)
-        ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns).
+    ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns), of q (samples, nq), dq and
+    ddq (samples, dof).
     """
     out = np.zeros((len(q), tree.dof * 10 * tree.bodies))
     fill_regressor(tree, build_dense_slots(tree), q, dq, ddq, out)

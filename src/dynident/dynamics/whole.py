@@ -204,15 +204,7 @@ class Model:
         return np.full(n, given)
 
     def refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
-        """Refuse friction that depends on more than the motion.
-
-        Parameters
-        ----------
-        what : str
-            That knows no more, for the message.
-        allowed : tuple of str
-            What else it knows.
-        """
+        """Refuse friction that depends on more than the motion and what is allowed beside."""
         more = sorted(self.idim.needs - {*allowed})
         if more:
             needs = " and the ".join(SIGNALS[need] for need in more)
@@ -223,18 +215,9 @@ class Model:
 
 
 def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
-    """Mean diagonal of the joint-space mass matrix, rotors included.
+    """Mean diagonal of the joint-space mass matrix, rotors included, shape (dof,) [kg m^2 or kg].
 
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    q : ndarray, shape (samples, nq)
-        Configurations to average over.
-
-    Returns
-    -------
-    ndarray, shape (dof,)
-        [kg m^2 or kg]
+    Over configurations, shape (samples, nq).
     """
     bodies, _ = idim.split(theta)
     rotors = idim.rotors(theta)

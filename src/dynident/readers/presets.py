@@ -343,20 +343,9 @@ PRESETS: dict[str, Preset] = {
 
 
 def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = False) -> Layout | None:
-    """The layout whose positions a log has for all joints.
+    """The layout whose positions a log, or a bag of topics, has for all joints of the robot.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Of its columns.
-    joints : sequence of str
-        Of the robot, locked ones included, in its order.
-    topics : bool
-        Whether the log is a bag.
-
-    Returns
-    -------
-    Layout or None
+    By the names of its columns; the joints are in the robot's order, locked ones included.
     """
     known = dict.fromkeys(names)
     for preset in PRESETS.values():

@@ -71,24 +71,15 @@ SOLE = 0.01
 
 
 def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
-    """F of ``S = F^T F``, the variance of ``sum_t u_t`` by the scatter of runs of time.
+    """F of ``S = F^T F``, the variance of ``sum_t u_t`` by the scatter of runs of time, and words.
 
     Errors may have any correlation that is shorter than a run, over time and between groups: the
     scores ``v_b = sum_t u_t`` of each run about the least-squares answer, in coordinates in which
     those of white errors have unit variance. What a fit has taken from its own runs is given back
     (Bell and McCaffrey 2002: CR2), and few runs are shrunk towards equal variances by as much as
-    their own scatter says (Ledoit and Wolf 2004), so that the sum knows all directions.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (groups,)
-        The sigmas that weighted the rows.
-
-    Returns
-    -------
-    F : ndarray, shape (parameters, parameters)
-        Triangular, and the same whatever the order of the runs.
-    words : str
+    their own scatter says (Ledoit and Wolf 2004), so that the sum knows all directions. The
+    weights are the sigmas that weighted the rows; F is triangular, and the same whatever the runs'
+    order.
     """
     system = rows.factors.weighted(weights)
     inverse = system.inverse()

@@ -186,12 +186,8 @@ def select_essential_parameters(
 def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essential:
     """The base parameters that are estimated, by a rule or as they were given.
 
-    Raises
-    ------
-    InputError
-        For names that are no base parameters', and friction with shapes.
-    ComputationError
-        When the log does not excite all base parameters, which a rule needs.
+    Refused are names that are no base parameters', friction with shapes, and, by a rule, logs that
+    do not excite all base parameters.
     """
     factors = problem.factors
     if problem.idim.shape:
@@ -214,13 +210,7 @@ def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essent
 
 
 def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
-    """Places of base parameters; the R of regrouped ones may be left out of their names.
-
-    Raises
-    ------
-    InputError
-        For a name that is none, with the nearest.
-    """
+    """Places of base parameters; the R of regrouped ones may be left out of their names."""
     places = {name.removesuffix("R"): k for k, name in enumerate(base.names)}
     places |= {name: k for k, name in enumerate(base.names)}
     for name in names:

@@ -40,11 +40,6 @@ def compute_impulse_responses(cutoff: float, rate: float) -> Array:
     """What q, dq and ddq make of one unit of one sample of a position, shape (3, samples).
 
     That of the zero-phase filter and of the differences behind it (`prepare`), as they are.
-
-    Parameters
-    ----------
-    cutoff, rate : float
-        [Hz]
     """
     half = 8 + (int(np.ceil(RINGING * rate / cutoff)) if cutoff < 0.5 * rate else 0)
     impulse = np.zeros((2 * half + 1, 1))
@@ -54,13 +49,10 @@ def compute_impulse_responses(cutoff: float, rate: float) -> Array:
 
 
 def propagate_white_noise(response: Array, taps: Array) -> Array:
-    """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise.
+    """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise, (3, 3).
 
-    Returns
-    -------
-    ndarray, shape (3, 3)
-        By parity the speed's noise is uncorrelated with the others', and ``cov(q, ddq)`` is about
-        ``-var(dq)``.
+    By parity the speed's noise is uncorrelated with the others', and ``cov(q, ddq)`` is about
+    ``-var(dq)``.
     """
     filtered = np.array([np.convolve(each, taps[::-1]) for each in response])
     return np.asarray(filtered @ filtered.T)

@@ -64,14 +64,9 @@ def average_rests(log: Samples) -> Samples:
     """The rests of a log in the place of its samples, those of one pose and approach averaged.
 
     A rest is a stretch in which all joints are slower than `find_standstill_speeds` for the time
-    that the log's `rests` say; a tenth at both ends is left out, and as much as the position filter
-    carries into it from the motion before and after. A joint has come from the side that
+    that the log's `rests` say; a tenth at both ends is left out, and as much as the position
+    filter carries into it from the motion before and after. A joint has come from the side that
     `find_sides` tells; one that has not moved yet has no row.
-
-    Raises
-    ------
-    InputError
-        When there is no rest, or what was logged cannot be averaged so.
     """
     assert log.rests is not None
     if log.averaging is not None or log.base is not None or log.wrenches or log.locked:
