@@ -167,11 +167,12 @@ def test_derivatives(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, dq, ddq = states(robot, SAMPLES)
     data = model.createData()
-    by_q, by_dq = differentiate_dynamics(build_tree(robot), phi, q, dq, ddq)
+    by_q, by_dq, by_ddq = differentiate_dynamics(build_tree(robot), phi, q, dq, ddq)
     for k in range(SAMPLES):
         pin.computeRNEADerivatives(model, data, pin_q(model, q[k]), dq[k], ddq[k])
         assert relative(by_q[k], data.dtau_dq) < TOLERANCE
         assert relative(by_dq[k], data.dtau_dv) < TOLERANCE
+    assert relative(by_ddq, compute_mass_matrix(build_tree(robot), phi, q)) < TOLERANCE
 
 
 def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, to_kernel_arrays
-from dynident.core.bundle import Bundle, keep_bundle
+from dynident.core.arrays import Array
+from dynident.core.bundle import keep_bundle
 from dynident.core.jit import entry
-from dynident.dynamics.forward import States
+from dynident.dynamics.forward import bundle_states
 from dynident.dynamics.spatial import (
     accelerate_bodies,
     find_room,
@@ -54,7 +54,7 @@ def differentiate_regressor_sum(
     """
     found = np.zeros((3, len(q), tree.dof))
     M, K, D = np.empty((3, tree.dof, tree.dof))
-    states = Bundle(States(*to_kernel_arrays(q, dq, ddq)))
+    states = bundle_states(q, dq, ddq)
     _add_regressor_derivatives(
         keep_bundle(tree), np.array(weights, dtype=float), states, find_room(tree), M,
         np.empty(tree.dof), K, D, *found,

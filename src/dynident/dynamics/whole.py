@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
-from dynident.dynamics.forward import solve_forward_dynamics
+from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.model import SIGNALS
 
 
@@ -221,5 +221,5 @@ def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
     """
     bodies, _ = idim.split(theta)
     rotors = idim.rotors(theta)
-    M = compute_mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    M = compute_mass_matrix(idim.tree, bodies, q)
     return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))
