@@ -10,17 +10,14 @@ from dynident.dynamics.forward import (
     differentiate_dynamics,
     solve_forward_dynamics,
 )
-from dynident.dynamics.inverse import compute_bias_torque, evaluate_inverse_dynamics
-from dynident.dynamics.regressor import evaluate_regressor
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.dynamics.tree import Tree, build_tree
 
 __all__ = [
     "Tree",
     "build_tree",
-    "compute_bias_torque",
     "compute_mass_matrix",
     "differentiate_dynamics",
     "evaluate_inverse_dynamics",
-    "evaluate_regressor",
     "solve_forward_dynamics",
 ]

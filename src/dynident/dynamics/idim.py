@@ -563,17 +563,6 @@ class Idim:
 
         return of
 
-    def signals(
-        self,
-        friction: int,
-        q: Array,
-        dq: Array,
-        width: Array | None = None,
-        conditions: Conditions = FREE,
-    ) -> Signals:
-        """What one of the `frictions` sees of a motion of the joints; see `view`."""
-        return self.view(q, dq, width, conditions)(friction)
-
     def follow(
         self,
         q: Array,

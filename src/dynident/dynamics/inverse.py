@@ -1,4 +1,4 @@
-"""Inverse dynamics and bias torques, batched over samples."""
+"""Inverse dynamics, batched over samples."""
 
 from __future__ import annotations
 
@@ -178,8 +178,3 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     phi, dq, ddq = to_kernel_arrays(phi, dq, ddq)
     _fill_torques(keep_bundle(tree), phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
     return tau
-
-
-def compute_bias_torque(tree: Tree, phi: Array, q: Array, dq: Array) -> Array:
-    """Coriolis, centrifugal and gravity torques N(q, dq), shape (samples, dof)."""
-    return evaluate_inverse_dynamics(tree, phi, q, dq, np.zeros_like(dq))

@@ -1,4 +1,4 @@
-"""The regressor: ``tau = W(q, dq, ddq) pi``, batched over samples.
+"""The regressor: ``tau = W(q, dq, ddq) pi`` (ardiani2024, eq. 3), batched over samples.
 
 For body b and a velocity whose screw in b's frame is (s_l, s_a), the row is
 ``s_l . f + s_a . n`` with the body's force and moment linear in its ten parameters.
@@ -118,15 +118,6 @@ def fill_regressor_samples(tree, quaternion, position, trigonometry, dq, ddq, sl
                         out[t, s] = e[i]
 
 
-def build_dense_slots(tree: Tree) -> Integers:
-    """Slots of the full regressor, flattened over (dof, 10 bodies)."""
-    slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
-    for b in range(tree.bodies):
-        for k in range(tree.path_length[b]):
-            slot[b, k] = tree.path[b, k] * 10 * tree.bodies + 10 * b + np.arange(10)
-    return slot
-
-
 def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, out: Array) -> None:
     """Write the entries that `slot` asks for into `out`.
 
@@ -146,14 +137,3 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
         slot,
         out,
     )
-
-
-def evaluate_regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
-    """Regressor of the inertial parameters, shape (samples, dof, 10 bodies).
-
-    ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns), of q (samples, nq), dq and
-    ddq (samples, dof).
-    """
-    out = np.zeros((len(q), tree.dof * 10 * tree.bodies))
-    fill_regressor(tree, build_dense_slots(tree), q, dq, ddq, out)
-    return out.reshape(len(q), tree.dof, 10 * tree.bodies)

@@ -119,8 +119,6 @@ class NoisyRows:
         those by q, dq and ddq times L of their covariance ``L L^T`` behind the group's filter.
     b : ndarray, shape (r, 3 n)
         Those of y.
-    W : ndarray, shape (r, m)
-        What one standard deviation of each component of the measured wrenches does.
     known : ndarray, shape (r,)
         Variance by the wrenches, behind the filter [(Nm or N)^2].
     """
@@ -130,7 +128,6 @@ class NoisyRows:
     sample: np.ndarray
     B: Array
     b: Array
-    W: Array
     known: Array
 
     def error(self, beta: Array) -> Array:
@@ -200,15 +197,15 @@ class Propagation:
                     D[:, j, a] = X[at, entries][:, places]
                     # rows of a linearised model have X shift in y
                     d[:, j, a] = y[at, g] + D[:, j, a] @ self.problem.base.shift[columns]
-            taps, W = log.filters[g].taps, forces[at, :, g]
-            known = np.sum(W**2, axis=1) * float(taps @ taps)
+            taps = log.filters[g].taps
+            known = np.sum(forces[at, :, g] ** 2, axis=1) * float(taps @ taps)
             # joints of other limbs reach no row of this one
             near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
             own = (rows.X[g], rows.y[g], rows.sample[g])
             root = np.swapaxes(through.roots[g][near], 1, 2)
             B = (root @ D[:, near]).reshape(len(at), 3 * len(near), len(columns))
             b = (root @ d[:, near, :, None]).reshape(len(at), 3 * len(near))
-            found.append(NoisyRows(*own, B, b, W, known))
+            found.append(NoisyRows(*own, B, b, known))
         return tuple(found)
 
     def _slopes(

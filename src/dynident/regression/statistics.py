@@ -6,7 +6,6 @@ the residuals themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,11 +67,6 @@ class Residuals:
     log: tuple[np.ndarray, ...]
     sample: tuple[np.ndarray, ...]
     error: tuple[Array, ...]
-
-    def named(self) -> Iterator[tuple[str, Array]]:
-        """Errors by the names of their groups."""
-        for group, error in zip(self.groups, self.error, strict=True):
-            yield group.name, error
 
 
 NO_RESIDUALS = Residuals((), (), (), ())
