@@ -34,10 +34,7 @@ def factor_runs(rows: Regression) -> tuple[tuple[Factors, ...], ...]:
     if rows.source.left is not None:
         return rows.source.left.blocks
     label = label_blocks(rows, RUNS)
-    return tuple(
-        factor_log_parts(rows, [(k, stretches)], label, RUNS)
-        for k, stretches in enumerate(rows.passes())
-    )
+    return tuple(factor_parts(rows, label, RUNS, [log]) for log in enumerate(rows.passes()))
 
 
 def label_blocks(problem: Regression, count: int) -> Label:
@@ -46,17 +43,15 @@ def label_blocks(problem: Regression, count: int) -> Label:
     return lambda log, group, sample: np.searchsorted(edges[log], sample, side="right")
 
 
-def factor_parts(problem: Problem, label: Label, count: int) -> tuple[Factors, ...]:
-    """Factors of parts of the rows, which a label tells apart."""
-    return factor_log_parts(problem, enumerate(problem.passes()), label, count)
-
-
-def factor_log_parts(
-    rows: Regression, logs: Iterable[tuple[int, Iterable[Rows]]], label: Label, count: int
+def factor_parts(
+    rows: Regression,
+    label: Label,
+    count: int,
+    logs: Iterable[tuple[int, Iterable[Rows]]] | None = None,
 ) -> tuple[Factors, ...]:
-    """Factors of parts of the rows of some logs, each given with its number."""
+    """Factors of parts of the rows, which a label tells apart; of some logs with their numbers."""
     parts = [rows.begin_factors() for _ in range(count)]
-    for k, stretches in logs:
+    for k, stretches in enumerate(rows.passes()) if logs is None else logs:
         for stretch in stretches:
             labels = [label(k, g, sample) for g, sample in enumerate(stretch.sample)]
             blocks: tuple[Array, ...] = stretch.blocks

@@ -247,8 +247,8 @@ class Problem(Regression):
         blocks: Sequence[Sequence[Factors]],
     ) -> Problem:
         """The problem of rows that are gone, of which factors are left, of runs of time too."""
-        left = Left(factors, tuple(map(tuple, blocks)))
-        return cls._of_source(base, (), KeptRows(groups, left))
+        left = Left(groups, factors, tuple(map(tuple, blocks)))
+        return cls._of_source(base, (), KeptRows(left))
 
     @classmethod
     def _of_source(

@@ -175,14 +175,20 @@ class Propagation:
         for log, levels, stretches in zip(
             self.problem.samples, self.levels, self.problem.passes(), strict=True
         ):
-            yield map(partial(self._noisy, log, levels, Through(log, levels.position)), stretches)
+            through = pass_through_filters(log, levels.position)
+            yield map(partial(self._noisy, log, levels, *through), stretches)
 
     def _noisy(
-        self, log: GeneralisedSamples, levels: Levels, through: Through, rows: Rows
+        self,
+        log: GeneralisedSamples,
+        levels: Levels,
+        steps: Array,
+        roots: Sequence[Array],
+        rows: Rows,
     ) -> tuple[NoisyRows, ...]:
         """One stretch: the equations are differentiated at the centres of its rows."""
         n, where = self.problem.robot.n, np.unique(np.concatenate(rows.sample))
-        slopes = self._slopes(log, where, through.steps)
+        slopes = self._slopes(log, where, steps)
         forces = self._forces(log, levels.wrench, where)
         found = []
         for g, columns in enumerate(self.problem.columns):
@@ -202,7 +208,7 @@ class Propagation:
             # joints of other limbs reach no row of this one
             near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
             own = (rows.X[g], rows.y[g], rows.sample[g])
-            root = np.swapaxes(through.roots[g][near], 1, 2)
+            root = np.swapaxes(roots[g][near], 1, 2)
             B = (root @ D[:, near]).reshape(len(at), 3 * len(near), len(columns))
             b = (root @ d[:, near, :, None]).reshape(len(at), 3 * len(near))
             found.append(NoisyRows(*own, B, b, known))
@@ -255,37 +261,28 @@ class Propagation:
         """``J_l^T`` times the noise of each measured component, shape (samples, m, dof)."""
         idim = self.problem.idim
         found = [np.zeros((len(where), 0, idim.tree.dof))]
-        for contact in () if wrench is None else idim.robot.contacts:
-            if contact.name in log.wrenches:
+        for contact in idim.robot.contacts:
+            if wrench is not None and contact.name in log.wrenches:
                 levers = evaluate_levers(idim.tree, idim.robot, contact, log.q[where])
                 found.append(np.repeat(wrench, 3)[: contact.components, None] * levers)
         return np.concatenate(found, axis=1)
 
 
-class Through:
-    """Filters of one log, as its encoders' noise goes through them.
+def pass_through_filters(log: GeneralisedSamples, position: Array) -> tuple[Array, list[Array]]:
+    """What a log's filters make of the noise of its encoders.
 
-    Attributes
-    ----------
-    steps : ndarray, shape (n, 3)
-        Standard deviation of each joint's q, dq and ddq, at least `SMALLEST`.
-    roots : list of ndarray, shapes (n, 3, 3)
-        Per group, L of the covariance ``L L^T`` of the three behind its filter.
+    Standard deviation of each joint's q, dq and ddq, at least `SMALLEST`, shape (n, 3), and of each
+    group L of the covariance ``L L^T`` of the three behind its filter, shape (n, 3, 3).
     """
-
-    def __init__(self, log: GeneralisedSamples, position: Array) -> None:
-        known = {
-            cutoff: compute_impulse_responses(cutoff, log.rate) for cutoff in set(log.position_hz)
+    known = {hz: compute_impulse_responses(hz, log.rate) for hz in set(log.position_hz)}
+    rms = np.array([np.sqrt(np.sum(known[hz] ** 2, axis=1)) for hz in log.position_hz])
+    roots = [np.empty(0)] * len(log.filters)
+    for f, groups in group_equal_filters(log.filters):
+        of = {
+            hz: factorise_covariance(propagate_white_noise(response, f.taps))
+            for hz, response in known.items()
         }
-        each = [known[cutoff] for cutoff in log.position_hz]
-        rms = np.array([np.sqrt(np.sum(response**2, axis=1)) for response in each])
-        self.steps = np.maximum(position[:, None] * rms, SMALLEST)
-        self.roots = [np.empty(0)] * len(log.filters)
-        for f, groups in group_equal_filters(log.filters):
-            by_cutoff = {
-                c: factorise_covariance(propagate_white_noise(response, f.taps))
-                for c, response in known.items()
-            }
-            root = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
-            for g in groups:
-                self.roots[g] = root * position[:, None, None]
+        root = np.array([of[hz] for hz in log.position_hz])
+        for g in groups:
+            roots[g] = root * position[:, None, None]
+    return np.maximum(position[:, None] * rms, SMALLEST), roots

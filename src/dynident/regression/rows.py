@@ -100,37 +100,38 @@ class Left:
 
     Attributes
     ----------
+    groups : tuple of RowGroup
+        What they were.
     factors : Factors
         Of all of them.
     blocks : tuple of tuple of Factors
         Of each log, those of equal runs of time.
     """
 
+    groups: tuple[RowGroup, ...]
     factors: Factors
     blocks: tuple[tuple[Factors, ...], ...]
 
     def select(self, columns: Sequence[int]) -> Left:
         """The same with some of the columns of X."""
         blocks = tuple(tuple(each.select(columns) for each in log) for log in self.blocks)
-        return Left(self.factors.select(columns), blocks)
+        return Left(self.groups, self.factors.select(columns), blocks)
 
 
 class RowSource(ABC):
-    """Rows on demand, or what is left of them.
+    """Rows on demand, or what is left of them: None of rows on demand."""
 
-    Attributes
-    ----------
-    groups : tuple of RowGroup
-        In the order in which rows have them.
-    columns : tuple of ndarray of int
-        Per group, the base parameters that act in it.
-    left : Left or None
-        Factors of rows that are gone; None of rows on demand.
-    """
-
-    groups: tuple[RowGroup, ...]
-    columns: tuple[Integers, ...]
     left: Left | None = None
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The groups, in the order in which rows have them."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Integers, ...]:
+        """Per group, the base parameters that act in it."""
 
     @property
     def instruments(self) -> tuple[Integers, ...]:
@@ -594,13 +595,20 @@ class GivenRows(RowSource):
 
     Attributes
     ----------
+    kinds : tuple of RowGroup
+        Their groups.
     stretches : tuple of tuple of Rows
         Of each log, in time order.
     """
 
-    groups: tuple[RowGroup, ...]
+    kinds: tuple[RowGroup, ...]
     stretches: tuple[tuple[Rows, ...], ...]
     count: int
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Those that were given."""
+        return self.kinds
 
     @cached_property
     def columns(self) -> tuple[Integers, ...]:
@@ -613,7 +621,7 @@ class GivenRows(RowSource):
             tuple(replace(rows, X=tuple(X[:, list(chosen)] for X in rows.X)) for rows in log)
             for log in self.stretches
         )
-        return GivenRows(self.groups, stretches, len(chosen))
+        return GivenRows(self.kinds, stretches, len(chosen))
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
@@ -624,8 +632,12 @@ class GivenRows(RowSource):
 class KeptRows(RowSource):
     """Rows that are gone: factors alone are left of them."""
 
-    groups: tuple[RowGroup, ...]
     left: Left
+
+    @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """As they were."""
+        return self.left.groups
 
     @cached_property
     def columns(self) -> tuple[Integers, ...]:
@@ -634,7 +646,7 @@ class KeptRows(RowSource):
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> KeptRows:
         """The same with some of the columns."""
-        return KeptRows(self.groups, self.left.select(chosen))
+        return KeptRows(self.left.select(chosen))
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Refuse to give rows."""
