@@ -13,8 +13,8 @@ from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
 from dynident.core.jit import entry
 from dynident.dynamics.forward import bundle_states
-from dynident.dynamics.spatial import accelerate_bodies, find_room, move_bodies
-from dynident.dynamics.tangent import express_in_body_frame
+from dynident.dynamics.inverse import evaluate_body_motion
+from dynident.dynamics.spatial import find_room, move_bodies
 from dynident.dynamics.tree import FREE_FLYER, Tree
 from dynident.robot.model import Contact, Robot
 
@@ -124,14 +124,6 @@ def build_tilt_columns(J: Array, contact: Contact, wrench: Array) -> Array:
     return np.asarray(-turned @ J)
 
 
-@entry
-def _fill_body_motion(tree, phi, motion, body, w, out):  # type: ignore[no-untyped-def]
-    for t in range(len(motion.q)):
-        move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
-        accelerate_bodies(tree, motion.last[t], w)
-        express_in_body_frame(w.R, w.p, w.V, w.A, body, out[t])
-
-
 def evaluate_seat_motion(
     tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]
 ) -> Array:
@@ -141,14 +133,11 @@ def evaluate_seat_motion(
     gravity) [rad/s, rad/s^2, m/s^2].
     """
     body = robot.body_index(seat.body)
-    found = np.zeros((len(motion[0]), 9))
     if body < 0:  # on a fixed base
+        found = np.zeros((len(motion[0]), 9))
         found[:, 6:] = -robot.gravity
     else:
-        _fill_body_motion(
-            keep_bundle(tree), np.zeros((tree.bodies, 10)), bundle_states(*motion), body,
-            find_room(tree), found,
-        )  # fmt: skip
+        found = evaluate_body_motion(tree, body, *motion)
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
     lever = np.broadcast_to(seat.translation, w.shape)
     a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))

@@ -10,7 +10,7 @@ from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
     write_base_motion,
-    write_base_rotation,
+    write_rotation,
 )
 from dynident.dynamics.tree import Tree
 
@@ -21,32 +21,53 @@ SLOTS = 27
 to come, its joint's sine (or position), versine, speed and acceleration."""
 
 
-@jit
-def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+@inner
+def _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S):  # type: ignore[no-untyped-def]
+    """Placements and motions of all bodies over some samples."""
     kind, parent, row, g = tree.kind, tree.parent, tree.row, tree.gravity
     bodies = len(kind)
     # one more body, that moves as the ground does: with the acceleration of weight
-    S = np.zeros((bodies + 1, SLOTS, LANES))
-    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
     for i in range(3):
         S[bodies, 18 + i] = -g[i]
+    for b in range(bodies):
+        B = S[b]
+        if kind[b] == 2:
+            _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
+        else:
+            up = parent[b] if parent[b] >= 0 else bodies
+            j = b - 1 if quaternion.shape[1] == 4 else b
+            for k in range(count):
+                t = start + k
+                B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
+                B[22, k] = trigonometry[t, 1, j]
+                B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
+            _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
+            _move_body(b, kind[b], tree.axis, S[up], B)
+
+
+@jit
+def _fill_motion(tree, quaternion, position, trigonometry, dq, ddq, body, out):  # type: ignore[no-untyped-def]
+    S = np.zeros((len(tree.kind) + 1, SLOTS, LANES))
+    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
     for start in range(0, len(dq), LANES):
         count = min(LANES, len(dq) - start)
+        _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S)
+        for i in range(9):
+            for k in range(count):
+                out[start + k, i] = S[body, 12 + i, k]
+
+
+@jit
+def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    bodies = len(kind)
+    S = np.zeros((bodies + 1, SLOTS, LANES))
+    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
+    for start in range(0, len(dq), LANES):
+        count = min(LANES, len(dq) - start)
+        _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S)
         for b in range(bodies):
-            B = S[b]
-            if kind[b] == 2:
-                _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
-            else:
-                up = parent[b] if parent[b] >= 0 else bodies
-                j = b - 1 if quaternion.shape[1] == 4 else b
-                for k in range(count):
-                    t = start + k
-                    B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
-                    B[22, k] = trigonometry[t, 1, j]
-                    B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
-                _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
-                _move_body(b, kind[b], tree.axis, S[up], B)
-            _load_body(phi[b], B)
+            _load_body(phi[b], S[b])
         for b in range(bodies - 1, -1, -1):
             B, first = S[b], 21 if kind[b] == 1 else 24
             if kind[b] == 2:
@@ -66,8 +87,10 @@ def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau): 
 def _take_base(quaternion, start, count, g, dq, ddq, R, w, B):  # type: ignore[no-untyped-def]
     """Motion of a free-flying base, see `write_base_motion`."""
     for k in range(count):
-        write_base_rotation(quaternion, start + k, R)
-        write_base_motion(start + k, g, dq, ddq, R, w[0], w[1], w[2])
+        t = start + k
+        x, y, z = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2]
+        write_rotation(x, y, z, quaternion[t, 3], 0, R)
+        write_base_motion(t, g, dq, ddq, R, w[0], w[1], w[2])
         for i in range(3):
             B[12 + i, k], B[15 + i, k], B[18 + i, k] = w[0, 0, i], w[1, 0, i], w[2, 0, i]
 
@@ -178,3 +201,15 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     phi, dq, ddq = to_kernel_arrays(phi, dq, ddq)
     _fill_torques(keep_bundle(tree), phi, *evaluate_joint_functions(q, floating), dq, ddq, tau)
     return tau
+
+
+def evaluate_body_motion(tree: Tree, body: int, q: Array, dq: Array, ddq: Array) -> Array:
+    """Motion of a body in its own axes, shape (samples, 9), along that of its robot.
+
+    Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+    gravity) [rad/s, rad/s^2, m/s^2].
+    """
+    out = np.empty((len(q), 9))
+    functions = evaluate_joint_functions(q, bool(tree.kind[0] == 2))
+    _fill_motion(keep_bundle(tree), *functions, *to_kernel_arrays(dq, ddq), body, out)
+    return out

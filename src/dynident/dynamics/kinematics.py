@@ -38,18 +38,17 @@ def evaluate_joint_functions(q: Array, floating: bool) -> tuple[Array, Array, Ar
 
 
 @inner
-def write_base_rotation(quaternion, t, R):  # type: ignore[no-untyped-def]
-    """Rotation matrix of sample t's unit quaternion (x, y, z, w), into R[0]."""
-    x, y, z, w = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2], quaternion[t, 3]
-    R[0, 0, 0] = 1 - 2 * (y * y + z * z)
-    R[0, 0, 1] = 2 * (x * y - w * z)
-    R[0, 0, 2] = 2 * (x * z + w * y)
-    R[0, 1, 0] = 2 * (x * y + w * z)
-    R[0, 1, 1] = 1 - 2 * (x * x + z * z)
-    R[0, 1, 2] = 2 * (y * z - w * x)
-    R[0, 2, 0] = 2 * (x * z - w * y)
-    R[0, 2, 1] = 2 * (y * z + w * x)
-    R[0, 2, 2] = 1 - 2 * (x * x + y * y)
+def write_rotation(x, y, z, w, b, R):  # type: ignore[no-untyped-def]
+    """Rotation matrix of a unit quaternion, into R[b]."""
+    R[b, 0, 0] = 1 - 2 * (y * y + z * z)
+    R[b, 0, 1] = 2 * (x * y - w * z)
+    R[b, 0, 2] = 2 * (x * z + w * y)
+    R[b, 1, 0] = 2 * (x * y + w * z)
+    R[b, 1, 1] = 1 - 2 * (x * x + z * z)
+    R[b, 1, 2] = 2 * (y * z - w * x)
+    R[b, 2, 0] = 2 * (x * z - w * y)
+    R[b, 2, 1] = 2 * (y * z + w * x)
+    R[b, 2, 2] = 1 - 2 * (x * x + y * y)
 
 
 @inner

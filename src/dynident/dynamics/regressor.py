@@ -16,9 +16,9 @@ from dynident.core.jit import inner, jit
 from dynident.dynamics.kinematics import (
     evaluate_joint_functions,
     write_base_motion,
-    write_base_rotation,
     write_body_motion,
     write_joint_placement,
+    write_rotation,
 )
 from dynident.dynamics.tree import Tree
 
@@ -70,7 +70,8 @@ def fill_regressor_samples(tree, quaternion, position, trigonometry, dq, ddq, sl
         for b in range(bodies):
             length = lengths[b]
             if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
+                x, y, z = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2]
+                write_rotation(x, y, z, quaternion[t, 3], b, R)
                 write_base_motion(t, g, dq, ddq, R, w, al, a)
                 for k in range(6):
                     for i in range(3):

@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle
 from dynident.core.jit import entry, inner, spliced
+from dynident.dynamics.kinematics import write_rotation
 from dynident.dynamics.tree import Tree
 
 
@@ -87,16 +88,7 @@ def find_room(tree: Tree) -> Bundle:
 def move_free_base(gravity, q, dq, b, w):  # type: ignore[no-untyped-def]
     """Placement, screws, velocity and bias acceleration of a free-flying base, body b."""
     R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
-    x, y, z, t = q[3], q[4], q[5], q[6]
-    R[b, 0, 0] = 1 - 2 * (y * y + z * z)
-    R[b, 0, 1] = 2 * (x * y - t * z)
-    R[b, 0, 2] = 2 * (x * z + t * y)
-    R[b, 1, 0] = 2 * (x * y + t * z)
-    R[b, 1, 1] = 1 - 2 * (x * x + z * z)
-    R[b, 1, 2] = 2 * (y * z - t * x)
-    R[b, 2, 0] = 2 * (x * z - t * y)
-    R[b, 2, 1] = 2 * (y * z + t * x)
-    R[b, 2, 2] = 1 - 2 * (x * x + y * y)
+    write_rotation(q[3], q[4], q[5], q[6], b, R)
     for i in range(3):
         p[b, i] = 0.0
         V[b, i] = R[b, i, 0] * dq[0] + R[b, i, 1] * dq[1] + R[b, i, 2] * dq[2]
@@ -277,6 +269,19 @@ def apply_inertia(c, S, k, f):  # type: ignore[no-untyped-def]
 
 
 @inner
+def project_force(S, k, f):  # type: ignore[no-untyped-def]
+    """``S_k^T f``: what a force does along a screw."""
+    return (
+        S[k, 0] * f[0]
+        + S[k, 1] * f[1]
+        + S[k, 2] * f[2]
+        + S[k, 3] * f[3]
+        + S[k, 4] * f[4]
+        + S[k, 5] * f[5]
+    )
+
+
+@inner
 def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
     """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
 
@@ -302,24 +307,10 @@ def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
                 F[up, i] += F[b, i]
         for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
             apply_inertia(C[b], S, k, f)
-            tau[k] = (
-                S[k, 0] * F[b, 0]
-                + S[k, 1] * F[b, 1]
-                + S[k, 2] * F[b, 2]
-                + S[k, 3] * F[b, 3]
-                + S[k, 4] * F[b, 4]
-                + S[k, 5] * F[b, 5]
-            )
+            tau[k] = project_force(S, k, F[b])
             for j in range(path_length[b]):
                 c = path[b, j]
-                value = (
-                    S[c, 0] * f[0]
-                    + S[c, 1] * f[1]
-                    + S[c, 2] * f[2]
-                    + S[c, 3] * f[3]
-                    + S[c, 4] * f[4]
-                    + S[c, 5] * f[5]
-                )
+                value = project_force(S, c, f)
                 M[c, k] = value
                 M[k, c] = value
 
