@@ -408,7 +408,7 @@ def find_better_axes(
 ) -> str | None:
     """Axes of the contacts under which they bear the robot of the file far better, if any.
 
-    Than the given share that they do not bear as they are.
+    `given` is the share that they do not bear as they are.
     """
     if log.base is None or not log.base.oriented:
         return None
