@@ -33,9 +33,6 @@ class Sheet:
 
     Attributes
     ----------
-    title : str
-    columns : sequence of str
-    rows : sequence of sequence of str
     words : sequence of str
         Columns that hold text, and no numbers.
     groups : sequence of (str, int)

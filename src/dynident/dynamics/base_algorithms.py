@@ -31,7 +31,6 @@ class Basis:
 
     Attributes
     ----------
-    idim : Idim
     matrix : ndarray, shape (count, standard parameters)
         ``beta = matrix @ theta``. The regressor of the base parameters is
         ``Y_base = Y pinv(matrix)``, for the kept parameters of `qr` and `rref` their columns.

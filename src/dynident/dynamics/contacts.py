@@ -14,7 +14,7 @@ from dynident.core.bundle import keep_bundle
 from dynident.core.jit import entry
 from dynident.dynamics.forward import bundle_states
 from dynident.dynamics.inverse import evaluate_body_motion
-from dynident.dynamics.spatial import find_room, move_bodies
+from dynident.dynamics.spatial import find_room, place_bodies
 from dynident.dynamics.tree import FREE_FLYER, Tree
 from dynident.robot.model import Contact, Robot
 
@@ -38,11 +38,11 @@ class FrameMotion(NamedTuple):
 
 
 @entry
-def _fill_frame_motion(tree, phi, motion, body, F, d, w, J, turn, origin):  # type: ignore[no-untyped-def]
+def _fill_frame_motion(tree, motion, body, F, d, w, J, turn, origin):  # type: ignore[no-untyped-def]
     """Motion of the frame (F, d) on a body, about the common point: see `follow_frame`."""
     R, p, S, path = w.R, w.p, w.S, tree.path
     for t in range(len(motion.q)):
-        move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
+        place_bodies(tree, motion.q[t], motion.dq[t], w)
         for i in range(3):
             r0, r1, r2 = R[body, i, 0], R[body, i, 1], R[body, i, 2]
             origin[t, i] = p[body, i] + r0 * d[0] + r1 * d[1] + r2 * d[2]
@@ -73,7 +73,7 @@ def follow_frame(
         np.zeros((len(q), 6, tree.dof)), np.empty((len(q), 3, 3)), np.empty((len(q), 3))
     )
     _fill_frame_motion(
-        keep_bundle(tree), np.zeros((tree.bodies, 10)), bundle_states(q, still, still), body,
+        keep_bundle(tree), bundle_states(q, still, still), body,
         *to_kernel_arrays(rotation, translation), find_room(tree), *found,
     )  # fmt: skip
     if tree.kind[0] == FREE_FLYER:  # about which all is, wherever it is

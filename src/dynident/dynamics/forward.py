@@ -16,6 +16,8 @@ from dynident.dynamics.spatial import (
     find_room,
     gather_subtrees,
     move_bodies,
+    place_bodies,
+    write_inertia_in_world,
 )
 from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
@@ -41,7 +43,9 @@ def _fill_accelerations(tree, phi, rotors, motion, w, M, bias, out):  # type: ig
 @entry
 def _fill_mass_matrices(tree, phi, motion, w, M, bias):  # type: ignore[no-untyped-def]
     for t in range(len(motion.q)):
-        move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
+        place_bodies(tree, motion.q[t], motion.dq[t], w)
+        for b in range(len(w.p)):
+            write_inertia_in_world(phi, w.R, w.p, b, w.own)
         gather_subtrees(tree, w, M[t], bias)
 
 

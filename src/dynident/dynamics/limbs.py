@@ -29,7 +29,6 @@ class Felt:
 
     Attributes
     ----------
-    gauge : Gauge
     robot : Robot
         What it holds, or the whole.
     bodies : ndarray of int

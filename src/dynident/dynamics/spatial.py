@@ -131,13 +131,43 @@ def place_body(tree, b, value, R, p):  # type: ignore[no-untyped-def]
                 R[b, i, j] = R[up, i, 0] * r0 + R[up, i, 1] * r1 + R[up, i, 2] * r2
 
 
+@spliced
+def write_screw(tree, b, R, p, S):  # type: ignore[no-untyped-def]
+    """Screw of the joint of body b, which is placed."""
+    c, x0, x1, x2 = tree.row[b], tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+    z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
+    z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
+    z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
+    if tree.kind[b] == 0:
+        S[c, 0] = p[b, 1] * z2 - p[b, 2] * z1
+        S[c, 1] = p[b, 2] * z0 - p[b, 0] * z2
+        S[c, 2] = p[b, 0] * z1 - p[b, 1] * z0
+        S[c, 3], S[c, 4], S[c, 5] = z0, z1, z2
+    else:
+        S[c, 0], S[c, 1], S[c, 2] = z0, z1, z2
+        S[c, 3], S[c, 4], S[c, 5] = 0.0, 0.0, 0.0
+
+
+@inner
+def place_bodies(tree, q, still, w):  # type: ignore[no-untyped-def]
+    """Placements and screws of all bodies, where nothing else is asked for."""
+    floating = 0
+    for b in range(len(tree.kind)):
+        if tree.kind[b] == 2:
+            move_free_base(tree.gravity, q, still, b, w)
+            floating = 6
+        else:
+            place_body(tree, b, q[b + floating], w.R, w.p)
+            write_screw(tree, b, w.R, w.p, w.S)
+
+
 @entry
 def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
     """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.
 
     Fills R, p, S, V, A (with ddq = 0; minus gravity in it), F (on each body alone) and own.
     """
-    kind, parent, axis, gravity = tree.kind, tree.parent, tree.axis, tree.gravity
+    kind, parent, gravity = tree.kind, tree.parent, tree.gravity
     R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
     joint = 0
     for b in range(len(kind)):
@@ -147,31 +177,12 @@ def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
             joint = 7
         else:
             place_body(tree, b, q[joint], R, p)
+            write_screw(tree, b, R, p, S)
             joint += 1
             c = tree.row[b]
             rate = dq[c]
-            x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
-            z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
-            z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
-            z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
-            l0, l1, l2 = z0, z1, z2
-            if kind[b] == 0:
-                l0, l1, l2 = (
-                    p[b, 1] * z2 - p[b, 2] * z1,
-                    p[b, 2] * z0 - p[b, 0] * z2,
-                    p[b, 0] * z1 - p[b, 1] * z0,
-                )
-            else:
-                z0 = z1 = z2 = 0.0
-            S[c, 0], S[c, 1], S[c, 2], S[c, 3], S[c, 4], S[c, 5] = l0, l1, l2, z0, z1, z2
-            z0, z1, z2, l0, l1, l2 = (
-                z0 * rate,
-                z1 * rate,
-                z2 * rate,
-                l0 * rate,
-                l1 * rate,
-                l2 * rate,
-            )
+            l0, l1, l2 = S[c, 0] * rate, S[c, 1] * rate, S[c, 2] * rate
+            z0, z1, z2 = S[c, 3] * rate, S[c, 4] * rate, S[c, 5] * rate
             if up < 0:
                 V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5] = l0, l1, l2, z0, z1, z2
                 for i in range(3):
