@@ -1,4 +1,8 @@
-"""Inverse dynamics, batched over samples."""
+"""Inverse dynamics, batched over samples.
+
+Angular velocity w, angular acceleration al and proper acceleration a (acceleration of the frame's
+origin minus gravity) are kept in each body's own frame, so that weight needs no term of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
 from dynident.core.jit import inner, jit
-from dynident.dynamics.kinematics import (
-    evaluate_joint_functions,
-    write_base_motion,
-    write_rotation,
-)
+from dynident.dynamics.kinematics import evaluate_joint_functions, write_rotation
 from dynident.dynamics.tree import Tree
 
 LANES = 16
@@ -22,7 +22,7 @@ to come, its joint's sine (or position), versine, speed and acceleration."""
 
 
 @inner
-def _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S):  # type: ignore[no-untyped-def]
+def move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S):  # type: ignore[no-untyped-def]
     """Placements and motions of all bodies over some samples."""
     kind, parent, row, g = tree.kind, tree.parent, tree.row, tree.gravity
     bodies = len(kind)
@@ -32,7 +32,7 @@ def _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count
     for b in range(bodies):
         B = S[b]
         if kind[b] == 2:
-            _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
+            _take_base(quaternion, start, count, g, dq, ddq, R, B)
         else:
             up = parent[b] if parent[b] >= 0 else bodies
             j = b - 1 if quaternion.shape[1] == 4 else b
@@ -48,10 +48,10 @@ def _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count
 @jit
 def _fill_motion(tree, quaternion, position, trigonometry, dq, ddq, body, out):  # type: ignore[no-untyped-def]
     S = np.zeros((len(tree.kind) + 1, SLOTS, LANES))
-    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
+    R = np.empty((1, 3, 3))
     for start in range(0, len(dq), LANES):
         count = min(LANES, len(dq) - start)
-        _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S)
+        move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S)
         for i in range(9):
             for k in range(count):
                 out[start + k, i] = S[body, 12 + i, k]
@@ -62,10 +62,10 @@ def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau): 
     kind, parent, row = tree.kind, tree.parent, tree.row
     bodies = len(kind)
     S = np.zeros((bodies + 1, SLOTS, LANES))
-    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
+    R = np.empty((1, 3, 3))
     for start in range(0, len(dq), LANES):
         count = min(LANES, len(dq) - start)
-        _move_bodies(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, w, S)
+        move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S)
         for b in range(bodies):
             _load_body(phi[b], S[b])
         for b in range(bodies - 1, -1, -1):
@@ -84,20 +84,25 @@ def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau): 
 
 
 @inner
-def _take_base(quaternion, start, count, g, dq, ddq, R, w, B):  # type: ignore[no-untyped-def]
-    """Motion of a free-flying base, see `write_base_motion`."""
+def _take_base(quaternion, start, count, g, dq, ddq, R, B):  # type: ignore[no-untyped-def]
+    """Motion of a free-flying base from its body-frame twist and spatial acceleration."""
     for k in range(count):
         t = start + k
         x, y, z = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2]
         write_rotation(x, y, z, quaternion[t, 3], 0, R)
-        write_base_motion(t, g, dq, ddq, R, w[0], w[1], w[2])
         for i in range(3):
-            B[12 + i, k], B[15 + i, k], B[18 + i, k] = w[0, 0, i], w[1, 0, i], w[2, 0, i]
+            weight = R[0, 0, i] * g[0] + R[0, 1, i] * g[1] + R[0, 2, i] * g[2]
+            B[12 + i, k], B[15 + i, k] = dq[t, 3 + i], ddq[t, 3 + i]
+            B[18 + i, k] = ddq[t, i] - weight
+        # classical = spatial + omega x v (Featherstone 2008, section 2.11)
+        B[18, k] += dq[t, 4] * dq[t, 2] - dq[t, 5] * dq[t, 1]
+        B[19, k] += dq[t, 5] * dq[t, 0] - dq[t, 3] * dq[t, 2]
+        B[20, k] += dq[t, 3] * dq[t, 1] - dq[t, 4] * dq[t, 0]
 
 
 @inner
 def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-untyped-def]
-    """Placement of a body in its parent's frame, see `write_joint_placement`."""
+    """Placement of a body in its parent's frame, see `Tree`."""
     for i in range(3):
         for j in range(3):
             c0, c1, c2 = rotation[b, 0, i, j], rotation[b, 1, i, j], rotation[b, 2, i, j]
@@ -116,7 +121,7 @@ def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-unt
 
 @inner
 def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
-    """Motion of a body from that of its parent, see `write_body_motion`."""
+    """Motion of a body from that of its parent (recursive Newton-Euler, outward)."""
     x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
     turns, slides = 1.0 * (kind == 0), 1.0 * (kind == 1)
     for k in range(LANES):
