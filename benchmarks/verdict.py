@@ -318,6 +318,7 @@ def judge(name: str, robot: dict[str, Any], kind: str, held: bool, seed: int) ->
 def measure_error(w: World, fit: Fit, motion: Motion) -> float:
     """What a fit leaves of the true torques along a motion, below the frequency it states [%]."""
     tau, (lowpass,) = w.torque(*motion), {each.lowpass_hz for each in fit.identification[1:]}
+    assert lowpass is not None  # of all samples
     edge = slice(count_filter_edge(lowpass, RATE), -count_filter_edge(lowpass, RATE))
     left, whole = (
         np.linalg.norm(filter_zero_phase(each, lowpass, RATE)[edge])
@@ -351,7 +352,7 @@ def main() -> None:
         if "--print" in sys.argv:
             o = found[-1]
             print(f"{o.robot:6} {o.kind:32} {o.held:1} {o.state:9} said {o.said:6.2f} is "
-                  f"{o.error:6.2f} elsewhere {o.elsewhere:6.2f} covers {o.covered:.2f} {o.why[:80]}",
+                  f"{o.error:6.2f} there {o.elsewhere:6.2f} covers {o.covered:.2f} {o.why[:80]}",
                   flush=True)  # fmt: skip
     text = "\n".join(render(found)) + "\n"
     if "--print" not in sys.argv:
