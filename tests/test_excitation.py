@@ -21,7 +21,6 @@ from toy import arm
 import dynident as di
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.plain import replace_nonfinite, to_json
-from dynident.dynamics import evaluate_regressor
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion
 from dynident.dynamics.contraction import differentiate_regressor_sum
@@ -179,13 +178,14 @@ def moved_along(function, signals, k, along):
 @pytest.mark.parametrize("name", ["panda", "tiago"])
 def test_a_contraction_of_the_regressor_has_the_slopes_of_differences(name):
     robot = load_robot(urdf(name))
-    tree = build_idim(robot).tree
+    idim = build_idim(robot, "none")
+    tree = idim.tree
     q, dq, ddq = states(robot, 3)
     rng = np.random.default_rng(2)
     weights = rng.normal(size=(3, tree.dof, tree.bodies, 10))
 
     def value(q, dq, ddq):
-        W = evaluate_regressor(tree, q, dq, ddq).reshape(weights.shape)
+        W = idim.regressor(q, dq, ddq).reshape(weights.shape)
         return float(np.sum(W * weights))
 
     slopes = differentiate_regressor_sum(tree, weights, q, dq, ddq)

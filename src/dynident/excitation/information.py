@@ -213,7 +213,7 @@ class Experiment:
                 continue
             model = idim.frictions[k].model
             if k not in seen:
-                seen[k] = idim.signals(k, motion.q, motion.dq, self.width)
+                seen[k] = idim.view(motion.q, motion.dq, self.width)(k)
             term = column.term
             assert term is not None
             weights = model.parameters[term].weights

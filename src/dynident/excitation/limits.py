@@ -14,7 +14,6 @@ from dynident.core.options import broadcast_to_joints
 from dynident.dynamics import (
     Tree,
     build_tree,
-    compute_mass_matrix,
     differentiate_dynamics,
     evaluate_inverse_dynamics,
 )
@@ -218,14 +217,14 @@ class Nominal:
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
         """Its derivatives by position, speed and acceleration, shapes (samples, rows, n)."""
         if not self.wrench:
-            by_q, by_dq = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
-            by_ddq = compute_mass_matrix(self.idim.tree, self.phi, q)
+            found = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
         else:
             tree, phi = self._free
             whole = self._at_rest(q, dq, ddq)
             order = np.r_[6 : 6 + q.shape[1], 0:6]
-            by_q, by_dq = (each[:, order, 6:] for each in differentiate_dynamics(tree, phi, *whole))
-            by_ddq = compute_mass_matrix(tree, phi, whole[0])[:, order, 6:]
+            every = differentiate_dynamics(tree, phi, *whole)
+            found = every[0][:, order, 6:], every[1][:, order, 6:], every[2][:, order, 6:]
+        by_q, by_dq, by_ddq = found
         return (
             by_q,
             by_dq + self._padded(np.diag(self.viscous)),

@@ -562,7 +562,7 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
                 if idim.has_states
                 else idim.find_conditions(*motion, log.rate, around=around)
             )
-            signals = idim.signals(k, *motion[:2], conditions=met)
+            signals = idim.view(*motion[:2], conditions=met)(k)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = compute_residuals(problem, first.beta).error[joint]
     found = Seen(friction.model, tuple(stretches), error)

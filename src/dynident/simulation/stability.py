@@ -14,7 +14,7 @@ from scipy.linalg import expm
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.forward import differentiate_dynamics
-from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
 from dynident.plant.plant import build_plant
 from dynident.simulation.integrators import INTEGRATORS
@@ -64,11 +64,9 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
         q[:7] = loop.base[loop.lead, :7]
     q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
     still = np.zeros((1, dof))
-    M = compute_mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
-    K, D = (
-        part[0].copy()
-        for part in differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
-    )
+    found = differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
+    K, D, M = (part[0].copy() for part in found)
+    M += plant.rotors
     refuse_wild_matrices(loop, M, D, K)
     moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
     M = M[moved, moved]
