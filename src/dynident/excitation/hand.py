@@ -30,11 +30,7 @@ SINGULAR = 1e-3
 class Hand:
     """Draws motions of the last link's frame, and finds the joints' motions.
 
-    Attributes
-    ----------
-    tree : Tree
-    family : Family
-        Splines fine enough to follow the curve.
+    The family are splines fine enough to follow the curve.
     """
 
     tree: Tree
@@ -48,24 +44,15 @@ class Hand:
     def draw(self, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
         """Ways from a place to joint positions within ranges, the first of them none.
 
-        Returns
-        -------
-        ndarray, shape (points, n)
-            [rad or m]
+        Shape (points, n) [rad or m].
         """
         return draw_ways(rng, self.points, place, limits)
 
     def follow(self, joints: Array) -> Array | None:
         """Coefficients with which the hand follows a curve through points; None where it cannot.
 
-        Parameters
-        ----------
-        joints : ndarray, shape (points, n)
-            Positions at the points [rad or m].
-
-        Returns
-        -------
-        ndarray, shape (functions, n), or None
+        The joints' positions at the points have the shape (points, n) [rad or m], the coefficients
+        (functions, n).
         """
         family = self.family
         knots = family.parts[0].knots
