@@ -150,6 +150,8 @@ def test_a_page_has_the_study_that_repeats_it(place):
     made = identified().provenance
     for words in (f"Python {made.python}, {made.machine}", made.date, *made.logs.values(), "Cite"):
         assert words in told
+    assert made.log_bytes == dict.fromkeys(made.logs)
+    assert f"from memory, SHA-256 {[*made.logs.values()][0]}" in told
 
 
 def test_commands_write_pages(tmp_path, capsys):

@@ -350,7 +350,11 @@ def list_provenance(result: Result) -> tuple[tuple[str, str], ...]:
         for file in result.robot_files.files
     ]
     words = {log.name: log.words for log in result.log_words}
-    logs = [f"{words.get(name, name)}, SHA-256 {digest}" for name, digest in made.logs.items()]
+    sizes = {n: "from memory" if s is None else f"{s} bytes" for n, s in made.log_bytes.items()}
+    logs = [
+        f"{words.get(name, name)}, {sizes[name]}, SHA-256 {digest}"
+        for name, digest in made.logs.items()
+    ]
     return (
         ("Made by", f"dynident {made.version}, Python {made.python}, {made.machine}"),
         ("On", made.date),
