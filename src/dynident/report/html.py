@@ -144,8 +144,8 @@ def render_comparison_page(found: Comparison) -> str:
                     f"{found.choice.friction}, by {found.choice.method}. Orange: the motor drives "
                     "its load; blue: the load drives the motor; grey: the load is less than in "
                     "half of the samples. Lines: means of each model’s friction over samples of "
-                    "like speed. The strip on the axis is the darker the more samples have that "
-                    "speed. Where joints share a drive, friction depends on the speed of both."
+                    "like speed. The strip on the axis stands out more where more samples have "
+                    "that speed. Where joints share a drive, friction depends on the speed of both."
                 )
                 + render_chart(
                     chart, "Friction of each joint against its speed: measured, and every model"
