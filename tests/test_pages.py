@@ -103,7 +103,7 @@ def judged_pages() -> dict[str, str]:
         "draws": render_draws_page(fit, draws, [inside]),
         "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
         "difference": render_difference_page([compare_results(fit, None)]),
-        "track": render_track_page("toy", "a log", fit.base.names, *followed, [(3.0, "a load")]),
+        "track": render_track_page(fit.base, "a log", *followed, [(3.0, "a load")]),
         "payload": render_payload_page(fit, weigh()),
     }
 
