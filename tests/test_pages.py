@@ -128,8 +128,8 @@ def test_pages_of_what_is_judged_say_it():
         "validation": ("Held-out error", "held-out log", "Torque of every joint"),
         "draws": ("all of 12 draws", "92 % inside"),
         "replays": ("dynident 1.58", "a warning"),
-        "difference": ("standard deviations", "A and B"),
-        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load"),
+        "difference": ("standard deviations", "A and B", "the robot file's inertials", "kg m²"),
+        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load", "[Nm s/rad]"),
         "payload": ("1 kg, 95 % from 0.9 to 1.1", "set_target_payload"),
     }.items():
         text = " ".join(lxml.html.document_fromstring(pages[kind]).text_content().split())

@@ -221,11 +221,12 @@ def bound_motion(
 ) -> tuple[Array, float]:
     """Middle and radius of where joints, hands and what is within reach around them are [m]."""
     around = [piece.points for piece in drawn.pieces if piece.kind == "obstacle"]
-    for each in (own for own in ellipsoids if own.body >= 0):
+    near = [np.clip(points, -drawn.extent, drawn.extent) for points in around]
+    for each in ellipsoids:
         ends = each.centre[:, None] + np.hstack([each.axes, -each.axes])
         moved = placed[:, each.body, :, :3] @ ends + placed[:, each.body, :, 3:]
-        around.append(moved.transpose(0, 2, 1).reshape(-1, 3))
-    near = [np.clip(points, -drawn.extent, drawn.extent) for points in around]
+        points = moved.transpose(0, 2, 1).reshape(-1, 3)
+        near.append(np.clip(points, -2.0 * drawn.extent, 2.0 * drawn.extent))
     moving = placed[..., 3].reshape(-1, 3), traced.reshape(-1, 3)
     points = np.vstack([np.zeros((1, 3)), *moving, *near])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
