@@ -119,7 +119,9 @@ def assert_same_files(one: Path, other: Path) -> None:
 
 
 def test_a_cluster_changes_no_bit(logs):
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+    ) as here:
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "there", engine=here)
     assert_same_files(logs / "made", logs / "there")
 
@@ -130,7 +132,7 @@ def test_neither_the_number_of_workers_nor_the_engine_changes_a_bit(logs):
         made = logs / f"by{workers}"
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], made, workers=workers)
         assert_same_files(logs / "made", made)
-    local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+    local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
     with LocalCluster(n_workers=2, processes=True, **local) as cluster:
         place = cluster.scheduler_address
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "two", engine=place)

@@ -366,7 +366,9 @@ def test_the_engine_changes_no_number(place, workers):
     if workers > 1:
         assert tell_without_seconds(compare(*asked, workers=workers)) == expected
         return
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+    ) as here:
         assert tell_without_seconds(compare(*asked, engine=here)) == expected
 
 

@@ -17,7 +17,7 @@ from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import ignore_progress
 from dynident.core.side_by_side import RETRIES, Engine, Lost, choose_engine, run_side_by_side
 
-LOCAL = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
 
 
 def gather(work, tasks, engine):
@@ -48,7 +48,9 @@ def test_a_task_that_needs_more_memory_than_it_may_is_named():
 
 def test_a_client_of_a_cluster_does_the_same():
     tasks = [(k, "") for k in range(30)]
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+    ) as here:
         engine = choose_engine(1, here)
         assert gather(square, tasks, engine) == gather(square, tasks, Engine())
         with pytest.raises(InputError, match="two is refused"):

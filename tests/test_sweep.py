@@ -98,7 +98,9 @@ def test_only_what_is_new_is_run(place, monkeypatch):
 
 def test_the_engine_changes_no_bit(place):
     study = di.read_study(place / "study.toml")
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+    ) as here:
         di.sweep(study, {"identify.method": ["ols"]}, place / "there", engine=here)
     mine = set(read_runs(place / "there").values())
     assert mine <= set(read_runs(place / "swept").values())

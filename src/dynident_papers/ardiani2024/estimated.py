@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
@@ -61,6 +62,8 @@ KNOWLEDGE = {
 pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""
 OF_THE_PAPER = "(27)"
 """Those of the tables beside the paper's."""
+OF_NOISE = ErrorBars("hac")
+"""What friction that a model lacks does is measured against what noise alone does."""
 RESOLVED = 1e-6
 """Standard deviation over the unconstrained one below which constraints leave none."""
 
@@ -436,9 +439,9 @@ def estimate_method(
         if method == "pi-didim":
             fit = estimate_corrected_didim(problem, simulation)
         else:
-            known: dict[str, Any] = {}
+            known: dict[str, Any] = {"bars": OF_NOISE}
             if method in CONSTRAINED:
-                known = {"knowledge": knowledge, "bootstrap": Bootstrap(bootstrap)}
+                known |= {"knowledge": knowledge, "bootstrap": Bootstrap(bootstrap)}
             if method not in ("wls", "pc-idim-ls"):
                 known |= {"simulation": simulation, "search": search}
             fit = summarise_estimate(ESTIMATORS[method](problem, **known))
