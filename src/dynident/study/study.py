@@ -438,7 +438,7 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
 
 def load_study_robot(study: Study) -> Robot:
     """The robot of a study, with its contacts."""
-    check_type("what a study describes", study, Study, "dynident.read_study(path) reads one")
+    check_type("a function of studies", study, Study, "dynident.read_study(path) reads one")
     section = study.robot
     robot = load_robot(
         section.file,
