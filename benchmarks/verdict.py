@@ -318,6 +318,7 @@ def judge(name: str, robot: dict[str, Any], kind: str, held: bool, seed: int) ->
 def measure_error(w: World, fit: Fit, motion: Motion) -> float:
     """What a fit leaves of the true torques along a motion, below the frequency it states [%]."""
     tau, (lowpass,) = w.torque(*motion), {each.lowpass_hz for each in fit.identification[1:]}
+    assert lowpass is not None  # of all samples
     edge = slice(count_filter_edge(lowpass, RATE), -count_filter_edge(lowpass, RATE))
     left, whole = (
         np.linalg.norm(filter_zero_phase(each, lowpass, RATE)[edge])

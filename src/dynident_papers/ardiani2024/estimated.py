@@ -187,7 +187,6 @@ class Outcome:
 
     Attributes
     ----------
-    scenario : Scenario
     problem : Problem
         Rows ``[X | y]``.
     along : Regression or None
@@ -218,7 +217,6 @@ class LogResults:
 
     Attributes
     ----------
-    bench : LogBench or None
     outcomes : dict of str to Outcome
         By the scenario's label.
     compared : dict
@@ -247,7 +245,6 @@ class Results:
         Cross-validations of scenarios 1, 2 and 4.
     compared : dict of str to dict
         Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
-    log : LogResults
     started : dict of (str, str, bool) to dict of str to Fit
         By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow
         the estimate: fits by method.
@@ -274,17 +271,9 @@ class Results:
 def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "ardiani2024" and the share that is done.
-    reduced : bool
-        At 2 kHz instead of 5 kHz by an integrator of lower order, without most of the variants.
-
-    Raises
-    ------
-    ComputationError
-        When the robot itself cannot be simulated; methods that fail leave their reason.
+    The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, without most of
+    the variants. A robot that cannot be simulated itself is an error; methods that fail leave their
+    reason.
     """
     rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
     rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
@@ -333,10 +322,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
 def estimate_log(reduced: bool = False) -> LogResults:
     """The methods on the log, where it is there.
 
-    Parameters
-    ----------
-    reduced : bool
-        On its first seconds, without the corrected DIDIM.
+    The reduced form is on its first seconds, without the corrected DIDIM.
     """
     try:
         bench = load_log_bench(reduced)
@@ -423,8 +409,6 @@ def estimate_method(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     method : str
         A name of `METHODS`.
     knowledge : Knowledge
