@@ -126,13 +126,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Clock:
-    """How long may be searched, and proved.
-
-    Attributes
-    ----------
-    begun : float
-        Reading of the monotonic clock [s].
-    """
+    """How long may be searched and proved, begun at a reading of the monotonic clock [s]."""
 
     begun: float = 0.0
     seconds: float = np.inf
@@ -224,15 +218,13 @@ def design_trajectory(
                 best = value, trajectory, certificate
         if best is not None:
             history.append((clock.spent, best[0]))
-    if best is None and clock.left < 0.0:
+    if best is None:
         raise ComputationError(
             f"no trajectory was proved to keep the limits in {seconds:g} s; allow more time, or "
             "choose fewer harmonics, intervals or points"
-        )
-    if best is None:
-        raise ComputationError(
-            f"none of {starts} starts led to a trajectory within the limits; allow more time or "
-            "starts, a smaller clearance, or another initial pose"
+            if clock.left < 0.0
+            else f"none of {starts} starts led to a trajectory within the limits; allow more time "
+            "or starts, a smaller clearance, or another initial pose"
         )
     task = replace(task, family=best[1].family)
     if polish:
@@ -528,32 +520,23 @@ def describe_broken_limits(task: Task, place: Array) -> str:
 def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     """The search as a smooth program in the coefficients, row by row of C.
 
-    Parameters
-    ----------
-    hard : ndarray
-        Instants at which torques and distances are looked at [s].
+    Torques and distances are looked at at the instants `hard` [s].
     """
     family, n = task.family, len(task.names)
     times = family.grid(task.step)
     Phi = [family.values(times, order) for order in range(4)]
-    blocks: list[Array] = []
-    low, high, unit = [], [], []
+    bounded: list[tuple[Array, Array, Array, Array]] = []
     for order in range(4):
         bottom, top = limits.of_order(order)
-        for j in range(n):
-            if np.isfinite(top[j]):
-                rows = np.zeros((len(times), family.count * n))
-                rows[:, j::n] = Phi[order]
-                blocks.append(rows)
-                low.append(np.full(len(times), bottom[j]))
-                high.append(np.full(len(times), top[j]))
-                unit.append(np.full(len(times), 0.5 * (top[j] - bottom[j])))
+        for j in np.flatnonzero(np.isfinite(top)).tolist():
+            rows, one = np.zeros((len(times), family.count * n)), np.ones(len(times))
+            rows[:, j::n] = Phi[order]
+            half = 0.5 * (top[j] - bottom[j])
+            bounded.append((rows, bottom[j] * one, top[j] * one, half * one))
     if task.start is not None:
-        blocks.append(np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float))
-        low.append(task.start - PLACE)
-        high.append(task.start + PLACE)
-        unit.append(np.ones(n))
-    linear = np.vstack(blocks)
+        first = np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float)
+        bounded.append((first, task.start - PLACE, task.start + PLACE, np.ones(n)))
+    linear, low, high, unit = (np.concatenate(each) for each in zip(*bounded, strict=True))
     none = np.zeros(len(limits.torque))
     torque = np.isfinite(limits.torque) if task.nominal is not None else none > 0.0
     steady = none if task.nominal is None else task.nominal.steady
@@ -594,7 +577,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
 
     return Program(
         evaluate,
-        np.concatenate([*low, -most, apart]),
-        np.concatenate([*high, most, np.full(len(apart), np.inf)]),
-        np.concatenate([*unit, most, np.full(len(apart), 0.1)]),
+        np.concatenate([low, -most, apart]),
+        np.concatenate([high, most, np.full(len(apart), np.inf)]),
+        np.concatenate([unit, most, np.full(len(apart), 0.1)]),
     )

@@ -169,7 +169,9 @@ def excite(
     around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
-    refuse_unknown_parameters(experiment, aim.wanted or ())
+    for name in aim.wanted or ():
+        if name not in (names := experiment.names):
+            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
     for earlier in after:
         seen = replace(experiment, width=None).information(sample_fine_motion(earlier))
         experiment = replace(experiment, known=seen)
@@ -202,6 +204,10 @@ def excite(
     found = design_trajectory(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
+    adopted = shape
+    if shape.free_knots:
+        knots = found.trajectory.family.parts[0].knots[1:-1]
+        adopted = replace(shape.at_knots(knots), free_knots=None)
     prediction, sensed = predict_with_sensor(experiment, found.trajectory, typical)
     warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
@@ -210,7 +216,7 @@ def excite(
         robot,
         found,
         prediction,
-        adopt_found_knots(shape, found.trajectory.family),
+        adopted,
         aim.periods,
         aim.rate,
         tuple(warnings),
@@ -261,14 +267,6 @@ def refuse_length(family: Family, aim: Aim) -> None:
             f"excitation: {length:g} s at a rate of {aim.rate:g} Hz are more than {LONGEST:g} "
             "samples; choose a smaller rate, duration or number of periods"
         )
-
-
-def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> None:
-    """Refuse names that no base parameter has."""
-    known = experiment.names
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, known)}")
 
 
 def predict_with_sensor(
@@ -325,14 +323,6 @@ def add_wanted_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: 
     if known is not None:  # logs of the robot tell nothing of the sensor's rows
         known = np.asarray(block_diag(known, np.zeros((sensor.base.count,) * 2)))
     return replace(experiment, sensor=sensor, known=known)
-
-
-def adopt_found_knots(shape: Shape, family: Family) -> Shape:
-    """The shape with the knots that were found."""
-    if not shape.free_knots:
-        return shape
-    knots = tuple(family.parts[0].knots[1:-1].tolist())
-    return replace(shape, knots=knots, intervals=None, free_knots=None)
 
 
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:

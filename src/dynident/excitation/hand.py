@@ -30,11 +30,7 @@ INSIDE = 0.95
 class Hand:
     """Draws motions of the last link's frame, and finds the joints' motions.
 
-    Attributes
-    ----------
-    tree : Tree
-    family : Family
-        Splines fine enough to follow the curve.
+    The family are splines fine enough to follow the curve.
     """
 
     tree: Tree
@@ -48,10 +44,7 @@ class Hand:
     def draw(self, rng: np.random.Generator, place: Array, lower: Array, upper: Array) -> Array:
         """Ways from a place to joint positions within ranges, the first of them none.
 
-        Returns
-        -------
-        ndarray, shape (points, n)
-            [rad or m]
+        Shape (points, n) [rad or m].
         """
         middle, half = 0.5 * (lower + upper), 0.5 * INSIDE * (upper - lower)
         away = middle + half * rng.uniform(-1.0, 1.0, (self.points, len(place))) - place
@@ -61,14 +54,8 @@ class Hand:
     def follow(self, joints: Array) -> Array | None:
         """Coefficients with which the hand follows a curve through points; None where it cannot.
 
-        Parameters
-        ----------
-        joints : ndarray, shape (points, n)
-            Positions at the points [rad or m].
-
-        Returns
-        -------
-        ndarray, shape (functions, n), or None
+        The joints' positions at the points have the shape (points, n) [rad or m], the coefficients
+        (functions, n).
         """
         family = self.family
         knots = family.parts[0].knots

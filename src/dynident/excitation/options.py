@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
 from dynident.core.options import (
@@ -101,7 +102,11 @@ class Shape(Options):
         """With other knots: equidistant ones, each moved by up to a third of their distance."""
         knots = self.family().parts[0].knots
         moved = knots[1:-1] + rng.uniform(-1.0, 1.0, len(knots) - 2) * np.diff(knots)[0] / 3.0
-        return replace(self, knots=tuple(moved.tolist()), intervals=None)
+        return self.at_knots(moved)
+
+    def at_knots(self, inner: Array) -> Shape:
+        """The spline with such knots between its ends."""
+        return replace(self, knots=tuple(inner.tolist()), intervals=None)
 
 
 @dataclass(frozen=True)

@@ -104,13 +104,7 @@ class Harmonics(Part):
 
 @dataclass(frozen=True)
 class Pieces(Part):
-    """Polynomials between knots.
-
-    Attributes
-    ----------
-    polynomial : PPoly
-        Its coefficients have shape (degree + 1, pieces, functions).
-    """
+    """Polynomials between knots, of coefficients of shape (degree + 1, pieces, functions)."""
 
     polynomial: PPoly
 
@@ -213,20 +207,9 @@ def fourier(
 ) -> Family:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
 
-    A period starts and ends at rest; or, with a ramp, quintic polynomials lead from rest
-    into it and out of it.
-
-    Parameters
-    ----------
-    duration : float
-        Of a period: the fundamental is its inverse [s].
-    harmonics : int
-        Multiples of the fundamental.
-    avoid : sequence of (low, high)
-        Bands around resonances that no harmonic enters [Hz].
-    ramp : float
-        Time of the ramps before the first and after the last period [s]; 0 for rest at the
-        ends of each period.
+    A period, of which the fundamental is the inverse, starts and ends at rest; or, with a ramp [s],
+    quintic polynomials lead from rest into the first one and out of the last. No harmonic enters
+    the bands around resonances that are to be avoided [Hz].
 
     Raises
     ------
@@ -261,14 +244,10 @@ def fourier(
 
 
 def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
-    """Quintic polynomial between rest and the state of another part at an instant.
+    """Quintic polynomial between rest and the state of another part at an instant [s].
 
-    The rest is where a steady change of speed over the time of the ramp leads.
-
-    Parameters
-    ----------
-    at : float
-        The instant [s]: equal to `start` or to `stop`.
+    The instant is `start` or `stop`; the rest is where a steady change of speed over the time of
+    the ramp leads.
     """
     when = np.array([at])
     position, speed, bend = (main.values(when, order)[0] for order in range(3))
@@ -282,10 +261,7 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
 def build_quintic_pieces(x: Array, states: Array) -> PPoly:
     """Polynomials of fifth order through states at knots.
 
-    Parameters
-    ----------
-    states : ndarray, shape (knots, 3, functions)
-        Values and their first two derivatives.
+    Values and their first two derivatives, shape (knots, 3, functions).
     """
     from scipy.interpolate import BPoly, PPoly  # a tenth of a second that few runs need
 
@@ -295,14 +271,7 @@ def build_quintic_pieces(x: Array, states: Array) -> PPoly:
 def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
     """Quintic B-splines from rest to rest.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    intervals : int
-        Between equidistant knots.
-    knots : array_like, optional
-        Increasing instants inside of the duration instead [s].
+    Between equidistant knots, or at increasing instants inside of the duration [s].
     """
     from scipy.interpolate import BSpline, PPoly
 
@@ -332,20 +301,13 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
 def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
-    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
-
-    Parameters
-    ----------
-    duration : float
-        Of all moves [s].
-    points : int
-        That are searched, the first and the last among them.
-    smoothing : float
-        From just above 0 to 1.
+    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps, from just
+    above 0 to 1. The first and the last point are searched as the others.
 
     Raises
     ------
     InputError
+        For fewer than two points, or another smoothing.
     """
     from scipy.interpolate import PPoly
 
@@ -370,14 +332,8 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
 def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
-    At the points they have no acceleration.
-
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, which are at rest.
+    At the points they have no acceleration. They are equidistant in time, the first and the last
+    among them, which are at rest.
 
     Raises
     ------
@@ -398,17 +354,7 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
 def cartesian(duration: float = 10.0, points: int = 8) -> Family:
     """Splines for random motions of the hand through points in space: see `excitation.hand`.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, where it is at rest.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+    These are equidistant in time, the first and the last among them, where it is at rest.
     """
     if points < 2:
         raise InputError("excitation: cartesian needs two or more points")

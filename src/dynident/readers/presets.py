@@ -207,11 +207,7 @@ PRESETS: dict[str, Preset] = {
                 "actual_current_as_torque_{n}",
                 "motor currents times the controller's constants: rotor and gear friction are in",
             ),
-            Effort(
-                "current",
-                "actual_current_{n}",
-                AMPERES.format("A"),
-            ),
+            Effort("current", "actual_current_{n}", AMPERES.format("A")),
         ),
         "no currents: record actual_current, or from PolyScope 5.23 and 10.11 on "
         "actual_current_as_torque",
@@ -231,14 +227,7 @@ PRESETS: dict[str, Preset] = {
             "qref": "state.q_d[{n}]",
             "dqref": "state.dq_d[{n}]",
         },
-        (
-            Effort(
-                "tau",
-                "state.tau_J[{n}]",
-                BEHIND_GEARS,
-                link_side=True,
-            ),
-        ),
+        (Effort("tau", "state.tau_J[{n}]", BEHIND_GEARS, link_side=True),),
         "no state.tau_J",
         units={"time": "ms"},
         notes=(
@@ -263,14 +252,7 @@ PRESETS: dict[str, Preset] = {
             "q": "measured_joint_position[{n}]",
             "qref": "commanded_joint_position[{n}]",
         },
-        (
-            Effort(
-                "tau",
-                "measured_torque[{n}]",
-                BEHIND_GEARS,
-                link_side=True,
-            ),
-        ),
+        (Effort("tau", "measured_torque[{n}]", BEHIND_GEARS, link_side=True),),
         "no measured_torque",
         notes=(
             "external_torque is what the controller's own model leaves of measured_torque: it is "
@@ -287,16 +269,8 @@ PRESETS: dict[str, Preset] = {
                 "GearTorque.A{n}",
                 "torques at the gears by the controller: see in its documentation what is in them",
             ),
-            Effort(
-                "current",
-                "MACur.A{n}",
-                AMPERES.format("the controller's unit"),
-            ),
-            Effort(
-                "current",
-                "MaCur.A{n}",
-                AMPERES.format("the controller's unit"),
-            ),
+            Effort("current", "MACur.A{n}", AMPERES.format("the controller's unit")),
+            Effort("current", "MaCur.A{n}", AMPERES.format("the controller's unit")),
         ),
         "no currents: add MACur to the telegram",
         units={"time": "ms", "q": "deg", "qref": "deg"},
@@ -385,20 +359,9 @@ PRESETS: dict[str, Preset] = {
 
 
 def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = False) -> Layout | None:
-    """The layout whose positions a log has for all joints.
+    """The layout whose positions a log, or a bag of topics, has for all joints of the robot.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Of its columns.
-    joints : sequence of str
-        Of the robot, locked ones included, in its order.
-    topics : bool
-        Whether the log is a bag.
-
-    Returns
-    -------
-    Layout or None
+    By the names of its columns; the joints are in the robot's order, locked ones included.
     """
     known = dict.fromkeys(names)
     for preset in PRESETS.values():
