@@ -573,7 +573,7 @@ def test_result_page_names_every_key(desk: Path) -> None:
             document.pop(free, None)
         for joint in document["joints"]:
             joint["friction"] = joint["std"]["friction"] = None
-        for named in ("logs", "robot"):
+        for named in ("logs", "log_bytes", "robot", "robot_bytes"):
             document["provenance"][named] = None
         assert keys_of(document) <= known | {"study", "timings"}
 

@@ -106,7 +106,7 @@ def judged_pages() -> dict[str, str]:
         "draws": render_draws_page(fit, draws, [inside]),
         "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
         "difference": render_difference_page([compare_results(fit, None)]),
-        "track": render_track_page("toy", "a log", fit.base.names, *followed, [(3.0, "a load")]),
+        "track": render_track_page(fit.base, "a log", *followed, [(3.0, "a load")]),
         "payload": render_payload_page(fit, weigh()),
     }
 
@@ -131,8 +131,8 @@ def test_pages_of_what_is_judged_say_it():
         "validation": ("Held-out error", "held-out log", "Torque of every joint"),
         "draws": ("all of 12 draws", "92 % inside"),
         "replays": ("dynident 1.58", "a warning"),
-        "difference": ("standard deviations", "A and B"),
-        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load"),
+        "difference": ("standard deviations", "A and B", "the robot file's inertials", "kg m²"),
+        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load", "[Nm s/rad]"),
         "payload": ("1 kg, 95 % from 0.9 to 1.1", "set_target_payload"),
     }.items():
         text = " ".join(lxml.html.document_fromstring(pages[kind]).text_content().split())
@@ -153,6 +153,8 @@ def test_a_page_has_the_study_that_repeats_it(place):
     made = identified().provenance
     for words in (f"Python {made.python}, {made.machine}", made.date, *made.logs.values(), "Cite"):
         assert words in told
+    assert made.log_bytes == dict.fromkeys(made.logs)
+    assert f"from memory, SHA-256 {next(iter(made.logs.values()))}" in told
 
 
 def test_commands_write_pages(tmp_path, capsys):
