@@ -186,7 +186,7 @@ UR5 = Constants(
     ("ur5", "ur5_robot"),
     tuple(101.0 * own for own in (0.1350, 0.1361, 0.1355, 0.0957, 0.0865, 0.0893)),
     "UR5, not UR5e: torque constants and reduction 101 of Raviola et al., Robotics 10 (2021) 83, "
-    "Table 1, doi 10.3390/robotics10030083",
+    "Table 1 as others quote it, doi 10.3390/robotics10030083",
 )
 
 PRESETS: dict[str, Preset] = {
