@@ -79,7 +79,8 @@ def test_a_worker_reuses_memory_though_it_was_told_not_to(monkeypatch):
         "count(); before = count(); keep(); count(); print(before, count())"
     )
     there = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
-    told = subprocess.run([sys.executable, "-c", code], env=there, stdout=subprocess.PIPE, check=True)
+    asked = [sys.executable, "-c", code]
+    told = subprocess.run(asked, env=there, stdout=subprocess.PIPE, check=True)
     before, after = map(int, told.stdout.split())
     assert before > 50
     assert after < before / 10
