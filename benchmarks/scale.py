@@ -16,6 +16,7 @@ import heapq
 import inspect
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,8 @@ from typing import Any
 import hours as maker
 import numpy as np
 from common import FIGURES, markdown
+
+from dynident.core.arrays import Array
 
 COSTS = FIGURES / "scale_costs.json"
 CYCLE = 600.0
@@ -184,14 +187,20 @@ def read_sources(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.npz"))}
 
 
-def run_collect(study: Path, logs: Path, out: Path, workers: int, engine: str = "") -> float:
-    """Collect a folder of logs as a user does; seconds of the wall clock."""
-    begun = time.perf_counter()
+def read_clocks() -> Array:
+    """Seconds of the wall clock, and of the processor of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return np.array([time.perf_counter(), used.ru_utime + used.ru_stime])
+
+
+def run_collect(study: Path, logs: Path, out: Path, workers: int, engine: str = "") -> Array:
+    """Collect a folder of logs as a user does; seconds of the wall clock and of the processor."""
+    begun = read_clocks()
     subprocess.run(
         [sys.executable, __file__, "--many", str(study), str(logs), str(out), str(workers), engine],
         check=True, env=maker.ONE_CORE,
     )  # fmt: skip
-    return time.perf_counter() - begun
+    return read_clocks() - begun
 
 
 def measure_workers(folder: Path, count: int) -> list[str]:
@@ -211,18 +220,21 @@ def measure_workers(folder: Path, count: int) -> list[str]:
     first = sources["1 worker"]
     return [
         f"{count} logs of a minute of seven joints at 1 kHz; {os.cpu_count()} cores, one BLAS "
-        "thread; wall clock of `dynident collect`, start of its processes included:",
+        "thread; `dynident collect`, start of its processes included. Seconds of the processor are "
+        "of all processes together, those of a scheduler and its cluster too.",
         "",
         *markdown(
-            ["", "seconds", "beside 1 worker", "bits"],
+            ["", "wall clock [s]", "beside 1 worker", "processor [s]", "beside 1 worker", "bits"],
             [
                 [
                     name,
-                    f"{lap:.1f}",
-                    f"{laps['1 worker'] / lap:.2f}",
+                    f"{wall:.1f}",
+                    f"{laps['1 worker'][0] / wall:.2f}",
+                    f"{used:.1f}",
+                    f"{used / laps['1 worker'][1]:.2f}",
                     "the same" if sources[name] == first and len(first) == count else "OTHERS",
                 ]
-                for name, lap in laps.items()
+                for name, (wall, used) in laps.items()
             ],
         ),
     ]
